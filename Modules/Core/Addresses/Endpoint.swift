@@ -1,0 +1,41 @@
+/// A host and a port: what is routed, connected to, and compared.
+///
+/// Two spellings of one place make equal endpoints; see ``Host``.
+public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    public let host: Host
+    /// 1 to 65535.
+    public let port: UInt16
+
+    public init(host: Host, port: UInt16) throws(AddressError) {
+        guard port > 0 else { throw AddressError(.invalidPort, "A port is a number from 1 to 65535.") }
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads `HOST:PORT`, with IPv6 in brackets; `HOST` alone where a default port is given.
+    public init(_ text: String, defaultPort: UInt16? = nil) throws(AddressError) {
+        let split = Authority.split(text)
+        guard let port = try split.port.map(Authority.port) ?? defaultPort else {
+            throw AddressError(.invalidPort, "HOST:PORT was expected.")
+        }
+        self = try Endpoint(host: Host(split.host), port: port)
+    }
+
+    public var description: String { "\(host):\(port)" }
+}
+
+/// The parts of an authority (RFC 3986 §3.2).
+enum Authority {
+    /// Splits at the last colon that stands outside brackets.
+    static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
+        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (String(text), nil) }
+        return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+    }
+
+    static func port(_ text: String) throws(AddressError) -> UInt16 {
+        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }),
+            let port = UInt16(text), port > 0
+        else { throw AddressError(.invalidPort, "A port is a number from 1 to 65535.") }
+        return port
+    }
+}

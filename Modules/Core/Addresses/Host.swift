@@ -1,0 +1,168 @@
+internal import CIDN2
+internal import Glibc
+
+/// The host of a URL in the one spelling that routing, cookies, cache, SNI, certificates and connections use.
+///
+/// A URL's host becomes a `Host` once: percent-decoded, mapped by UTS-46 to A-labels, lower case, one final dot
+/// dropped, every spelling of an IPv4 number as four numbers. Anything else is refused.
+public enum Host: Sendable, Hashable, CustomStringConvertible {
+    /// A name of A-labels in lower case, at most 253 octets, without a final dot.
+    case name(String)
+    case address(IPAddress)
+
+    /// Reads the host part of a URL or an authority; IPv6 stands in brackets, or bare.
+    public init(_ text: String) throws(AddressError) {
+        if let plain = Self.plainName(text) {
+            self = .name(plain)
+            return
+        }
+        if text.utf8.first == UInt8(ascii: "[") || text.utf8.contains(UInt8(ascii: ":")) {
+            self = try .address(Self.ipv6(text))
+            return
+        }
+        let name = try Self.mapped(Self.percentDecoded(text))
+        self = try Self.endsInNumber(name) ? .address(.v4(Self.ipv4(name))) : .name(Self.validated(name))
+    }
+
+    /// As it stands in an authority: IPv6 in brackets.
+    public var description: String {
+        switch self {
+        case .name(let name): name
+        case .address(let address): if case .v6 = address { "[\(address)]" } else { "\(address)" }
+        }
+    }
+
+    /// As it stands in SNI, a certificate and a resolver's query: without brackets.
+    public var bareText: String {
+        switch self {
+        case .name(let name): name
+        case .address(let address): "\(address)"
+        }
+    }
+}
+
+// MARK: Names
+
+extension Host {
+    /// The text itself where no rule changes it: the common case, without a call into libidn2.
+    private static func plainName(_ text: String) -> String? {
+        var text = text
+        return text.withUTF8 { bytes -> Bool in
+            guard (1...253).contains(bytes.count) else { return false }
+            var labelStart = 0
+            var lastLabelHasLetter = false
+            for index in 0..<bytes.count {
+                switch unsafe bytes[index] {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"): lastLabelHasLetter = true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): break
+                case UInt8(ascii: "-"):
+                    // A hyphen at an edge is refused, and "xn--" (any "??--") is looked at by UTS-46.
+                    if index == labelStart || index - labelStart == 2 || index + 1 == bytes.count { return false }
+                    if unsafe bytes[index + 1] == UInt8(ascii: ".") { return false }
+                case UInt8(ascii: "."):
+                    guard index > labelStart, index - labelStart <= 63, index + 1 < bytes.count else { return false }
+                    labelStart = index + 1
+                    lastLabelHasLetter = false
+                default: return false
+                }
+            }
+            // "0x7f" has a letter too: a first digit in the last label is left to the slow path.
+            let first = unsafe bytes[labelStart]
+            return lastLabelHasLetter && bytes.count - labelStart <= 63 && !(48...57).contains(first)
+        } ? text : nil
+    }
+
+    private static func mapped(_ text: String) throws(AddressError) -> String {
+        guard !text.isEmpty, text.utf8.count <= 1024, !text.utf8.contains(0) else {
+            throw AddressError(.invalidHost, "A host has 1 to 253 octets.")
+        }
+        var output: UnsafeMutablePointer<CChar>?
+        let flags = Int32(IDN2_NONTRANSITIONAL.rawValue) | Int32(IDN2_NFC_INPUT.rawValue)
+        let code = unsafe idn2_to_ascii_8z(text, &output, flags)
+        defer { unsafe idn2_free(output) }
+        guard code == IDN2_OK.rawValue, let output = unsafe output else {
+            throw AddressError(.invalidHost, "The name has no form in A-labels (UTS-46).")
+        }
+        var name = unsafe String(cString: output).lowercased()
+        if name.hasSuffix(".") { name.removeLast() }
+        return name
+    }
+
+    private static func validated(_ name: String) throws(AddressError) -> String {
+        let labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let isValid = labels.allSatisfy { label in
+            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+                && label.allSatisfy(isNameOctet)
+        }
+        guard name.utf8.count <= 253, isValid else {
+            throw AddressError(.invalidHost, "Labels have 1 to 63 letters, digits and inner hyphens.")
+        }
+        return name
+    }
+
+    private static func isNameOctet(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        case UInt8(ascii: "-"), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+
+    private static func percentDecoded(_ text: String) throws(AddressError) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
+        guard let octets = PercentCoding.decoded(text), let decoded = String(validating: octets, as: UTF8.self),
+            !decoded.utf8.contains(UInt8(ascii: "%"))
+        else { throw AddressError(.invalidHost, "The percent-encoding of the host is not UTF-8.") }
+        return decoded
+    }
+}
+
+// MARK: Numbers
+
+extension Host {
+    private static func ipv6(_ text: String) throws(AddressError) -> IPAddress {
+        var text = Substring(text)
+        if text.first == "[" {
+            guard text.last == "]" else { throw AddressError(.invalidHost, "An IPv6 host ends with a bracket.") }
+            text = text.dropFirst().dropLast()
+        }
+        guard let address = IPAddress(String(text)), case .v6 = address else {
+            throw AddressError(.invalidHost, "Not an IPv6 address (RFC 4291); zones are not taken.")
+        }
+        return address
+    }
+
+    /// Whether the last label is a number, so that the whole can only be an IPv4 number (URL standard, "ends in a
+    /// number").
+    private static func endsInNumber(_ name: String) -> Bool {
+        guard let last = name.split(separator: ".", omittingEmptySubsequences: false).last, !last.isEmpty else {
+            return false
+        }
+        return last.utf8.allSatisfy { (48...57).contains($0) } || number(last) != nil
+    }
+
+    /// One to four numbers, decimal, octal (0…) or hexadecimal (0x…), the last of which fills the rest: what
+    /// `inet_aton` and browsers take.
+    private static func ipv4(_ name: String) throws(AddressError) -> UInt32 {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap(number)
+        guard parts.count <= 4, numbers.count == parts.count, let last = numbers.last,
+            numbers.dropLast().allSatisfy({ $0 <= 255 }), last < UInt64(1) << (8 * UInt64(5 - numbers.count))
+        else { throw AddressError(.invalidHost, "The host ends in a number but is not an IPv4 address.") }
+        let high = numbers.dropLast().enumerated().reduce(UInt64(0)) { sum, part in
+            sum | part.element << (24 - 8 * UInt64(part.offset))
+        }
+        return UInt32(high | last)
+    }
+
+    private static func number(_ text: Substring) -> UInt64? {
+        if text.hasPrefix("0x") { return text.count == 2 ? 0 : unsigned(text.dropFirst(2), radix: 16) }
+        if text.hasPrefix("0"), text.count > 1 { return unsigned(text.dropFirst(), radix: 8) }
+        return unsigned(text, radix: 10)
+    }
+
+    private static func unsigned(_ text: Substring, radix: Int) -> UInt64? {
+        guard text.first != "+", text.first != "-" else { return nil }
+        return UInt64(text, radix: radix)
+    }
+}

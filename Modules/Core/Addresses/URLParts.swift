@@ -1,0 +1,86 @@
+/// The five components of a URI reference (RFC 3986 §3, appendix B), percent-encoded where they were not.
+struct URLParts {
+    var scheme: String?
+    var authority: String?
+    var path: String
+    var query: String?
+    var fragment: String?
+
+    init(_ text: String) throws(AddressError) {
+        let trimmed = Self.trimmed(text)
+        guard !trimmed.isEmpty || text.isEmpty, trimmed.utf8.count <= RequestURL.maximumLength else {
+            throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) octets.")
+        }
+        guard trimmed.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
+            throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")
+        }
+        var rest = Substring(trimmed)
+        fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
+        query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
+        scheme = Self.cutScheme(&rest)
+        if rest.hasPrefix("//") {
+            let start = rest.index(rest.startIndex, offsetBy: 2)
+            let end = rest[start...].firstIndex(of: "/") ?? rest.endIndex
+            authority = String(rest[start..<end])
+            rest = rest[end...]
+        }
+        path = PercentCoding.encoded(rest, allowed: Self.isPathOctet)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        guard let first = text.utf8.first, let last = text.utf8.last, first <= 0x20 || last <= 0x20 else { return text }
+        let start = text.utf8.firstIndex { $0 > 0x20 } ?? text.endIndex
+        let end = text.utf8.lastIndex { $0 > 0x20 }.map(text.utf8.index(after:)) ?? start
+        return String(text[start..<end])
+    }
+
+    /// Cuts what stands behind the first `separator` off `rest`, and the separator with it.
+    private static func cut(_ rest: inout Substring, at separator: Character) -> Substring? {
+        guard let index = rest.utf8.firstIndex(of: separator.asciiValue ?? 0) else { return nil }
+        defer { rest = rest[..<index] }
+        return rest[rest.utf8.index(after: index)...]
+    }
+
+    private static func cutScheme(_ rest: inout Substring) -> String? {
+        guard let colon = rest.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let scheme = rest[..<colon]
+        guard let first = scheme.utf8.first, isLetter(first),
+            scheme.utf8.allSatisfy({ isLetter($0) || (48...57).contains($0) || "+-.".utf8.contains($0) })
+        else { return nil }
+        rest = rest[rest.utf8.index(after: colon)...]
+        return String(scheme)
+    }
+
+    private static func isLetter(_ octet: UInt8) -> Bool { (65...90).contains(octet) || (97...122).contains(octet) }
+
+    /// `pchar` and `/` (RFC 3986 §3.3).
+    private static func isPathOctet(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "&")...UInt8(ascii: ";"): true
+        case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "="), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+
+    /// `pchar`, `/` and `?` (RFC 3986 §3.4).
+    private static func isQueryOctet(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "?") || isPathOctet(octet) }
+
+    /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
+    static func withoutDots(_ path: String) -> String {
+        guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        var kept: [Substring] = []
+        for (index, segment) in segments.enumerated() {
+            let isLast = index == segments.count - 1
+            switch segment.lowercased().replacing("%2e", with: ".") {
+            case ".": if isLast { kept.append("") }
+            case "..":
+                if kept.count > 1 { kept.removeLast() }
+                if isLast { kept.append("") }
+            default: kept.append(segment)
+            }
+        }
+        return kept.joined(separator: "/")
+    }
+}

@@ -1,0 +1,14 @@
+/// The place in the source where an error was made: `Module/File.swift:line`.
+///
+/// Every module's error carries one. It takes no part in equality and holds nothing that was not known at compile time.
+public struct ErrorLocation: Sendable, CustomStringConvertible {
+    public let fileID: StaticString
+    public let line: UInt
+
+    public init(fileID: StaticString = #fileID, line: UInt = #line) {
+        self.fileID = fileID
+        self.line = line
+    }
+
+    public var description: String { "\(fileID):\(line)" }
+}

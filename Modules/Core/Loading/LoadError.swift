@@ -1,0 +1,153 @@
+/// Why a load failed: the one error of exchanges, tunnels, stages and sessions.
+public struct LoadError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    public let code: Code
+    /// How far the load had come.
+    public let step: Step?
+    /// What happened, for people. Holds no header value, token, body, key, cookie or query.
+    public let message: String
+    public let underlying: (any Error)?
+    public let location: ErrorLocation
+
+    public init(
+        _ code: Code, at step: Step? = nil, _ message: String, underlying: (any Error)? = nil,
+        location: ErrorLocation = ErrorLocation()
+    ) {
+        self.code = code
+        self.step = step
+        self.message = message
+        self.underlying = underlying
+        self.location = location
+    }
+
+    /// Bounded text for metrics: the code and the step.
+    public var shortDescription: String { step.map { "\(code)@\($0)" } ?? "\(code)" }
+
+    public var description: String { step.map { "\(code) at \($0): \(message)" } ?? "\(code): \(message)" }
+
+    public var debugDescription: String {
+        let cause = underlying.map { ", underlying: \($0)" } ?? ""
+        return "LoadError(\(description)\(cause), \(location))"
+    }
+}
+
+extension LoadError: Hashable {
+    public static func == (left: LoadError, right: LoadError) -> Bool { left.code == right.code }
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension LoadError {
+    /// What went wrong. New codes may come; match the ones that you handle.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case cancelled, idleTimeout, resourceTimeout, notAuthorized, withdrawn, refusedByPolicy, disabled
+            case invalidRequest, unsupportedScheme, bodyNotReplayable, backgroundUnsupported, sessionInvalidated
+            case cannotFindHost, cannotConnect, connectionLost, tlsFailed, serverNotTrusted, clientCertificateRefused
+            case noCommonTLSVersion, relayUnreachable, relayNotTrusted, relayRefused, relayProtocol
+            case protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
+            case requestBodyFailed, handlerFailed, fileSystem, internalFailure
+        }
+        private let value: Value
+
+        /// The task was cancelled.
+        public static let cancelled = Code(value: .cancelled)
+        /// No byte came or went for the idle time-out. Retryable where the method is.
+        public static let idleTimeout = Code(value: .idleTimeout)
+        /// The whole load took longer than the resource time-out.
+        public static let resourceTimeout = Code(value: .resourceTimeout)
+        /// `authorize()` has not succeeded.
+        public static let notAuthorized = Code(value: .notAuthorized)
+        /// Authorization is withdrawn; the underlying ``AccessDenied`` has the documented code.
+        public static let withdrawn = Code(value: .withdrawn)
+        /// The route to the server is `deny`.
+        public static let refusedByPolicy = Code(value: .refusedByPolicy)
+        /// Secure communication is switched off for this session.
+        public static let disabled = Code(value: .disabled)
+        public static let invalidRequest = Code(value: .invalidRequest)
+        /// No registered handler takes the request.
+        public static let unsupportedScheme = Code(value: .unsupportedScheme)
+        /// The request would have to be sent again, and its body can be read once only.
+        public static let bodyNotReplayable = Code(value: .bodyNotReplayable)
+        /// There is no service that loads while the process does not run.
+        public static let backgroundUnsupported = Code(value: .backgroundUnsupported)
+        public static let sessionInvalidated = Code(value: .sessionInvalidated)
+        /// The name has no address. Retryable.
+        public static let cannotFindHost = Code(value: .cannotFindHost)
+        /// No address of the server accepted a connection. Retryable.
+        public static let cannotConnect = Code(value: .cannotConnect)
+        /// The connection ended before the answer was whole. Retryable where the method is.
+        public static let connectionLost = Code(value: .connectionLost)
+        public static let tlsFailed = Code(value: .tlsFailed)
+        /// The server's certificate does not verify.
+        public static let serverNotTrusted = Code(value: .serverNotTrusted)
+        public static let clientCertificateRefused = Code(value: .clientCertificateRefused)
+        /// Settings, blocks and floor leave no TLS version to offer.
+        public static let noCommonTLSVersion = Code(value: .noCommonTLSVersion)
+        /// No relay of the cluster accepted a connection. Retryable.
+        public static let relayUnreachable = Code(value: .relayUnreachable)
+        /// The relay's certificate was not issued by the pinned authority, or is for another host.
+        public static let relayNotTrusted = Code(value: .relayNotTrusted)
+        /// The relay answered CONNECT with an error; the message has its status and `Proxy-Status`.
+        public static let relayRefused = Code(value: .relayRefused)
+        /// The relay answered with something that is not HTTP.
+        public static let relayProtocol = Code(value: .relayProtocol)
+        /// The server's bytes are not HTTP.
+        public static let protocolViolation = Code(value: .protocolViolation)
+        /// A header block, or a body that was to be collected, is longer than its limit.
+        public static let responseTooLarge = Code(value: .responseTooLarge)
+        /// The content coding is broken, or the body grows beyond what is allowed.
+        public static let decodingFailed = Code(value: .decodingFailed)
+        public static let tooManyRedirects = Code(value: .tooManyRedirects)
+        /// The redirect leads where this session does not go.
+        public static let redirectRefused = Code(value: .redirectRefused)
+        /// The app's own request body threw.
+        public static let requestBodyFailed = Code(value: .requestBodyFailed)
+        /// A protocol handler threw an error of its own.
+        public static let handlerFailed = Code(value: .handlerFailed)
+        /// A file could not be read or written.
+        public static let fileSystem = Code(value: .fileSystem)
+        /// A condition that this version does not know; the underlying error keeps its number.
+        public static let internalFailure = Code(value: .internalFailure)
+
+        public var description: String { value.rawValue }
+
+        /// Whether the same request may succeed later without a change of settings. Whether it may be *sent* again
+        /// also depends on its method (RFC 9110 §9.2.2).
+        public var isTransient: Bool {
+            switch self {
+            case .idleTimeout, .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable: true
+            default: false
+            }
+        }
+    }
+
+    /// How far a load had come, in the order in which a load goes.
+    public enum Step: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        case routing
+        case nameLookup = "name look-up"
+        case connect
+        case relayTLS = "TLS with the relay"
+        case relayConnect = "CONNECT at the relay"
+        case serverTLS = "TLS with the server"
+        case request
+        case response
+
+        public var description: String { rawValue }
+    }
+}
+
+extension LoadError {
+    /// The gate's refusal as a load's error.
+    public init(_ denied: AccessDenied, location: ErrorLocation = ErrorLocation()) {
+        let code: Code =
+            switch denied.reason {
+            case .notAuthorized: .notAuthorized
+            case .withdrawn: .withdrawn
+            case .denied: .refusedByPolicy
+            }
+        self.init(code, at: .routing, "\(denied)", underlying: denied, location: location)
+    }
+
+    package static func cancelled(location: ErrorLocation = ErrorLocation()) -> LoadError {
+        LoadError(.cancelled, "The task was cancelled.", location: location)
+    }
+}

@@ -1,0 +1,74 @@
+public import HTTPTypes
+
+/// One request as it walks through a session: what to load, and how.
+public struct LoadRequest: Sendable {
+    public var url: RequestURL
+    public var method: HTTPRequest.Method
+    public var headerFields: HTTPFields
+    public var body: RequestBody?
+    public var options: LoadOptions
+
+    public init(
+        _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
+        body: RequestBody? = nil, options: LoadOptions = LoadOptions()
+    ) {
+        self.url = url
+        self.method = method
+        self.headerFields = headerFields
+        self.body = body
+        self.options = options
+    }
+
+    /// Reads a request of swift-http-types.
+    ///
+    /// - Throws: ``AddressError`` where scheme, authority and path make no URL.
+    public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(AddressError) {
+        guard let scheme = request.scheme, let authority = request.authority else {
+            throw AddressError(.noHost, "The request names no scheme or no authority.")
+        }
+        url = try RequestURL("\(scheme)://\(authority)\(request.path ?? "/")")
+        method = request.method
+        headerFields = request.headerFields
+        self.body = body
+        options = LoadOptions()
+    }
+
+    /// A `GET` of the URL.
+    public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(AddressError) -> LoadRequest {
+        try LoadRequest(.get, RequestURL(url), headerFields: headerFields)
+    }
+
+    /// The request in the terms of swift-http-types.
+    public var httpRequest: HTTPRequest {
+        HTTPRequest(
+            method: method, scheme: url.scheme, authority: url.hostField, path: url.target, headerFields: headerFields)
+    }
+}
+
+/// How one request is loaded, where it differs from its session.
+public struct LoadOptions: Sendable {
+    /// The longest time without a byte in either direction; the session's (60 s) where nil.
+    public var idleTimeout: Duration?
+    /// The longest time for the whole load; the session's (7 days) where nil.
+    public var resourceTimeout: Duration?
+    /// Whether redirects are followed; the session's (yes) where nil.
+    public var followsRedirects: Bool?
+    /// Fields that are bound to the origin of the first request, besides `Authorization` and `Cookie`: a redirect to
+    /// another origin drops them.
+    public var originBoundFields: Set<HTTPField.Name> = []
+    /// In whose name the request is made; the session's where nil.
+    public var principal: Principal?
+
+    public init() {}
+}
+
+/// In whose name requests are made: what separates credentials, cookies, cache entries and connections.
+public struct Principal: Sendable, Hashable, CustomStringConvertible {
+    public let name: String
+    public init(_ name: String) { self.name = name }
+
+    /// The app instance itself.
+    public static let instance = Principal("instance")
+
+    public var description: String { name }
+}

@@ -1,0 +1,68 @@
+public import HTTPTypes
+
+/// The head of an answer and the stream of its body.
+public struct LoadResponse: Sendable {
+    public var head: HTTPResponse
+    /// The URL that answered: the last hop's.
+    public var url: RequestURL
+    public var body: ResponseBody
+    public var facts: LoadFacts
+
+    public init(head: HTTPResponse, url: RequestURL, body: ResponseBody, facts: LoadFacts = LoadFacts()) {
+        self.head = head
+        self.url = url
+        self.body = body
+        self.facts = facts
+    }
+}
+
+/// What is known of how an answer was had.
+public struct LoadFacts: Sendable {
+    /// The route and the rule that decided; nil where no connection was needed.
+    public var decision: RouteDecision?
+    /// One entry a hop, the last one last.
+    public var hops: [HopFacts] = []
+
+    public init() {}
+}
+
+/// What is known of one exchange with one server.
+public struct HopFacts: Sendable, Hashable {
+    public var url: RequestURL
+    public var timing = ExchangeTiming()
+    public var connection = ConnectionFacts()
+
+    public init(url: RequestURL) { self.url = url }
+}
+
+/// When each phase of an exchange was over, counted from its start. A phase that did not happen (a reused connection
+/// has no look-up) is zero.
+public struct ExchangeTiming: Sendable, Hashable {
+    public var queue: Duration = .zero
+    public var nameLookup: Duration = .zero
+    public var connect: Duration = .zero
+    /// TLS with relay and server, CONNECT between them included.
+    public var secured: Duration = .zero
+    /// The request was about to be sent.
+    public var requestSent: Duration = .zero
+    /// The first octet of the answer.
+    public var firstByte: Duration = .zero
+
+    public init() {}
+}
+
+/// The connection that an exchange used.
+public struct ConnectionFacts: Sendable, Hashable {
+    public var isReused = false
+    /// `HTTP/1.1`, `HTTP/2`.
+    public var httpVersion = ""
+    public var remoteAddress = ""
+    public var remotePort: UInt16 = 0
+    public var localAddress = ""
+    /// The relay that the connection went through.
+    public var relay: Endpoint?
+    /// `Proxy-Status` of the relay's answer to CONNECT.
+    public var proxyStatus: String?
+
+    public init() {}
+}

@@ -1,0 +1,58 @@
+public import Logging
+
+/// One step on the way of a request: sees it on the way down, and the head and the body stream on the way up.
+///
+/// A stage is a small value. It hands the request on with `next`, any number of times, and may answer by itself. It
+/// runs on the task of the caller, is cancelled with it, and does not keep the response's body.
+public protocol LoadStage: Sendable {
+    func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
+}
+
+/// The rest of the stages below a stage.
+public struct LoadChain: Sendable {
+    private let stages: [any LoadStage]
+    private let position: Int
+
+    /// - Parameter stages: from the top down; the last one answers.
+    public init(_ stages: [any LoadStage]) {
+        self.stages = stages
+        position = 0
+    }
+
+    private init(stages: [any LoadStage], position: Int) {
+        self.stages = stages
+        self.position = position
+    }
+
+    /// Hands the request to the next stage.
+    public func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
+        guard position < stages.count else {
+            throw LoadError(.internalFailure, "The last stage of a chain answers; it has no next one.")
+        }
+        let rest = LoadChain(stages: stages, position: position + 1)
+        return try await stages[position].load(request, in: context, next: rest)
+    }
+}
+
+/// What holds for all stages and hops of one load.
+public struct LoadContext: Sendable {
+    /// Unique within the process; on each log line of the load.
+    public let requestID: UInt64
+    public let logger: Logger
+    /// When the load must be whole.
+    public let deadline: ContinuousClock.Instant
+    /// The time without a byte after which the load fails.
+    public let idleTimeout: Duration
+    public let principal: Principal
+
+    public init(
+        requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,
+        principal: Principal
+    ) {
+        self.requestID = requestID
+        self.logger = logger
+        self.deadline = deadline
+        self.idleTimeout = idleTimeout
+        self.principal = principal
+    }
+}

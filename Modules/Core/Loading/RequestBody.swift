@@ -1,0 +1,63 @@
+/// The body of a request: where its octets come from, and whether they can be had again.
+///
+/// A redirect that keeps the method, a retry and an authentication challenge send the body again; with a body that
+/// can be read once only, they end the load with ``LoadError/Code/bodyNotReplayable``.
+public struct RequestBody: Sendable {
+    package enum Source: Sendable {
+        case bytes([UInt8])
+        case file(path: String)
+        case stream(isReplayable: Bool, @Sendable (RequestBodyWriter) async throws -> Void)
+    }
+
+    package let source: Source
+    /// In octets; nil where it is not known before the body was sent, which makes it chunked in HTTP/1.1.
+    public let length: Int64?
+
+    private init(source: Source, length: Int64?) {
+        self.source = source
+        self.length = length
+    }
+
+    /// Octets in memory.
+    public static func bytes(_ bytes: [UInt8]) -> RequestBody {
+        RequestBody(source: .bytes(bytes), length: Int64(bytes.count))
+    }
+
+    /// UTF-8 text in memory.
+    public static func text(_ text: String) -> RequestBody { bytes(Array(text.utf8)) }
+
+    /// A regular file, read while it is sent. Its length is taken when the request starts.
+    public static func file(_ path: String) -> RequestBody { RequestBody(source: .file(path: path), length: nil) }
+
+    /// Octets that `produce` writes; it is called again, from the start, where the body must be sent again.
+    ///
+    /// `produce` runs in a task that is cancelled when the load ends before the body does.
+    public static func restartable(
+        length: Int64? = nil, _ produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void
+    ) -> RequestBody {
+        RequestBody(source: .stream(isReplayable: true, produce), length: length)
+    }
+
+    /// Octets that `produce` writes and that cannot be had a second time.
+    public static func once(
+        length: Int64? = nil, _ produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void
+    ) -> RequestBody {
+        RequestBody(source: .stream(isReplayable: false, produce), length: length)
+    }
+
+    /// Whether the body can be sent a second time.
+    public var isReplayable: Bool {
+        if case .stream(let isReplayable, _) = source { isReplayable } else { true }
+    }
+}
+
+/// Takes the octets of a streamed request body.
+public struct RequestBodyWriter: Sendable {
+    private let pipe: BodyPipe
+    package init(_ pipe: BodyPipe) { self.pipe = pipe }
+
+    /// Hands over octets; returns when there is room for more.
+    ///
+    /// - Throws: the reason why the load ended, ``LoadError/Code/cancelled`` where the task was cancelled.
+    public func write(_ bytes: [UInt8]) async throws(LoadError) { try await pipe.write(bytes) }
+}

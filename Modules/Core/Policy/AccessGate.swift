@@ -1,0 +1,117 @@
+/// Says whether the app may connect now, and how: implemented by Authorization, asked by everything that connects.
+///
+/// Calls are synchronous and cost a lock: a request asks on the task that makes it.
+public protocol AccessGate: Sendable {
+    /// The way to a server under the present policy.
+    ///
+    /// - Throws: ``AccessDenied`` where the instance is not authorized, withdrawn, or the route is `deny`.
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess
+
+    /// Throws while neither store nor secure communication may be used.
+    func checkAuthorized() throws(AccessDenied)
+
+    /// Calls `observer` once when the authorization is withdrawn, with the reason; work in flight must end with it.
+    ///
+    /// The observer runs on the thread that learnt of the withdrawal and must not block. An observer added while
+    /// the authorization is withdrawn already is called at once. It is forgotten when the registration is
+    /// released or cancelled.
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation
+}
+
+/// Keeps an observer of ``AccessGate/onWithdrawal(_:)`` alive; cancelled at the latest when it is released.
+public final class WithdrawalObservation: Sendable {
+    private let onCancel: @Sendable () -> Void
+    public init(onCancel: @escaping @Sendable () -> Void) { self.onCancel = onCancel }
+    deinit { onCancel() }
+}
+
+/// How a server is reached: the decision and all that a connection needs for it.
+public struct ServerAccess: Sendable {
+    public let decision: RouteDecision
+    /// The relays and this instance's identity; nil for a direct route.
+    public let relay: RelayAccess?
+    /// Versions that the administrator blocks, on relayed connections.
+    public let blockedTLSVersions: Set<TLSVersion>
+    /// The lowest version that the administrator allows, on relayed connections.
+    public let tlsFloor: TLSVersion?
+
+    public init(
+        decision: RouteDecision, relay: RelayAccess?, blockedTLSVersions: Set<TLSVersion> = [],
+        tlsFloor: TLSVersion? = nil
+    ) {
+        self.decision = decision
+        self.relay = relay
+        self.blockedTLSVersions = blockedTLSVersions
+        self.tlsFloor = tlsFloor
+    }
+}
+
+/// The relays of a cluster, and what the instance shows them.
+public struct RelayAccess: Sendable, Hashable {
+    /// One relay.
+    public struct Relay: Sendable, Hashable {
+        public let endpoint: Endpoint
+        /// 1 is tried first.
+        public let priority: Int
+
+        public init(_ endpoint: Endpoint, priority: Int) {
+            self.endpoint = endpoint
+            self.priority = priority
+        }
+    }
+
+    public let cluster: String
+    public let relays: [Relay]
+    /// The only authorities that may have issued the relay's certificate, DER.
+    public let authorities: [[UInt8]]
+    public let identity: ClientIdentity
+
+    public init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
+        self.cluster = cluster
+        self.relays = relays
+        self.authorities = authorities
+        self.identity = identity
+    }
+}
+
+/// A certificate chain and its private key, for TLS.
+public struct ClientIdentity: Sendable, Hashable {
+    /// The leaf first, DER.
+    public let certificates: [[UInt8]]
+    /// PKCS#8, PEM.
+    public let privateKey: Redacted<String>
+
+    public init(certificates: [[UInt8]], privateKey: Redacted<String>) {
+        self.certificates = certificates
+        self.privateKey = privateKey
+    }
+}
+
+/// Why the gate is closed.
+public struct AccessDenied: Error, Sendable, Hashable, CustomStringConvertible {
+    public enum Reason: Sendable, Hashable {
+        /// `authorize()` has not succeeded in this process.
+        case notAuthorized
+        /// Authorization was withdrawn; ``AccessDenied/code`` says how.
+        case withdrawn
+        /// The route to the server is `deny`.
+        case denied(RouteDecision)
+    }
+
+    public let reason: Reason
+    /// The documented code; `none` where the reason has no number.
+    public let code: ResultCode
+
+    public init(_ reason: Reason, code: ResultCode = .none) {
+        self.reason = reason
+        self.code = code
+    }
+
+    public var description: String {
+        switch reason {
+        case .notAuthorized: "Not authorized: call authorize() first."
+        case .withdrawn: "Authorization is withdrawn: \(code)."
+        case .denied(let decision): "Refused by policy: \(decision)."
+        }
+    }
+}

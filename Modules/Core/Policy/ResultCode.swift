@@ -1,0 +1,58 @@
+/// Why an authorization failed or was withdrawn: the documented names and numbers.
+public struct ResultCode: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// No failure.
+    public static let none = ResultCode(rawValue: 0)
+    /// The secure store could not be unlocked; data is kept.
+    public static let securityError = ResultCode(rawValue: -100)
+    public static let activationFailed = ResultCode(rawValue: -101)
+    public static let provisioningFailed = ResultCode(rawValue: -102)
+    public static let pushConnectionTimeout = ResultCode(rawValue: -103)
+    /// Entitled to no version of the application; data is wiped.
+    public static let appDenied = ResultCode(rawValue: -104)
+    /// Entitled to another version only; locked, data is kept.
+    public static let appVersionNotEntitled = ResultCode(rawValue: -105)
+    public static let idleLockout = ResultCode(rawValue: -300)
+    /// Blocked by the console, by a local block, or because the lease is over; data is kept.
+    public static let blocked = ResultCode(rawValue: -301)
+    /// Wiped by the console; data and credentials are gone.
+    public static let wiped = ResultCode(rawValue: -302)
+    /// Locked by the console; data is kept.
+    public static let remoteLockout = ResultCode(rawValue: -303)
+    public static let passwordChangeRequired = ResultCode(rawValue: -304)
+    public static let activationUnknown = ResultCode(rawValue: -600)
+    /// The gateway cannot be reached; try again.
+    public static let noNetwork = ResultCode(rawValue: -601)
+    /// User or access key were not accepted; others are needed.
+    public static let credentialsFailed = ResultCode(rawValue: -602)
+    /// Connected, then the exchange failed; try again later, backing off.
+    public static let serverCommunicationFailed = ResultCode(rawValue: -603)
+    public static let appIntegrityFailed = ResultCode(rawValue: -606)
+
+    public var name: String {
+        switch self {
+        case .none: "none"
+        case .securityError: "securityError"
+        case .activationFailed: "activationFailed"
+        case .provisioningFailed: "provisioningFailed"
+        case .pushConnectionTimeout: "pushConnectionTimeout"
+        case .appDenied: "appDenied"
+        case .appVersionNotEntitled: "appVersionNotEntitled"
+        case .idleLockout: "idleLockout"
+        case .blocked: "blocked"
+        case .wiped: "wiped"
+        case .remoteLockout: "remoteLockout"
+        case .passwordChangeRequired: "passwordChangeRequired"
+        case .activationUnknown: "activationUnknown"
+        case .noNetwork: "noNetwork"
+        case .credentialsFailed: "credentialsFailed"
+        case .serverCommunicationFailed: "serverCommunicationFailed"
+        case .appIntegrityFailed: "appIntegrityFailed"
+        default: "code"
+        }
+    }
+
+    public var description: String { "\(name) (\(rawValue))" }
+}

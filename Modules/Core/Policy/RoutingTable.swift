@@ -1,0 +1,128 @@
+/// What an administrator lists, and the one rule by which a route follows from it.
+///
+/// The client asks it before any connection, and the relay asks it again at every CONNECT. Order: the exact server
+/// (host and port), else the longest matching domain, else the default; `deny` on a matching server or on any
+/// matching domain wins over both.
+public struct RoutingTable: Sendable, Hashable {
+    /// A single server.
+    public struct Server: Sendable, Hashable {
+        public var endpoint: Endpoint
+        public var route: Route
+
+        public init(_ endpoint: Endpoint, route: Route) {
+            self.endpoint = endpoint
+            self.route = route
+        }
+    }
+
+    /// A domain and everything below it.
+    public struct Domain: Sendable, Hashable {
+        /// In A-labels and lower case, without a leading dot.
+        public var name: String
+        public var route: Route
+        /// Ports that relays open for this rule.
+        public var ports: Set<UInt16>
+
+        public init(_ name: String, route: Route, ports: Set<UInt16> = RoutingTable.defaultPorts) {
+            self.name = name
+            self.route = route
+            self.ports = ports
+        }
+    }
+
+    /// The ports that a relay opens for a domain or the default where nothing else is said.
+    public static let defaultPorts: Set<UInt16> = [80, 443]
+
+    private let servers: [Endpoint: Route]
+    private let domains: [String: Domain]
+    private let fallback: Route
+    private let fallbackPorts: Set<UInt16>
+
+    public init(
+        servers: [Server] = [], domains: [Domain] = [], default fallback: Route = .deny,
+        defaultPorts: Set<UInt16> = RoutingTable.defaultPorts
+    ) {
+        self.servers = Dictionary(servers.map { ($0.endpoint, $0.route) }) { first, second in
+            first == .deny ? first : second
+        }
+        self.domains = Dictionary(domains.map { ($0.name, $0) }) { first, second in
+            first.route == .deny ? first : second
+        }
+        self.fallback = fallback
+        fallbackPorts = defaultPorts
+    }
+
+    /// The route to a server and the rule that decided.
+    public func decide(_ endpoint: Endpoint) -> RouteDecision {
+        let matching = matchingDomains(of: endpoint.host)
+        if let denied = matching.first(where: { $0.route == .deny }) {
+            return RouteDecision(endpoint: endpoint, route: .deny, rule: .domain(denied.name))
+        }
+        if let route = servers[endpoint] {
+            return RouteDecision(endpoint: endpoint, route: route, rule: .server(endpoint))
+        }
+        if let longest = matching.first {
+            return decide(endpoint, longest.route, ports: longest.ports, by: .domain(longest.name))
+        }
+        return decide(endpoint, fallback, ports: fallbackPorts, by: .default)
+    }
+
+    private func decide(
+        _ endpoint: Endpoint, _ route: Route, ports: Set<UInt16>, by rule: RouteDecision.Rule
+    ) -> RouteDecision {
+        guard case .relay = route, !ports.contains(endpoint.port) else {
+            return RouteDecision(endpoint: endpoint, route: route, rule: rule)
+        }
+        return RouteDecision(endpoint: endpoint, route: .deny, rule: rule, isPortClosed: true)
+    }
+
+    /// The rules for the name and every domain above it, the longest first. An address has none.
+    private func matchingDomains(of host: Host) -> [Domain] {
+        guard case .name(let name) = host, !domains.isEmpty else { return [] }
+        var rest = Substring(name)
+        var found: [Domain] = []
+        while true {
+            if let domain = domains[String(rest)] { found.append(domain) }
+            guard let dot = rest.firstIndex(of: ".") else { return found }
+            rest = rest[rest.index(after: dot)...]
+        }
+    }
+}
+
+/// The answer of a routing table: what happens, and why.
+public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
+    /// What decided.
+    public enum Rule: Sendable, Hashable, CustomStringConvertible {
+        case server(Endpoint)
+        case domain(String)
+        case `default`
+
+        /// `server HOST:PORT`, `domain NAME` or `default`.
+        public var description: String {
+            switch self {
+            case .server(let endpoint): "server \(endpoint)"
+            case .domain(let name): "domain \(name)"
+            case .default: "default"
+            }
+        }
+    }
+
+    public let endpoint: Endpoint
+    public let route: Route
+    public let rule: Rule
+    /// The rule would relay, but opens other ports only.
+    public let isPortClosed: Bool
+
+    package init(endpoint: Endpoint, route: Route, rule: Rule, isPortClosed: Bool = false) {
+        self.endpoint = endpoint
+        self.route = route
+        self.rule = rule
+        self.isPortClosed = isPortClosed
+    }
+
+    /// For people: what happens and why.
+    public var description: String {
+        isPortClosed
+            ? "\(endpoint): deny (\(rule) does not open port \(endpoint.port))" : "\(endpoint): \(route) (\(rule))"
+    }
+}

@@ -1,0 +1,153 @@
+/// A bounded buffer of chunks between one producer and one consumer, either of which may be an event loop.
+///
+/// A loop calls the synchronous side (``push(_:)``, ``finish(_:)``, ``take(upTo:)``) and is told by a hook when to
+/// go on; a task calls the asynchronous side (``write(_:)``, ``next()``). All chunks that lie ready are handed over
+/// under one lock, so that neither pays a hop for each chunk. Hooks run outside the lock, on the thread that made
+/// them due.
+package final class BodyPipe: BodySource {
+    /// In octets. The producer stops at `high` and goes on below `low`.
+    package struct Watermarks: Sendable {
+        package var low: Int
+        package var high: Int
+
+        package init(low: Int, high: Int) {
+            self.low = low
+            self.high = high
+        }
+
+        package static let standard = Watermarks(low: 256 << 10, high: 1 << 20)
+    }
+
+    /// Hooks for the side that is a loop. Each is called at most once for each time that it became due.
+    package struct Hooks: Sendable {
+        /// A push was answered with `.full`, and there is room again.
+        package var hasRoom: @Sendable () -> Void
+        /// A take was answered with `.empty`, and there is something again: octets, the end, or a failure.
+        package var hasBytes: @Sendable () -> Void
+        /// The consumer is gone; nothing more is wanted.
+        package var wasDiscarded: @Sendable () -> Void
+
+        package init(
+            hasRoom: @escaping @Sendable () -> Void = {}, hasBytes: @escaping @Sendable () -> Void = {},
+            wasDiscarded: @escaping @Sendable () -> Void = {}
+        ) {
+            self.hasRoom = hasRoom
+            self.hasBytes = hasBytes
+            self.wasDiscarded = wasDiscarded
+        }
+    }
+
+    private let machine: Lock<BodyPipeStateMachine>
+    private let hooks: Hooks
+
+    package init(watermarks: Watermarks = .standard, hooks: Hooks = Hooks()) {
+        machine = Lock(BodyPipeStateMachine(watermarks: watermarks))
+        self.hooks = hooks
+    }
+}
+
+// MARK: Producer
+
+extension BodyPipe {
+    package enum PushResult: Sendable {
+        /// There is room for more.
+        case more
+        /// The chunk was taken; stop until the `hasRoom` hook.
+        case full
+        /// The consumer is gone; the chunk was dropped.
+        case closed
+    }
+
+    /// Takes a chunk from a loop. An empty one is ignored.
+    package func push(_ chunk: [UInt8]) -> PushResult {
+        let (result, action) = machine.withLock { $0.pushed(chunk) }
+        perform(action)
+        return result
+    }
+
+    /// Takes a chunk from a task; returns when there is room for more.
+    ///
+    /// - Throws: ``LoadError/Code/cancelled`` where the task is cancelled, or the consumer's reason for leaving.
+    package func write(_ chunk: [UInt8]) async throws(LoadError) {
+        if Task.isCancelled { throw .cancelled() }
+        switch push(chunk) {
+        case .more: return
+        case .closed: throw Self.closed()
+        case .full: break
+        }
+        let result: Result<Void, LoadError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                perform(machine.withLock { $0.producerWaits(continuation) })
+            }
+        } onCancel: {
+            perform(machine.withLock { $0.producerCancelled() })
+        }
+        try result.get()
+    }
+
+    /// Nothing more comes. The first call counts.
+    package func finish(_ failure: LoadError? = nil) {
+        perform(machine.withLock { $0.finished(failure) })
+    }
+
+    private static func closed() -> LoadError {
+        LoadError(.connectionLost, at: .request, "The load ended before its body.")
+    }
+}
+
+// MARK: Consumer
+
+extension BodyPipe {
+    package enum TakeResult: Sendable {
+        case bytes([UInt8])
+        /// Nothing lies ready; wait for the `hasBytes` hook.
+        case empty
+        case end
+        case failed(LoadError)
+    }
+
+    /// Gives a loop at most `limit` octets (more than zero).
+    package func take(upTo limit: Int) -> TakeResult {
+        let (result, action) = machine.withLock { $0.taken(upTo: limit) }
+        perform(action)
+        return result
+    }
+
+    /// Gives a task the next chunk; nil at the end.
+    package func next() async throws(LoadError) -> [UInt8]? {
+        let (result, action) = machine.withLock { $0.taken(upTo: .max) }
+        perform(action)
+        switch result {
+        case .bytes(let bytes): return bytes
+        case .end: return nil
+        case .failed(let failure): throw failure
+        case .empty: return try await wait()
+        }
+    }
+
+    private func wait() async throws(LoadError) -> [UInt8]? {
+        let result: Result<[UInt8]?, LoadError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                perform(machine.withLock { $0.consumerWaits(continuation) })
+            }
+        } onCancel: {
+            perform(machine.withLock { $0.consumerCancelled() })
+        }
+        return try result.get()
+    }
+
+    /// The consumer takes no more.
+    package func discard() {
+        perform(machine.withLock { $0.discarded() })
+    }
+}
+
+extension BodyPipe {
+    private func perform(_ actions: BodyPipeStateMachine.Actions) {
+        if let (continuation, result) = actions.resumeProducer { continuation.resume(returning: result) }
+        if let (continuation, result) = actions.resumeConsumer { continuation.resume(returning: result) }
+        if actions.callsHasRoom { hooks.hasRoom() }
+        if actions.callsHasBytes { hooks.hasBytes() }
+        if actions.callsWasDiscarded { hooks.wasDiscarded() }
+    }
+}

@@ -1,0 +1,179 @@
+/// What a ``BodyPipe`` decides: no I/O, no lock, no thread.
+struct BodyPipeStateMachine: Sendable {
+    typealias Producer = CheckedContinuation<Result<Void, LoadError>, Never>
+    typealias Consumer = CheckedContinuation<Result<[UInt8]?, LoadError>, Never>
+
+    /// What the caller must do once the lock is released.
+    struct Actions: Sendable {
+        var resumeProducer: (Producer, Result<Void, LoadError>)?
+        var resumeConsumer: (Consumer, Result<[UInt8]?, LoadError>)?
+        var callsHasRoom = false
+        var callsHasBytes = false
+        var callsWasDiscarded = false
+    }
+
+    private enum End { case open, finished, failed(LoadError), discarded }
+
+    private let watermarks: BodyPipe.Watermarks
+    private var chunks = ChunkQueue()
+    private var end = End.open
+    private var producer: Producer?
+    private var consumer: Consumer?
+    private var owesHasRoom = false
+    private var owesHasBytes = false
+
+    init(watermarks: BodyPipe.Watermarks) { self.watermarks = watermarks }
+
+    // MARK: Producer
+
+    mutating func pushed(_ chunk: [UInt8]) -> (BodyPipe.PushResult, Actions) {
+        var actions = Actions()
+        guard case .open = end else { return (.closed, actions) }
+        guard !chunk.isEmpty else { return (.more, actions) }
+        if let waiting = consumer.take() {
+            actions.resumeConsumer = (waiting, .success(chunk))
+            return (.more, actions)
+        }
+        chunks.append(chunk)
+        actions.callsHasBytes = clearOwed(&owesHasBytes)
+        guard chunks.octets >= watermarks.high else { return (.more, actions) }
+        owesHasRoom = true
+        return (.full, actions)
+    }
+
+    /// The producer's task waits for room, after a push that filled the pipe.
+    mutating func producerWaits(_ continuation: Producer) -> Actions {
+        var actions = Actions()
+        owesHasRoom = false
+        switch end {
+        case .discarded:
+            actions.resumeProducer = (continuation, .failure(Self.discardedByConsumer()))
+        case .open where chunks.octets >= watermarks.low && !Task.isCancelled:
+            producer = continuation
+        case .open, .finished, .failed:
+            actions.resumeProducer = (continuation, Task.isCancelled ? .failure(.cancelled()) : .success(()))
+        }
+        return actions
+    }
+
+    mutating func producerCancelled() -> Actions {
+        var actions = Actions()
+        actions.resumeProducer = producer.take().map { ($0, .failure(.cancelled())) }
+        return actions
+    }
+
+    mutating func finished(_ failure: LoadError?) -> Actions {
+        var actions = Actions()
+        guard case .open = end else { return actions }
+        end = failure.map(End.failed) ?? .finished
+        actions.callsHasBytes = clearOwed(&owesHasBytes)
+        if let waiting = consumer.take() {
+            actions.resumeConsumer = (waiting, failure.map { .failure($0) } ?? .success(nil))
+        }
+        return actions
+    }
+
+    // MARK: Consumer
+
+    mutating func taken(upTo limit: Int) -> (BodyPipe.TakeResult, Actions) {
+        var actions = Actions()
+        guard let chunk = chunks.take(upTo: limit) else { return (emptyResult(), actions) }
+        guard chunks.octets < watermarks.low else { return (.bytes(chunk), actions) }
+        actions.callsHasRoom = clearOwed(&owesHasRoom)
+        actions.resumeProducer = producer.take().map { ($0, .success(())) }
+        return (.bytes(chunk), actions)
+    }
+
+    private mutating func emptyResult() -> BodyPipe.TakeResult {
+        switch end {
+        case .open:
+            owesHasBytes = true
+            return .empty
+        case .finished: return .end
+        case .failed(let failure): return .failed(failure)
+        case .discarded: return .failed(.cancelled())
+        }
+    }
+
+    /// The consumer's task waits for a chunk, after a take that found none.
+    mutating func consumerWaits(_ continuation: Consumer) -> Actions {
+        precondition(consumer == nil, "A body is read by one consumer at a time.")
+        owesHasBytes = false
+        if case .open = end, Task.isCancelled { return cancel(continuation) }
+        var (result, actions) = taken(upTo: .max)
+        owesHasBytes = false
+        switch result {
+        case .bytes(let bytes): actions.resumeConsumer = (continuation, .success(bytes))
+        case .end: actions.resumeConsumer = (continuation, .success(nil))
+        case .failed(let failure): actions.resumeConsumer = (continuation, .failure(failure))
+        case .empty: consumer = continuation
+        }
+        return actions
+    }
+
+    mutating func consumerCancelled() -> Actions { consumer.take().map { cancel($0) } ?? Actions() }
+
+    private mutating func cancel(_ continuation: Consumer) -> Actions {
+        var actions = discarded()
+        actions.resumeConsumer = (continuation, .failure(.cancelled()))
+        return actions
+    }
+
+    mutating func discarded() -> Actions {
+        var actions = Actions()
+        guard case .open = end else {
+            chunks = ChunkQueue()
+            return actions
+        }
+        end = .discarded
+        chunks = ChunkQueue()
+        owesHasRoom = false
+        actions.callsWasDiscarded = true
+        actions.resumeProducer = producer.take().map { ($0, .failure(Self.discardedByConsumer())) }
+        actions.resumeConsumer = consumer.take().map { ($0, .failure(.cancelled())) }
+        return actions
+    }
+
+    private static func discardedByConsumer() -> LoadError {
+        LoadError(.connectionLost, at: .request, "The load ended before its body.")
+    }
+
+    private func clearOwed(_ owed: inout Bool) -> Bool {
+        defer { owed = false }
+        return owed
+    }
+}
+
+/// Chunks in order, with the number of octets in them.
+struct ChunkQueue: Sendable {
+    private var chunks: [[UInt8]] = []
+    private var head = 0
+    /// How much of the first chunk was taken already.
+    private var offset = 0
+    private(set) var octets = 0
+
+    mutating func append(_ chunk: [UInt8]) {
+        chunks.append(chunk)
+        octets += chunk.count
+    }
+
+    /// The first chunk, cut where it is longer than `limit`; nil where there is none.
+    mutating func take(upTo limit: Int) -> [UInt8]? {
+        guard head < chunks.count else { return nil }
+        let rest = chunks[head].count - offset
+        let isWhole = rest <= limit
+        let taken = isWhole && offset == 0 ? chunks[head] : Array(chunks[head][offset..<offset + min(rest, limit)])
+        octets -= taken.count
+        if isWhole { dropFirst() } else { offset += taken.count }
+        return taken
+    }
+
+    private mutating func dropFirst() {
+        chunks[head] = []
+        head += 1
+        offset = 0
+        guard head == chunks.count || head > 32 else { return }
+        chunks.removeFirst(head)
+        head = 0
+    }
+}

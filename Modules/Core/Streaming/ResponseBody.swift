@@ -1,0 +1,103 @@
+/// The octets of an answer's body, in chunks, read once.
+///
+/// Reading slowly slows the sender down. Ending the iteration early, by leaving the loop or by cancelling the task,
+/// ends the transfer.
+public struct ResponseBody: AsyncSequence, Sendable {
+    public typealias Element = [UInt8]
+    public typealias Failure = LoadError
+
+    private let source: any BodySource
+
+    /// A body from a source of a stage's own.
+    public init(_ source: any BodySource) { self.source = source }
+
+    /// A body in memory.
+    public init(_ bytes: [UInt8] = []) { source = BytesSource(bytes) }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
+
+    /// Ends the transfer without reading the rest. Has no effect on a body that was read to its end.
+    public func discard() { source.discard() }
+
+    /// Reads the whole body.
+    ///
+    /// - Parameter limit: in octets; a longer body ends the transfer.
+    /// - Throws: ``LoadError/Code/responseTooLarge`` for one octet more than `limit`.
+    public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
+        guard var bytes = try await source.next() else { return [] }
+        try check(bytes.count, limit)
+        while let chunk = try await source.next() {
+            try check(bytes.count + chunk.count, limit)
+            bytes += chunk
+        }
+        return bytes
+    }
+
+    private func check(_ count: Int, _ limit: ByteCount) throws(LoadError) {
+        guard count > limit.octets else { return }
+        source.discard()
+        throw LoadError(.responseTooLarge, at: .response, "The body is longer than \(limit).")
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let source: any BodySource
+        private let guardian: Guardian
+
+        fileprivate init(source: any BodySource) {
+            self.source = source
+            guardian = Guardian(source)
+        }
+
+        public mutating func next() async throws(LoadError) -> [UInt8]? { try await source.next() }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoadError) -> [UInt8]? {
+            try await source.next()
+        }
+
+        /// Ends the transfer when the last copy of the iterator is gone.
+        private final class Guardian: Sendable {
+            private let source: any BodySource
+            init(_ source: any BodySource) { self.source = source }
+            deinit { source.discard() }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ResponseBody.Iterator: Sendable {}
+
+/// Where a response body's chunks come from; what a stage implements that changes a body.
+public protocol BodySource: Sendable {
+    /// The next chunk, never empty; nil at the end. Called by one consumer at a time.
+    func next() async throws(LoadError) -> [UInt8]?
+    /// The consumer takes no more: stop the transfer. May come from any thread, more than once, and after the end.
+    func discard()
+}
+
+private struct BytesSource: BodySource {
+    private let bytes: Lock<[UInt8]>
+    init(_ bytes: [UInt8]) { self.bytes = Lock(bytes) }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        bytes.withLock { bytes in
+            defer { bytes = [] }
+            return bytes.isEmpty ? nil : bytes
+        }
+    }
+
+    func discard() { bytes.withLock { $0 = [] } }
+}
+
+/// A number of octets.
+public struct ByteCount: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public let octets: Int
+    public init(octets: Int) { self.octets = octets }
+
+    public static func bytes(_ count: Int) -> ByteCount { ByteCount(octets: count) }
+    public static func kilobytes(_ count: Int) -> ByteCount { ByteCount(octets: count << 10) }
+    public static func megabytes(_ count: Int) -> ByteCount { ByteCount(octets: count << 20) }
+
+    public static func < (left: ByteCount, right: ByteCount) -> Bool { left.octets < right.octets }
+
+    public var description: String { "\(octets) octets" }
+}

@@ -1,0 +1,182 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Targets carry the prefix `Sallyport`, folders do not: `Modules/Cookies` is `SallyportCookies`.
+// Dependencies point down only; Docs/Design.md has the table of levels that this file keeps.
+
+/// Set `SALLYPORT_STRICT=1` to turn warnings in our own targets into errors, as continuous integration does.
+let isStrict = Context.environment["SALLYPORT_STRICT"] == "1"
+
+/// What a target needs to be checked for beyond the common settings.
+enum Safety {
+    /// Swift only.
+    case memorySafe
+    /// Calls C: every unsafe expression is marked where it stands.
+    case touchesC
+}
+
+func module(
+    _ name: String, touching safety: Safety = .memorySafe, dependencies: [Target.Dependency]
+) -> Target {
+    .target(
+        name: "Sallyport\(name)", dependencies: dependencies, path: "Modules/\(name)",
+        swiftSettings: safety == .touchesC ? [.strictMemorySafety()] : [])
+}
+
+func tests(_ name: String, dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(
+        name: "Sallyport\(name)Tests", dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)Tests",
+        resources: resources)
+}
+
+func cLibrary(_ name: String, pkgConfig: String, package debian: String) -> Target {
+    .systemLibrary(name: name, path: "Modules/\(name)", pkgConfig: pkgConfig, providers: [.apt([debian])])
+}
+
+extension Target.Dependency {
+    static let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+    static let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+    static let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+    static let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+    static let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+    static let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+    static let structuredFields = Target.Dependency.product(
+        name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
+    static let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+    static let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+    static let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+    static let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+    static let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+    static let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
+    static let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
+    static let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+    static let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+}
+
+let package = Package(
+    name: "sallyport",
+    products: [
+        .library(name: "Sallyport", targets: ["Sallyport"]),
+        .library(name: "SallyportCore", targets: ["SallyportCore"]),
+        .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
+        .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
+        .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
+        .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
+        .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
+        .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // Level 0: C shims, each imported by one module.
+        cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
+        cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
+        cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
+        cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
+        cLibrary("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
+
+        // Level 1
+        module("Core", touching: .touchesC, dependencies: ["CIDN2", .logging, .httpTypes]),
+
+        // Level 2
+        module("EventLoop", touching: .touchesC, dependencies: ["SallyportCore"]),
+        module("SecureStore", touching: .touchesC, dependencies: ["SallyportCore", "CLMDB", .crypto, .cryptoExtras]),
+        module("Wire", dependencies: ["SallyportCore", .crypto, .asn1, .structuredFields]),
+
+        // Level 3
+        module(
+            "Transport", touching: .touchesC,
+            dependencies: ["SallyportCore", "SallyportEventLoop", "CCurl", "COpenSSL"]),
+
+        // Level 4
+        module(
+            "Authorization",
+            dependencies: [
+                "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportWire", "SallyportTransport",
+                .crypto, .asn1, .x509,
+            ]),
+
+        // Level 5
+        module(
+            "URLLoading", touching: .touchesC,
+            dependencies: [
+                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .metrics, .tracing,
+            ]),
+
+        // Level 6
+        .target(
+            name: "Sallyport",
+            dependencies: [
+                "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
+                "SallyportAuthorization", "SallyportURLLoading", .lifecycle,
+            ],
+            path: "Modules/Sallyport"),
+
+        // Level 7
+        module(
+            "Gateway",
+            dependencies: [
+                "SallyportCore", "SallyportSecureStore", "SallyportWire", .crypto, .asn1, .x509, .structuredFields,
+                .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .hummingbird, .hummingbirdHTTP2, .hummingbirdTLS, .yams,
+                .lifecycle, .metrics,
+            ]),
+
+        // Level 8
+        .executableTarget(
+            name: "SallyportCommandLine",
+            dependencies: ["Sallyport", "SallyportGateway", "SallyportWire", .arguments, .logging],
+            path: "Modules/CommandLine"),
+
+        // Examples
+        .executableTarget(name: "Quickstart", dependencies: ["Sallyport"], path: "Examples/Quickstart"),
+
+        // Tests
+        .target(
+            name: "TestSupport", dependencies: ["SallyportCore", .logging, .crypto, .x509, .asn1],
+            path: "Tests/Support"),
+        tests("Core", dependencies: ["SallyportCore"]),
+        tests("EventLoop", dependencies: ["SallyportEventLoop"]),
+        tests("SecureStore", dependencies: ["SallyportSecureStore"]),
+        tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
+        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
+        tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
+        tests("URLLoading", dependencies: ["SallyportURLLoading", "SallyportTransport"]),
+        tests("Gateway", dependencies: ["SallyportGateway", "SallyportWire", .crypto, .x509, .nioPosix, .nioSSL]),
+        tests(
+            "Integration",
+            dependencies: [
+                "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", .crypto, .x509,
+            ]),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    var settings = target.swiftSettings ?? []
+    settings += [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+    ]
+    if isStrict { settings.append(.treatAllWarnings(as: .error)) }
+    target.swiftSettings = settings
+}
