@@ -74,13 +74,13 @@ extension IPAddress {
     /// What an address is for, as far as a relay must know before it dials.
     public enum Scope: Sendable, Hashable {
         case loopback, linkLocal, unspecified, multicast
-        /// An IPv6 form that carries an IPv4 address: mapped, compatible, NAT64 or 6to4.
+        /// An IPv6 form that carries an IPv4 address: mapped, translated, compatible, NAT64, 6to4 or Teredo.
         case embedded
         /// Everything else, private ranges included.
         case general
     }
 
-    /// The scope (RFC 6890, RFC 4291 §2.5, RFC 6052, RFC 3056).
+    /// The scope (RFC 6890, RFC 4291 §2.5, RFC 6052, RFC 3056, RFC 4380, RFC 7915).
     public var scope: Scope {
         switch self {
         case .v4(let number): Self.scope(ofIPv4: number)
@@ -102,7 +102,7 @@ extension IPAddress {
         if high == 0 {
             if low == 0 { return .unspecified }
             if low == 1 { return .loopback }
-            if low >> 32 == 0 || low >> 32 == 0xffff { return .embedded }
+            if low >> 32 == 0 || low >> 32 == 0xffff || low >> 32 == 0xffff_0000 { return .embedded }
         }
         switch high >> 48 {
         case 0xfe80...0xfebf: return .linkLocal
@@ -112,6 +112,8 @@ extension IPAddress {
         }
         // 64:ff9b::/96 (RFC 6052) and 64:ff9b:1::/48 (RFC 8215).
         if high >> 32 == 0x0064_ff9b { return .embedded }
+        // 2001::/32 (RFC 4380).
+        if high >> 32 == 0x2001_0000 { return .embedded }
         return .general
     }
 }

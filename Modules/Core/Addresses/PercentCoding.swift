@@ -17,6 +17,7 @@ package enum PercentCoding {
 
     /// The text with every octet outside `allowed` written as `%XX`; a `%` that begins a valid escape stays.
     package static func encoded(_ text: some StringProtocol, allowed: (UInt8) -> Bool) -> String {
+        if text.utf8.allSatisfy(allowed) { return String(text) }
         let octets = Array(text.utf8)
         var result: [UInt8] = []
         result.reserveCapacity(octets.count)

@@ -19,8 +19,8 @@ struct URLParts {
         query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         scheme = Self.cutScheme(&rest)
         if rest.hasPrefix("//") {
-            let start = rest.index(rest.startIndex, offsetBy: 2)
-            let end = rest[start...].firstIndex(of: "/") ?? rest.endIndex
+            let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
+            let end = rest.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
             authority = String(rest[start..<end])
             rest = rest[end...]
         }
@@ -68,19 +68,37 @@ struct URLParts {
 
     /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
     static func withoutDots(_ path: String) -> String {
-        guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
+        guard path.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "%") }) else { return path }
         let segments = path.split(separator: "/", omittingEmptySubsequences: false)
         var kept: [Substring] = []
         for (index, segment) in segments.enumerated() {
             let isLast = index == segments.count - 1
-            switch segment.lowercased().replacing("%2e", with: ".") {
-            case ".": if isLast { kept.append("") }
-            case "..":
+            switch dots(segment) {
+            case 1: if isLast { kept.append("") }
+            case 2:
                 if kept.count > 1 { kept.removeLast() }
                 if isLast { kept.append("") }
             default: kept.append(segment)
             }
         }
         return kept.joined(separator: "/")
+    }
+
+    /// 1 for `.`, 2 for `..`, in any spelling (`%2e` is a dot); nil for any other segment.
+    private static func dots(_ segment: Substring) -> Int? {
+        guard (1...6).contains(segment.utf8.count) else { return nil }
+        var rest = segment.utf8[...]
+        var count = 0
+        while let first = rest.first {
+            if first == UInt8(ascii: ".") {
+                rest = rest.dropFirst()
+            } else if Substring(rest.prefix(3)).lowercased() == "%2e" {
+                rest = rest.dropFirst(3)
+            } else {
+                return nil
+            }
+            count += 1
+        }
+        return count
     }
 }

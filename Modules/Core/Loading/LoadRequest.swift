@@ -21,12 +21,17 @@ public struct LoadRequest: Sendable {
 
     /// Reads a request of swift-http-types.
     ///
-    /// - Throws: ``AddressError`` where scheme, authority and path make no URL.
+    /// - Throws: ``AddressError`` where scheme, authority and path make no URL, or where one of them reaches into
+    ///   the next: the path `.evil.example` names no other host.
     public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(AddressError) {
         guard let scheme = request.scheme, let authority = request.authority else {
             throw AddressError(.noHost, "The request names no scheme or no authority.")
         }
-        url = try RequestURL("\(scheme)://\(authority)\(request.path ?? "/")")
+        let path = request.path ?? "/"
+        guard path.utf8.first == UInt8(ascii: "/"), !scheme.utf8.contains(UInt8(ascii: ":")),
+            !authority.utf8.contains(where: { "/?#@\\".utf8.contains($0) })
+        else { throw AddressError(.invalidURL, "Scheme, authority and path do not make a URL.") }
+        url = try RequestURL("\(scheme)://\(authority)\(path)")
         method = request.method
         headerFields = request.headerFields
         self.body = body

@@ -45,6 +45,10 @@ struct BodyPipeStateMachine: Sendable {
     mutating func producerWaits(_ continuation: Producer) -> Actions {
         var actions = Actions()
         owesHasRoom = false
+        guard producer == nil else {
+            actions.resumeProducer = (continuation, .failure(Self.secondProducer()))
+            return actions
+        }
         switch end {
         case .discarded:
             actions.resumeProducer = (continuation, .failure(Self.discardedByConsumer()))
@@ -66,7 +70,9 @@ struct BodyPipeStateMachine: Sendable {
         var actions = Actions()
         guard case .open = end else { return actions }
         end = failure.map(End.failed) ?? .finished
+        owesHasRoom = false
         actions.callsHasBytes = clearOwed(&owesHasBytes)
+        actions.resumeProducer = producer.take().map { ($0, .failure(failure ?? Self.discardedByConsumer())) }
         if let waiting = consumer.take() {
             actions.resumeConsumer = (waiting, failure.map { .failure($0) } ?? .success(nil))
         }
@@ -122,6 +128,8 @@ struct BodyPipeStateMachine: Sendable {
     mutating func discarded() -> Actions {
         var actions = Actions()
         guard case .open = end else {
+            // What was left unread must not look like a body that was read to its end.
+            if case .finished = end, !chunks.isEmpty { end = .discarded }
             chunks = ChunkQueue()
             return actions
         }
@@ -138,6 +146,10 @@ struct BodyPipeStateMachine: Sendable {
         LoadError(.connectionLost, at: .request, "The load ended before its body.")
     }
 
+    private static func secondProducer() -> LoadError {
+        LoadError(.requestBodyFailed, at: .request, "A body is written by one task at a time.")
+    }
+
     private func clearOwed(_ owed: inout Bool) -> Bool {
         defer { owed = false }
         return owed
@@ -151,6 +163,8 @@ struct ChunkQueue: Sendable {
     /// How much of the first chunk was taken already.
     private var offset = 0
     private(set) var octets = 0
+
+    var isEmpty: Bool { head == chunks.count }
 
     mutating func append(_ chunk: [UInt8]) {
         chunks.append(chunk)

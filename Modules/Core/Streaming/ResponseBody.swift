@@ -2,31 +2,34 @@
 ///
 /// Reading slowly slows the sender down. Ending the iteration early, by leaving the loop or by cancelling the task,
 /// ends the transfer.
-public struct ResponseBody: AsyncSequence, Sendable {
+public struct ResponseBody: AsyncSequence, BodySource {
     public typealias Element = [UInt8]
     public typealias Failure = LoadError
 
-    private let source: any BodySource
+    private let owner: Guardian
 
     /// A body from a source of a stage's own.
-    public init(_ source: any BodySource) { self.source = source }
+    public init(_ source: any BodySource) { owner = Guardian(source) }
 
     /// A body in memory.
-    public init(_ bytes: [UInt8] = []) { source = BytesSource(bytes) }
+    public init(_ bytes: [UInt8] = []) { owner = Guardian(BytesSource(bytes)) }
 
-    public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
+    public func makeAsyncIterator() -> Iterator { Iterator(owner) }
+
+    /// The next chunk; nil at the end. For stages that wrap one body in another; all others iterate.
+    public func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
 
     /// Ends the transfer without reading the rest. Has no effect on a body that was read to its end.
-    public func discard() { source.discard() }
+    public func discard() { owner.source.discard() }
 
     /// Reads the whole body.
     ///
     /// - Parameter limit: in octets; a longer body ends the transfer.
     /// - Throws: ``LoadError/Code/responseTooLarge`` for one octet more than `limit`.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
-        guard var bytes = try await source.next() else { return [] }
+        guard var bytes = try await next() else { return [] }
         try check(bytes.count, limit)
-        while let chunk = try await source.next() {
+        while let chunk = try await next() {
             try check(bytes.count + chunk.count, limit)
             bytes += chunk
         }
@@ -35,31 +38,33 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     private func check(_ count: Int, _ limit: ByteCount) throws(LoadError) {
         guard count > limit.octets else { return }
-        source.discard()
+        discard()
         throw LoadError(.responseTooLarge, at: .response, "The body is longer than \(limit).")
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private let source: any BodySource
+        /// The body lives while it is iterated, also where nobody else keeps it.
+        private let owner: Guardian
         private let guardian: Guardian
 
-        fileprivate init(source: any BodySource) {
-            self.source = source
-            guardian = Guardian(source)
+        fileprivate init(_ owner: Guardian) {
+            self.owner = owner
+            guardian = Guardian(owner.source)
         }
 
-        public mutating func next() async throws(LoadError) -> [UInt8]? { try await source.next() }
+        public mutating func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoadError) -> [UInt8]? {
-            try await source.next()
+            try await owner.source.next()
         }
+    }
 
-        /// Ends the transfer when the last copy of the iterator is gone.
-        private final class Guardian: Sendable {
-            private let source: any BodySource
-            init(_ source: any BodySource) { self.source = source }
-            deinit { source.discard() }
-        }
+    /// Ends the transfer when nobody can read it any more: neither a body that was never read nor a loop that was
+    /// left early keeps a connection.
+    fileprivate final class Guardian: Sendable {
+        let source: any BodySource
+        init(_ source: any BodySource) { self.source = source }
+        deinit { source.discard() }
     }
 }
 
