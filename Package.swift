@@ -86,6 +86,7 @@ let package = Package(
     ],
     targets: [
         // Level 0: C shims, each imported by one module.
+        .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
@@ -96,7 +97,7 @@ let package = Package(
         module("Core", touching: .touchesC, dependencies: ["CIDN2", .logging, .httpTypes]),
 
         // Level 2
-        module("EventLoop", touching: .touchesC, dependencies: ["SallyportCore"]),
+        module("EventLoop", touching: .touchesC, dependencies: ["SallyportCore", "CLinux"]),
         module("SecureStore", touching: .touchesC, dependencies: ["SallyportCore", "CLMDB", .crypto, .cryptoExtras]),
         module("Wire", dependencies: ["SallyportCore", .crypto, .asn1, .structuredFields]),
 
