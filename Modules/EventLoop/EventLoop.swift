@@ -1,0 +1,85 @@
+internal import Glibc
+internal import SallyportCore
+internal import Synchronization
+
+/// One thread that waits for descriptors, timers and work, and runs what became due: the executor of the actors that
+/// own C handles, and of any task that prefers it.
+///
+/// Work runs in the order in which it was enqueued, in bounded batches with a look at the descriptors between them,
+/// so that neither starves the other. Work never blocks: whatever blocks the thread blocks every connection on it.
+///
+/// Run tasks on a loop to spare the hops between threads when they talk to an engine on that loop:
+///
+///     await withTaskExecutorPreference(loop) { await handle(request) }
+///
+/// The preference holds for `@concurrent` functions and child tasks (SE-0417).
+public final class EventLoop: SerialExecutor, TaskExecutor, CustomStringConvertible {
+    /// The thread's name, cut to 15 octets where the kernel shows it.
+    public let name: String
+
+    let work = Lock(WorkQueue())
+    let bell = Bell()
+    /// The loop's `pthread_t`; 0 until the thread has started.
+    let thread = Atomic<UInt>(0)
+
+    // SAFETY: touched on the loop's thread only, which `LoopState`'s callers check in `state`.
+    nonisolated(unsafe) private let loopState: LoopState
+
+    /// Starts the thread. It runs until ``shutdown()``.
+    public init(name: String) {
+        self.name = name
+        unsafe loopState = LoopState(bell: bell)
+        startThread()
+    }
+
+    public var description: String { "EventLoop(\(name))" }
+
+    /// Whether the caller runs on the loop's thread.
+    public var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
+
+    /// What belongs to the thread; stops the process where another thread asks.
+    var state: LoopState {
+        precondition(isCurrent, "This is done on the loop's own thread only.")
+        return unsafe loopState
+    }
+}
+
+// MARK: Executor
+
+extension EventLoop {
+    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.job(UnownedJob(job))) }
+
+    /// Runs `body` on the loop, after what was enqueued before.
+    public func execute(_ body: @escaping @Sendable () -> Void) { enqueue(.closure(body)) }
+
+    private func enqueue(_ item: WorkQueue.Item) {
+        let isAsleep = work.withLock { $0.enqueued(item) }
+        if isAsleep { bell.ring() }
+    }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }
+
+    public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    public func checkIsolated() { precondition(isCurrent, "Expected to run on \(self).") }
+}
+
+// MARK: End
+
+extension EventLoop {
+    /// Ends the thread once everything enqueued so far, and what that enqueues, has run. Returns when it has ended.
+    ///
+    /// Idempotent. No actor or task may use the loop any more: work that is enqueued afterwards stops the process,
+    /// since nothing could ever run it. Call it from another executor.
+    public func shutdown() async {
+        await withCheckedContinuation { continuation in
+            switch work.withLock({ $0.shutdownRequested(continuation) }) {
+            case .ring: bell.ring()
+            case .resume: continuation.resume()
+            case .none: break
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import Glibc
+internal import Synchronization
+
+/// Several loops, handed out in turn.
+public final class EventLoopGroup: Sendable {
+    /// One loop per two cores, at least one, for the whole process. It is never shut down.
+    public static let shared = EventLoopGroup(
+        count: max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) / 2), name: "sallyport")
+
+    public let loops: [EventLoop]
+    private let turn = Atomic<UInt>(0)
+
+    /// Starts `count` loops, whose threads are named `name-0` and so on.
+    public init(count: Int, name: String) {
+        precondition(count > 0, "A group has at least one loop.")
+        loops = (0..<count).map { EventLoop(name: "\(name)-\($0)") }
+    }
+
+    /// The loops in turn.
+    public func next() -> EventLoop {
+        loops[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(loops.count))]
+    }
+
+    /// The loop of the group on whose thread the caller runs, else the next one in turn.
+    public var any: EventLoop { current ?? next() }
+
+    /// The loop of the group on whose thread the caller runs.
+    public var current: EventLoop? { loops.first { $0.isCurrent } }
+
+    /// Shuts every loop down and waits for their threads.
+    public func shutdown() async {
+        for loop in loops { await loop.shutdown() }
+    }
+}

@@ -1,0 +1,39 @@
+internal import Glibc
+
+/// A point of the monotonic clock, in nanoseconds: what timers of a loop are set by.
+package struct LoopInstant: Comparable, Hashable, Sendable {
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    package static var now: LoopInstant {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return LoopInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    /// Never comes.
+    package static let never = LoopInstant(nanoseconds: .max)
+
+    package func advanced(byNanoseconds count: Int64) -> LoopInstant {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(count)
+        return overflow ? .never : LoopInstant(nanoseconds: sum)
+    }
+
+    package func advanced(by duration: Duration) -> LoopInstant {
+        advanced(byNanoseconds: duration.wholeNanoseconds)
+    }
+
+    package static func < (left: LoopInstant, right: LoopInstant) -> Bool { left.nanoseconds < right.nanoseconds }
+}
+
+extension Duration {
+    /// The duration in nanoseconds, at most some 292 years.
+    package var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        let (sum, overflows) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return overflows ? (seconds < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,113 @@
+/// Told of descriptors that are ready. Called on the loop, once for each event.
+package protocol DescriptorHandler: AnyObject {
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest)
+}
+
+/// Called on the loop when everything that came together in one turn has been handled.
+package protocol TurnObserver: AnyObject {
+    func turnEnds()
+}
+
+/// What belongs to a loop's thread: descriptors, timers and who waits for the end of the turn.
+final class LoopState {
+    private struct Watch {
+        var interest: Interest
+        var generation: UInt32
+        let handler: any DescriptorHandler
+    }
+
+    private var selector: Selector?
+    private let bell: Bell
+    private var events: [Selector.Event] = []
+    private var watches: [Int32: Watch] = [:]
+    private var generations: UInt32 = 0
+    private var timers = LoopTimers()
+    private var observers: [any TurnObserver] = []
+
+    init(bell: Bell) {
+        self.bell = bell
+        selector = Selector(bell: bell.descriptor)
+    }
+
+    var hasTurnWork: Bool { !observers.isEmpty }
+
+    // MARK: Descriptors
+
+    func watch(_ descriptor: Int32, for interest: Interest, handler: any DescriptorHandler) {
+        if let watch = watches[descriptor], watch.handler === handler {
+            guard watch.interest != interest else { return }
+            watches[descriptor]?.interest = interest
+            selector?.change(.init(descriptor: descriptor, generation: watch.generation), interest)
+            return
+        }
+        generations &+= 1
+        watches[descriptor] = Watch(interest: interest, generation: generations, handler: handler)
+        selector?.add(.init(descriptor: descriptor, generation: generations), interest)
+    }
+
+    func forget(_ descriptor: Int32, isClosed: Bool) {
+        guard watches.removeValue(forKey: descriptor) != nil else { return }
+        if !isClosed { selector?.remove(descriptor) }
+    }
+
+    // MARK: Timers
+
+    func set(_ timer: LoopTimer, at deadline: LoopInstant?) { timers.set(timer, at: deadline) }
+
+    // MARK: Turns
+
+    func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
+
+    /// Handles descriptors and timers that are due.
+    func poll(waits: Bool) {
+        if waits, let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
+        selector?.wait(waits, into: &events)
+        for event in events { handle(event) }
+        if timers.hasTimers { LoopTimer.fire(timers.takeDue(.now)) }
+    }
+
+    private func handle(_ event: Selector.Event) {
+        let descriptor = event.token.descriptor
+        if let watch = watches[descriptor] {
+            // An earlier event of this turn may have closed the descriptor, and another may have its number.
+            guard watch.generation == event.token.generation else { return }
+            return watch.handler.descriptorIsReady(descriptor, event.readiness)
+        }
+        if descriptor == bell.descriptor { return bell.silence() }
+        guard descriptor == selector?.timer else { return }
+        selector?.silenceTimer()
+        timers.timerFired()
+    }
+
+    func endTurn() {
+        guard !observers.isEmpty else { return }
+        let due = observers
+        observers.removeAll(keepingCapacity: true)
+        for observer in due { observer.turnEnds() }
+    }
+
+    func close() {
+        selector = nil
+        watches = [:]
+        timers = LoopTimers()
+        observers = []
+    }
+}
+
+extension EventLoop {
+    /// Reports the readiness of a descriptor to `handler`, which the loop keeps, until ``forget(_:isClosed:)``; replaces
+    /// what was said of it before. On the loop only, as everything below.
+    package func watch(_ descriptor: Int32, for interest: Interest, handler: any DescriptorHandler) {
+        state.watch(descriptor, for: interest, handler: handler)
+    }
+
+    /// Reports nothing more of a descriptor. Must come before its number can be used anew; `isClosed` spares the call
+    /// into the kernel.
+    package func forget(_ descriptor: Int32, isClosed: Bool = false) { state.forget(descriptor, isClosed: isClosed) }
+
+    /// Makes a timer fire once at an instant, or not at all; replaces what was set before.
+    package func set(_ timer: LoopTimer, at deadline: LoopInstant?) { state.set(timer, at: deadline) }
+
+    /// Calls `observer` once, when this turn's descriptors, timers and work are handled.
+    package func callAtEndOfTurn(_ observer: any TurnObserver) { state.callAtEndOfTurn(observer) }
+}

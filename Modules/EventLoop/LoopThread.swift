@@ -1,0 +1,86 @@
+internal import CLinux
+internal import Glibc
+internal import SallyportCore
+internal import Synchronization
+
+/// How many items run between two looks at the descriptors.
+private let batchLimit = 512
+
+extension EventLoop {
+    func startThread() {
+        var thread = pthread_t()
+        let context = unsafe Unmanaged.passRetained(self).toOpaque()
+        let result = unsafe pthread_create(&thread, nil, runThread, context)
+        precondition(result == 0, "The system allows another thread.")
+        pthread_detach(thread)
+    }
+
+    fileprivate func runOnThread() {
+        thread.store(pthread_self(), ordering: .relaxed)
+        prepareThread()
+        var batch = Batch()
+        while true {
+            let isIdle = batch.isEmpty && !state.hasTurnWork
+            let rest = isIdle ? work.withLock { $0.rest() } : .awake
+            if case .ended(let waiters) = rest { return end(waiters) }
+            let waits = if case .asleep = rest { true } else { false }
+            state.poll(waits: waits)
+            if batch.isEmpty { work.withLock { batch.refill(from: &$0) } }
+            batch.run(on: self)
+            state.endTurn()
+        }
+    }
+
+    /// The thread's name, and no SIGPIPE on it: a peer that has gone is an error of the write, not a signal.
+    private func prepareThread() {
+        unsafe pthread_setname_np(pthread_self(), String(decoding: name.utf8.prefix(15), as: UTF8.self))
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    private func end(_ waiters: [CheckedContinuation<Void, Never>]) {
+        state.close()
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+/// The items taken from the queue, and how far they have run.
+private struct Batch {
+    private var items: [WorkQueue.Item] = []
+    private var next = 0
+
+    var isEmpty: Bool { next == items.count }
+
+    mutating func refill(from queue: inout WorkQueue) {
+        items.removeAll(keepingCapacity: true)
+        next = 0
+        queue.exchange(&items)
+    }
+
+    mutating func run(on loop: EventLoop) {
+        let end = min(items.count, next + batchLimit)
+        while next < end {
+            switch items[next] {
+            case .job(let job):
+                unsafe job.runSynchronously(
+                    isolatedTo: loop.asUnownedSerialExecutor(), taskExecutor: loop.asUnownedTaskExecutor())
+            case .closure(let body): body()
+            }
+            next += 1
+        }
+        if isEmpty {
+            // Closures release what they hold now, not when the next batch comes.
+            items.removeAll(keepingCapacity: items.count <= 4 * batchLimit)
+            next = 0
+        }
+    }
+}
+
+private func runThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context = unsafe context else { return nil }
+    let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue()
+    loop.runOnThread()
+    return nil
+}

@@ -1,0 +1,56 @@
+/// Fires on a loop; see ``EventLoop/set(_:at:)``.
+package final class LoopTimer {
+    private let handler: () -> Void
+    fileprivate(set) var deadline = LoopInstant.never
+
+    package init(_ handler: @escaping () -> Void) { self.handler = handler }
+
+    fileprivate func fire() { handler() }
+}
+
+/// The timers of one loop. There are few, one or two for each engine, so they are not sorted.
+struct LoopTimers {
+    private var timers: [LoopTimer] = []
+    private var earliest = LoopInstant.never
+    /// What the kernel's timer is set to. It is only ever set earlier: a timer that moves away costs one turn in
+    /// vain, and not a call into the kernel each time.
+    private var armed = LoopInstant.never
+
+    mutating func set(_ timer: LoopTimer, at deadline: LoopInstant?) {
+        let old = timer.deadline
+        timer.deadline = deadline ?? .never
+        if old == .never, timer.deadline != .never { timers.append(timer) }
+        if old != .never, timer.deadline == .never { timers.removeAll { $0 === timer } }
+        if timer.deadline < earliest { earliest = timer.deadline } else if old == earliest { findEarliest() }
+    }
+
+    private mutating func findEarliest() { earliest = timers.lazy.map(\.deadline).min() ?? .never }
+
+    /// The instant that the kernel must be told before the thread sleeps; nil where it knows of an earlier one.
+    mutating func deadlineToArm() -> LoopInstant? {
+        guard earliest < armed else { return nil }
+        armed = earliest
+        return earliest
+    }
+
+    mutating func timerFired() { armed = .never }
+
+    /// Fires what is due, in the order of the deadlines.
+    mutating func takeDue(_ now: LoopInstant) -> [LoopTimer] {
+        guard earliest <= now else { return [] }
+        let due = timers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
+        timers.removeAll { $0.deadline <= now }
+        for timer in due { timer.deadline = .never }
+        findEarliest()
+        return due
+    }
+
+    var hasTimers: Bool { earliest != .never }
+}
+
+extension LoopTimer {
+    /// Fires timers taken from a loop; each may set itself anew.
+    static func fire(_ timers: [LoopTimer]) {
+        for timer in timers { timer.fire() }
+    }
+}

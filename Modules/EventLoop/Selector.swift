@@ -1,0 +1,109 @@
+internal import CLinux
+internal import Glibc
+
+/// What is waited for on a descriptor.
+package struct Interest: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let read = Interest(rawValue: 1)
+    package static let write = Interest(rawValue: 2)
+    /// Only ever reported: the peer is gone or the descriptor is broken. Reported whatever was asked for.
+    package static let hangUp = Interest(rawValue: 4)
+}
+
+/// The epoll descriptor and the timer that belongs to it, closed with it.
+@safe
+struct Selector: ~Copyable {
+    /// What identifies an entry: a descriptor's number, and how often the number was watched before, since a number
+    /// is used anew as soon as it is closed.
+    struct Token: Equatable {
+        var descriptor: Int32
+        var generation: UInt32
+
+        fileprivate var bits: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
+
+        fileprivate init(bits: UInt64) {
+            descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: bits))
+            generation = UInt32(truncatingIfNeeded: bits >> 32)
+        }
+
+        init(descriptor: Int32, generation: UInt32) {
+            self.descriptor = descriptor
+            self.generation = generation
+        }
+    }
+
+    struct Event {
+        var token: Token
+        var readiness: Interest
+    }
+
+    private let epoll: Int32
+    let timer: Int32
+    private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: 256)
+
+    init(bell: Int32) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
+        precondition(epoll >= 0 && timer >= 0, "The system allows two more descriptors.")
+        add(Token(descriptor: bell, generation: 0), .read)
+        add(Token(descriptor: timer, generation: 0), .read)
+    }
+
+    deinit {
+        Glibc.close(timer)
+        Glibc.close(epoll)
+    }
+
+    func add(_ token: Token, _ interest: Interest) { control(EPOLL_CTL_ADD, token, interest) }
+
+    func change(_ token: Token, _ interest: Interest) { control(EPOLL_CTL_MOD, token, interest) }
+
+    /// A descriptor that was closed has left by itself.
+    func remove(_ descriptor: Int32) { _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+
+    private func control(_ operation: Int32, _ token: Token, _ interest: Interest) {
+        var event = unsafe epoll_event()
+        if interest.contains(.read) { unsafe event.events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
+        if interest.contains(.write) { unsafe event.events |= EPOLLOUT.rawValue }
+        unsafe event.data.u64 = token.bits
+        guard unsafe epoll_ctl(epoll, operation, token.descriptor, &event) != 0 else { return }
+        // The number was closed and opened again without a word, or was watched already.
+        let other = errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
+        if errno == ENOENT || errno == EEXIST { _ = unsafe epoll_ctl(epoll, other, token.descriptor, &event) }
+    }
+
+    /// Collects what is ready; waits for at least one event where `waits`.
+    mutating func wait(_ waits: Bool, into events: inout [Event]) {
+        events.removeAll(keepingCapacity: true)
+        let count = unsafe epoll_wait(epoll, &buffer, Int32(buffer.count), waits ? -1 : 0)
+        guard count > 0 else { return }
+        for index in 0..<Int(count) {
+            let event = unsafe buffer[index]
+            unsafe events.append(Event(token: Token(bits: event.data.u64), readiness: Self.readiness(event.events)))
+        }
+    }
+
+    private static func readiness(_ bits: UInt32) -> Interest {
+        var readiness: Interest = []
+        if bits & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { readiness.insert(.read) }
+        if bits & EPOLLOUT.rawValue != 0 { readiness.insert(.write) }
+        if bits & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { readiness.insert(.hangUp) }
+        return readiness
+    }
+
+    /// Makes the timer fire at an instant of the monotonic clock.
+    func armTimer(at instant: LoopInstant) {
+        let nanoseconds = max(1, instant.nanoseconds)
+        var value = itimerspec()
+        value.it_value.tv_sec = Int(nanoseconds / 1_000_000_000)
+        value.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
+        _ = unsafe timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &value, nil)
+    }
+
+    func silenceTimer() {
+        var count: UInt64 = 0
+        _ = unsafe Glibc.read(timer, &count, MemoryLayout<UInt64>.size)
+    }
+}

@@ -1,0 +1,62 @@
+/// What waits to be run on a loop, and whether its thread must be woken for more. Guarded by the loop's lock.
+struct WorkQueue: Sendable {
+    enum Item: Sendable {
+        case job(UnownedJob)
+        case closure(@Sendable () -> Void)
+    }
+
+    enum ShutdownAction: Sendable { case ring, resume, none }
+
+    private enum Life { case running, stopping, stopped }
+
+    private var items: [Item] = []
+    private var life = Life.running
+    /// The thread waits for descriptors, or is about to, and nobody has rung its bell since.
+    private var isAsleep = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    /// - Returns: whether the bell must be rung. Never for work that the loop enqueues itself: it is awake then.
+    mutating func enqueued(_ item: Item) -> Bool {
+        precondition(life != .stopped, "Work was enqueued on an event loop that has been shut down.")
+        items.append(item)
+        return wake()
+    }
+
+    private mutating func wake() -> Bool {
+        defer { isAsleep = false }
+        return isAsleep
+    }
+
+    mutating func shutdownRequested(_ continuation: CheckedContinuation<Void, Never>) -> ShutdownAction {
+        guard life != .stopped else { return .resume }
+        waiters.append(continuation)
+        life = .stopping
+        return wake() ? .ring : .none
+    }
+
+    /// Hands all items over and takes the emptied storage of the last batch back, so that none is allocated anew.
+    mutating func exchange(_ batch: inout [Item]) {
+        isAsleep = false
+        swap(&items, &batch)
+    }
+
+    enum Rest: Sendable {
+        /// There is work already: look at the descriptors without waiting.
+        case awake
+        case asleep
+        /// The thread ends, and resumes these.
+        case ended([CheckedContinuation<Void, Never>])
+    }
+
+    /// The thread has nothing left to run.
+    mutating func rest() -> Rest {
+        guard items.isEmpty else { return .awake }
+        if life == .stopping {
+            life = .stopped
+            defer { waiters = [] }
+            return .ended(waiters)
+        }
+        isAsleep = true
+        return .asleep
+    }
+}

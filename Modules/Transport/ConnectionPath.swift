@@ -1,0 +1,50 @@
+package import SallyportCore
+
+/// What connections must have in common to be shared: the key of a pool.
+///
+/// A connection made on one path never serves a request on another, so identity, trust, relay and principal cannot
+/// leak from one into the other.
+package struct ConnectionPath: Sendable {
+    /// The relays, and what is shown to them; nil for a direct connection.
+    package var relay: RelayAccess?
+    /// The versions of TLS with the server.
+    package var versions: TLSVersions
+    /// Who may have issued the server's certificate.
+    package var trust: TrustAnchors
+    /// The client certificate for the server; nil where none is shown.
+    package var identity: ClientIdentity?
+    /// The principal and the trust decision; any text.
+    package var partition: String
+
+    package init(
+        relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
+        identity: ClientIdentity? = nil, partition: String = ""
+    ) {
+        self.relay = relay
+        self.versions = versions
+        self.trust = trust
+        self.identity = identity
+        self.partition = partition
+    }
+}
+
+/// Who may issue the certificates of servers. Certificates are DER.
+package enum TrustAnchors: Sendable, Hashable {
+    /// The authorities of the operating system.
+    case system
+    /// These and no others.
+    case only([[UInt8]])
+    /// These besides those of the operating system.
+    case systemAnd([[UInt8]])
+}
+
+extension ConnectionPath: Hashable {
+    /// Hashes little, since this stands on the path of each request: certificates and keys are only compared, which
+    /// costs nothing where both sides are copies of one value.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(partition)
+        hasher.combine(relay?.cluster)
+        hasher.combine(relay?.identity.certificates.first?.last)
+        hasher.combine(identity?.certificates.first?.last)
+    }
+}

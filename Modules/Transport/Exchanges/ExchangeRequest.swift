@@ -1,0 +1,48 @@
+package import HTTPTypes
+package import SallyportCore
+
+/// One request to one server.
+///
+/// `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and their kin are the transport's: it makes them from
+/// URL and body, and drops fields of these names.
+package struct ExchangeRequest: Sendable {
+    /// `http` or `https`.
+    package var url: RequestURL
+    package var method: HTTPRequest.Method
+    package var headerFields: HTTPFields
+    package var body: RequestBody?
+    /// The longest time without a byte in either direction.
+    package var idleTimeout: Duration = .seconds(60)
+    /// When the whole exchange must be over, the body of the answer with it.
+    package var deadline: ContinuousClock.Instant?
+    /// The longest time from the start to a connection over which the request can be sent, for each relay tried.
+    package var connectTimeout: Duration = .seconds(10)
+    /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
+    package var headerLimit: ByteCount = .kilobytes(64)
+    package var protocols: HTTPVersions = .automatic
+
+    package init(
+        _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
+        body: RequestBody? = nil
+    ) {
+        self.url = url
+        self.method = method
+        self.headerFields = headerFields
+        self.body = body
+    }
+}
+
+/// Which versions of HTTP an exchange may use.
+package enum HTTPVersions: Sendable, Hashable {
+    /// HTTP/2 where the server chooses it by ALPN, else HTTP/1.1; without TLS always HTTP/1.1.
+    case automatic
+    case http1Only
+}
+
+/// The head of an answer, and its body as it comes.
+package struct ExchangeResponse: Sendable {
+    package var head: HTTPResponse
+    /// Reading slowly slows the server down; leaving the loop early ends the exchange.
+    package var body: ResponseBody
+    package var facts: HopFacts
+}
