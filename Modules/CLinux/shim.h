@@ -1,10 +1,6 @@
 #pragma once
 
-// What the Glibc module leaves out.
-
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+// What Swift's Glibc module leaves out.
 
 #include <pthread.h>
 #include <sys/epoll.h>
