@@ -1,0 +1,61 @@
+# Sallyport: build, test, show. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+prefix ?= /usr/local
+DESTDIR ?=
+SWIFT ?= swift
+# What to break on purpose in the demo: relay, policy or wipe.
+BREAK ?=
+# Passed on to `swift test`, as in `make test TESTS='--filter RoutingTests'`.
+TESTS ?=
+# Transfers of `make soak`, after the same tenth for warm-up.
+SOAK ?= 10000
+
+lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
+
+.PHONY: help dependencies build install test demo bench soak sanitize mutants lint clean
+
+help: ## Lists the targets.
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
+
+dependencies: ## Installs the C libraries and the servers that tests use, if any is missing.
+	@Tests/Scripts/dependencies
+
+build: dependencies ## Builds everything in release.
+	$(SWIFT) build -c release
+
+install: dependencies ## Installs the program below $(prefix).
+	$(SWIFT) build -c release --product sallyport
+	install -D -m 0755 "$$($(SWIFT) build -c release --show-bin-path)/sallyport" "$(DESTDIR)$(prefix)/bin/sallyport"
+
+test: dependencies ## Builds and runs all tests.
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build --disable-xctest $(TESTS)
+
+demo: dependencies ## Shows the main job on loopback; BREAK=relay|policy|wipe breaks one step on purpose.
+	$(SWIFT) build --product sallyport
+	$(SWIFT) build --product Demo
+	@BREAK="$(BREAK)" Examples/Demo/run "$$($(SWIFT) build --show-bin-path)"
+
+bench: dependencies ## Prints the table of speed, side by side with the alternatives.
+	Benchmarks/run.sh
+
+soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay.
+	$(SWIFT) build --build-tests
+	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --filter Soak
+
+sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
+	$(SWIFT) test --disable-xctest --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
+	$(SWIFT) test --disable-xctest --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
+
+mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
+	Tests/Mutants/run $(MUTANTS)
+
+lint: ## Checks the format.
+	$(SWIFT) format lint --strict --recursive $(lint_folders)
+
+clean: ## Removes what was built.
+	rm -rf .build .build-*
