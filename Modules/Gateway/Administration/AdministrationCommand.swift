@@ -1,0 +1,78 @@
+/// What an administrator may ask of a gateway: one message over the administration socket.
+///
+/// Values stand as text and are validated where the command is carried out, since the socket's other end is not
+/// trusted to have done so. Each command is one transaction.
+package enum AdministrationCommand: Sendable, Hashable, Codable {
+    case addUser(String)
+    /// `confirmed`: instances that would be wiped are wiped. Without it they are only named.
+    case removeUser(String, confirmed: Bool)
+    case listUsers
+    case addApplication(entitlement: String, version: String)
+    case removeApplication(entitlement: String, version: String, confirmed: Bool)
+    /// Free text that the application gets as its configuration.
+    case configureApplication(entitlement: String, text: String)
+    /// A JSON object.
+    case setPolicy(entitlement: String, json: String)
+    case entitle(user: String, entitlement: String, version: String)
+    case unentitle(user: String, entitlement: String, version: String, confirmed: Bool)
+    /// Answered with ``AdministrationReply/link(_:)``.
+    case issueKey(user: String, entitlement: String)
+    case addServer(ServerEntry)
+    case removeServer(endpoint: String)
+    /// `domain` may be `default`; `ports` is nil where the documented ones hold.
+    case setRoute(domain: String, route: String, ports: [UInt16]?)
+    case removeRoute(domain: String)
+    case blockTLS(version: String)
+    case unblockTLS(version: String)
+    case setTLSFloor(version: String)
+    case setCluster(name: String, relays: [RelayEntry])
+    case removeCluster(name: String)
+    /// YAML of at most 1 MiB. A dry run changes nothing and answers with the difference.
+    case apply(yaml: String, prune: Bool, dryRun: Bool, confirmed: Bool)
+    /// Answered with what `apply` accepts, without secrets.
+    case show
+    case listInstances
+    case withdraw(instance: String, Withdrawal)
+
+    /// What befalls an instance, or no longer does.
+    package enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {
+        case block, unblock, lock, unlock, wipe
+    }
+
+    /// A server and where it leads.
+    package struct ServerEntry: Sendable, Hashable, Codable {
+        /// HOST:PORT
+        package var endpoint: String
+        /// The application whose server it is; nil for an additional server, which is routing only and for all.
+        package var entitlement: String?
+        /// 1 is tried first.
+        package var priority: Int?
+        package var route: String
+        /// Where the name leads inside.
+        package var address: String?
+
+        package init(
+            endpoint: String, entitlement: String? = nil, priority: Int? = nil, route: String = "relay",
+            address: String? = nil
+        ) {
+            self.endpoint = endpoint
+            self.entitlement = entitlement
+            self.priority = priority
+            self.route = route
+            self.address = address
+        }
+    }
+
+    /// A relay of a cluster.
+    package struct RelayEntry: Sendable, Hashable, Codable {
+        /// HOST:PORT
+        package var endpoint: String
+        /// 1 is tried first.
+        package var priority: Int
+
+        package init(endpoint: String, priority: Int = 1) {
+            self.endpoint = endpoint
+            self.priority = priority
+        }
+    }
+}

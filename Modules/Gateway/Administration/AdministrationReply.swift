@@ -1,0 +1,45 @@
+/// A gateway's answer to an ``AdministrationCommand``.
+package enum AdministrationReply: Sendable, Hashable, Codable {
+    case done
+    case users([String])
+    /// An activation link with its access key: for the administrator's eyes, never for a log.
+    case link(String)
+    /// YAML as `apply` accepts it.
+    case configuration(String)
+    case instances([InstanceEntry])
+    /// What `apply` changed, or would change: one line a change.
+    case changes([String])
+    /// Nothing was done: these instances would be wiped, and the command did not confirm it.
+    case needsConfirmation([InstanceEntry])
+    case failure(Failure)
+
+    /// An activated installation.
+    package struct InstanceEntry: Sendable, Hashable, Codable {
+        package var instance: String
+        package var user: String
+        package var entitlement: String
+        package var version: String
+        /// `active`, `blocked`, `locked`, `wiped` or `denied`.
+        package var status: String
+
+        package init(instance: String, user: String, entitlement: String, version: String, status: String) {
+            self.instance = instance
+            self.user = user
+            self.entitlement = entitlement
+            self.version = version
+            self.status = status
+        }
+    }
+
+    /// Why nothing was done.
+    package struct Failure: Error, Sendable, Hashable, Codable {
+        /// The code of the gateway's error: `invalid`, `notFound`, `exists`, …
+        package var name: String
+        package var message: String
+
+        package init(name: String, message: String) {
+            self.name = name
+            self.message = message
+        }
+    }
+}
