@@ -1,0 +1,171 @@
+internal import CLMDB
+internal import Glibc
+internal import SallyportCore
+
+/// The one LMDB environment of an open store.
+///
+/// LMDB is used in the ways that hold (its 0.9 documentation, "Caveats"): read transactions are not bound to threads
+/// (`MDB_NOTLS`); a write transaction begins and ends in one synchronous call on the writer's thread; the map grows
+/// only while nobody reads, because growing moves it.
+@safe
+final class Environment: @unchecked Sendable {
+    // SAFETY: an `MDB_env` may be used by all threads. `gate` keeps the map from moving under a reader; `database`
+    // is set in the initialiser and never again; a second use after `close` is refused under `gate`.
+    private let environment: OpaquePointer
+    private let database: MDB_dbi
+    private let gate: UnsafeMutablePointer<pthread_rwlock_t>
+    private let maximumSize: Int
+    private var isClosed = false
+
+    static let fileName = "data.mdb"
+    private static let initialSize = 16 << 20
+
+    init(directory: String, options: StoreOptions) throws(StoreError) {
+        var created: OpaquePointer?
+        try Self.check(unsafe mdb_env_create(&created))
+        guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
+        do throws(StoreError) {
+            let size = max(Self.initialSize, Self.fileSize("\(directory)/\(Self.fileName)") * 5 / 4)
+            try Self.check(unsafe mdb_env_set_mapsize(created, min(size, options.maximumSize)))
+            try Self.check(unsafe mdb_env_set_maxreaders(created, 1024))
+            let flags = UInt32(MDB_NOTLS) | (options.isReadOnly ? UInt32(MDB_RDONLY) : 0)
+            try Self.check(unsafe mdb_env_open(created, directory, flags, 0o600))
+            unsafe database = try Self.openDatabase(created, isReadOnly: options.isReadOnly)
+            if !options.isReadOnly { try Self.check(unsafe mdb_reader_check(created, nil)) }
+        } catch {
+            unsafe mdb_env_close(created)
+            throw error
+        }
+        unsafe environment = created
+        maximumSize = options.maximumSize
+        unsafe gate = .allocate(capacity: 1)
+        unsafe gate.initialize(to: pthread_rwlock_t())
+        unsafe pthread_rwlock_init(gate, nil)
+    }
+
+    deinit {
+        close()
+        unsafe pthread_rwlock_destroy(gate)
+        unsafe gate.deallocate()
+    }
+
+    /// Waits for readers to leave, then closes. Idempotent.
+    func close() {
+        unsafe pthread_rwlock_wrlock(gate)
+        defer { unsafe pthread_rwlock_unlock(gate) }
+        guard !isClosed else { return }
+        isClosed = true
+        unsafe mdb_env_close(environment)
+    }
+
+    private static func fileSize(_ path: String) -> Int {
+        var info = stat()
+        return unsafe stat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    private static func openDatabase(_ environment: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> MDB_dbi {
+        var transaction: OpaquePointer?
+        try check(unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction))
+        var database = MDB_dbi()
+        let result = unsafe mdb_dbi_open(transaction, nil, 0, &database)
+        guard result == 0 else {
+            unsafe mdb_txn_abort(transaction)
+            throw Self.failure(result)
+        }
+        try check(unsafe mdb_txn_commit(transaction))
+        return database
+    }
+}
+
+// MARK: Transactions
+
+extension Environment {
+    /// Runs `body` on a consistent snapshot, on the calling thread.
+    func read<Result>(_ body: (Tree) throws -> Result) throws -> Result {
+        unsafe pthread_rwlock_rdlock(gate)
+        defer { unsafe pthread_rwlock_unlock(gate) }
+        let tree = try begin(isReadOnly: true)
+        defer { tree.abort() }
+        return try body(tree)
+    }
+
+    /// Runs `body` in a write transaction and commits it durably; makes room and runs it again where the map is full.
+    ///
+    /// Only the writer's thread calls it.
+    func write(_ body: (Tree) throws(StoreError) -> Void) throws(StoreError) {
+        while true {
+            do throws(StoreError) {
+                let tree = try begin(isReadOnly: false)
+                defer { tree.abort() }
+                try body(tree)
+                return try tree.commit()
+            } catch {
+                guard error.code == .full, error.message == Self.mapIsFull else { throw error }
+                try grow()
+            }
+        }
+    }
+
+    private func begin(isReadOnly: Bool) throws(StoreError) -> Tree {
+        guard !isClosed else { throw StoreError(.closed, "The store is closed.") }
+        var transaction: OpaquePointer?
+        var result = unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction)
+        if result == MDB_MAP_RESIZED, !isReadOnly {
+            try Self.check(unsafe mdb_env_set_mapsize(environment, 0))
+            result = unsafe mdb_txn_begin(environment, nil, 0, &transaction)
+        }
+        try Self.check(result)
+        guard let transaction = unsafe transaction else {
+            throw StoreError(.internalFailure, "LMDB gave no transaction.")
+        }
+        return unsafe Tree(transaction: transaction, database: database)
+    }
+
+    private func grow() throws(StoreError) {
+        unsafe pthread_rwlock_wrlock(gate)
+        defer { unsafe pthread_rwlock_unlock(gate) }
+        var info = unsafe MDB_envinfo()
+        try Self.check(unsafe mdb_env_info(environment, &info))
+        guard unsafe info.me_mapsize < maximumSize else {
+            throw StoreError(.full, "The store has reached its maximum size of \(maximumSize) octets.")
+        }
+        try Self.check(unsafe mdb_env_set_mapsize(environment, min(info.me_mapsize * 2, maximumSize)))
+    }
+
+    /// Adopts the size to which a writing process grew the file. For read-only environments.
+    func adoptSize() throws(StoreError) {
+        unsafe pthread_rwlock_wrlock(gate)
+        defer { unsafe pthread_rwlock_unlock(gate) }
+        try Self.check(unsafe mdb_env_set_mapsize(environment, 0))
+    }
+}
+
+// MARK: Errors
+
+extension Environment {
+    static let mapIsFull = "The map is full."
+    static let mapWasResized = "Another process has grown the file."
+
+    static func check(_ result: Int32, location: ErrorLocation = ErrorLocation()) throws(StoreError) {
+        guard result != 0 else { return }
+        throw failure(result, location: location)
+    }
+
+    /// LMDB's and the system's codes; one that is not known keeps its number.
+    static func failure(_ result: Int32, location: ErrorLocation = ErrorLocation()) -> StoreError {
+        let text = unsafe String(cString: mdb_strerror(result))
+        switch result {
+        case MDB_MAP_FULL: return StoreError(.full, mapIsFull, location: location)
+        case MDB_MAP_RESIZED: return StoreError(.closed, mapWasResized, location: location)
+        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
+            return StoreError(.damaged, "The data file is damaged (LMDB \(result): \(text)).", location: location)
+        case MDB_VERSION_MISMATCH:
+            return StoreError(.unsupportedFormat, "The data file has another version.", location: location)
+        case ENOSPC, EDQUOT: return StoreError(.full, "The disk is full.", location: location)
+        case ENOENT: return StoreError(.notFound, "There is no store in the directory.", location: location)
+        case EACCES, EROFS, EPERM, EIO:
+            return StoreError(.fileSystem, "The data file: \(text).", location: location)
+        default: return StoreError(.internalFailure, "LMDB \(result): \(text).", location: location)
+        }
+    }
+}

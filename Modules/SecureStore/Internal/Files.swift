@@ -1,0 +1,119 @@
+internal import Glibc
+internal import SallyportCore
+
+/// The few file operations that a store needs, each durable when it returns.
+enum Files {
+    static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
+    static func mode(of path: String) throws(StoreError) -> mode_t {
+        var info = stat()
+        guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
+        return info.st_mode
+    }
+
+    static func owner(of path: String) throws(StoreError) -> uid_t {
+        var info = stat()
+        guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
+        return info.st_uid
+    }
+
+    static func realPath(_ path: String) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    static func read(_ path: String, upTo limit: Int) throws(StoreError) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
+        }
+        defer { close(descriptor) }
+        var octets: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count == 0 { return octets }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("read", path) }
+            octets += buffer[0..<count]
+            guard octets.count <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
+        }
+    }
+
+    /// Writes and syncs a file.
+    static func write(_ octets: [UInt8], to path: String, mode: mode_t, mustBeNew: Bool) throws(StoreError) {
+        let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (mustBeNew ? O_EXCL : O_TRUNC)
+        let descriptor = unsafe open(path, flags, mode)
+        guard descriptor >= 0 else { throw failure("make", path) }
+        defer { close(descriptor) }
+        try writeAll(octets, to: descriptor, path)
+        guard fsync(descriptor) == 0 else { throw failure("sync", path) }
+    }
+
+    private static func writeAll(_ octets: [UInt8], to descriptor: Int32, _ path: String) throws(StoreError) {
+        var written = 0
+        while written < octets.count {
+            let count = unsafe octets.withUnsafeBytes {
+                unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write", path) }
+            written += count
+        }
+    }
+
+    /// Puts new content in place of a file's: after a crash either the old or the new is there, whole.
+    static func replace(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+        let temporary = path + ".new"
+        unsafe _ = unlink(temporary)
+        try write(octets, to: temporary, mode: mode, mustBeNew: true)
+        guard unsafe rename(temporary, path) == 0 else { throw failure("replace", path) }
+        try syncDirectory(of: path)
+    }
+
+    /// Overwrites, syncs and removes a file; a missing one is no error.
+    static func destroy(_ path: String) throws(StoreError) {
+        var info = stat()
+        guard unsafe stat(path, &info) == 0 else { return }
+        let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("overwrite", path) }
+        defer { close(descriptor) }
+        try writeAll(SystemRandom.octets(min(Int(info.st_size), 1 << 20)), to: descriptor, path)
+        guard fsync(descriptor) == 0 else { throw failure("sync", path) }
+        try remove(path)
+    }
+
+    /// Removes a file and syncs its directory; a missing one is no error.
+    static func remove(_ path: String) throws(StoreError) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
+        try syncDirectory(of: path)
+    }
+
+    static func syncDirectory(of path: String) throws(StoreError) {
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", parent) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("sync", parent) }
+    }
+
+    /// Makes a directory that only its owner enters, and the ones above it as they come.
+    static func makeDirectory(_ path: String) throws(StoreError) {
+        guard !exists(path) else { return }
+        if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            try makeDirectory(String(path[..<slash]))
+        }
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
+        try syncDirectory(of: path)
+    }
+
+    static func failure(
+        _ verb: String, _ path: String, location: ErrorLocation = ErrorLocation()
+    ) -> StoreError {
+        let number = errno
+        let reason = unsafe String(cString: strerror(number))
+        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .full : .fileSystem
+        return StoreError(code, "Cannot \(verb) \(path): \(reason).", location: location)
+    }
+}

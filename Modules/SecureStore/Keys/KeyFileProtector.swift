@@ -1,0 +1,45 @@
+public import Crypto
+internal import Glibc
+
+/// Protects a store by the content of a file.
+///
+/// A key file that lies beside the data protects nothing against who copies both; keep it on another device, or use
+/// a systemd credential or a passphrase.
+public struct KeyFileProtector: KeyProtector {
+    public let path: String
+    public var kind: String { "key-file" }
+
+    public init(path: String) { self.path = path }
+
+    /// The shortest key file that is taken, in octets.
+    static let minimumLength = 32
+    private static let maximumLength = 4096
+
+    public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
+        if !Files.exists(path) {
+            try Files.write(SystemRandom.octets(32), to: path, mode: 0o600, mustBeNew: true)
+            try Files.syncDirectory(of: path)
+        }
+        let salt = SystemRandom.octets(32)
+        return (try wrappingKey(parameters: salt), salt)
+    }
+
+    public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
+        guard Files.exists(path) else {
+            throw StoreError(.keyUnavailable, "The key file \(path) is missing.")
+        }
+        guard try Files.mode(of: path) & 0o077 == 0 else {
+            throw StoreError(.unsafePermissions, "The key file \(path) can be read by others: chmod 600 it.")
+        }
+        let secret = try Files.read(path, upTo: Self.maximumLength)
+        guard secret.count >= Self.minimumLength else {
+            throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) octets.")
+        }
+        return deriveWrappingKey(secret: secret, salt: parameters, kind: kind)
+    }
+
+    public func destroySecret(inDirectory directory: String) throws(StoreError) {
+        guard Files.realPath(path).hasPrefix(Files.realPath(directory) + "/") else { return }
+        try Files.destroy(path)
+    }
+}

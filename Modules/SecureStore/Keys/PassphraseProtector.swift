@@ -1,0 +1,62 @@
+public import Crypto
+internal import CryptoExtras
+internal import SallyportCore
+
+/// Protects a store by a passphrase that people choose, stretched by scrypt (RFC 7914).
+public struct PassphraseProtector: KeyProtector {
+    private let passphrase: Redacted<String>
+    private let cost: Cost
+
+    /// scrypt's parameters; kept with the store, so that a later version can raise them for new ones.
+    public struct Cost: Sendable, Hashable {
+        /// The exponent of N, 10 to 20. Memory is 128 × r × 2^exponent octets.
+        public var exponent: UInt8
+        /// r, 1 to 32.
+        public var blockSize: UInt8
+        /// p, 1 to 16.
+        public var parallelism: UInt8
+
+        public init(exponent: UInt8 = 16, blockSize: UInt8 = 8, parallelism: UInt8 = 1) {
+            self.exponent = exponent
+            self.blockSize = blockSize
+            self.parallelism = parallelism
+        }
+
+        var isAllowed: Bool {
+            (10...20).contains(exponent) && (1...32).contains(blockSize) && (1...16).contains(parallelism)
+        }
+    }
+
+    public var kind: String { "passphrase" }
+
+    /// - Parameter cost: 64 MiB and some 150 ms by default.
+    public init(passphrase: String, cost: Cost = Cost()) {
+        self.passphrase = Redacted(passphrase)
+        self.cost = cost
+    }
+
+    public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
+        let parameters = [1, cost.exponent, cost.blockSize, cost.parallelism] + SystemRandom.octets(32)
+        return (try wrappingKey(parameters: parameters), parameters)
+    }
+
+    public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
+        guard parameters.count == 36, parameters[0] == 1 else {
+            throw StoreError(.unsupportedFormat, "The passphrase parameters are of another version.")
+        }
+        let cost = Cost(exponent: parameters[1], blockSize: parameters[2], parallelism: parameters[3])
+        guard cost.isAllowed else {
+            throw StoreError(.unsupportedFormat, "The scrypt parameters are outside what is allowed.")
+        }
+        let secret = Array(passphrase.reveal().utf8)
+        guard !secret.isEmpty else { throw StoreError(.keyUnavailable, "The passphrase is empty.") }
+        do {
+            return try KDF.Scrypt.deriveKey(
+                from: secret, salt: Array(parameters[4...]), outputByteCount: 32, rounds: 1 << Int(cost.exponent),
+                blockSize: Int(cost.blockSize), parallelism: Int(cost.parallelism),
+                maxMemory: 256 << (Int(cost.exponent) + 5))
+        } catch {
+            throw StoreError(.keyUnavailable, "scrypt failed.", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+public import SallyportCore
+
+/// Why the store refused or failed.
+public struct StoreError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    public let code: Code
+    /// What happened, for people. Names no key and no value.
+    public let message: String
+    public let underlying: (any Error)?
+    public let location: ErrorLocation
+
+    package init(
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, location: ErrorLocation = ErrorLocation()
+    ) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        self.location = location
+    }
+
+    public var description: String { "\(code): \(message)" }
+
+    public var debugDescription: String {
+        "StoreError(\(description)\(underlying.map { ", underlying: \($0)" } ?? ""), \(location))"
+    }
+}
+
+extension StoreError: Hashable {
+    public static func == (left: StoreError, right: StoreError) -> Bool { left.code == right.code }
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension StoreError {
+    /// What went wrong. New codes may come; match the ones that you handle.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case notFound, inUse, readOnly, wrongKey, keyUnavailable, damaged, unsupportedFormat, wiped, closed
+            case tooLarge, invalidName, full, unsafePermissions, fileSystem, encoding, internalFailure
+        }
+        private let value: Value
+
+        /// There is no store in the directory.
+        public static let notFound = Code(value: .notFound)
+        /// Another opener writes; the message says which process. Open read-only, or wait.
+        public static let inUse = Code(value: .inUse)
+        /// The store was opened read-only.
+        public static let readOnly = Code(value: .readOnly)
+        /// The protector's secret is not the one that wrapped this store's keys.
+        public static let wrongKey = Code(value: .wrongKey)
+        /// The protector's secret cannot be had.
+        public static let keyUnavailable = Code(value: .keyUnavailable)
+        /// A record or file is not what was written; the message names the collection.
+        public static let damaged = Code(value: .damaged)
+        /// Written by a version that this one does not read.
+        public static let unsupportedFormat = Code(value: .unsupportedFormat)
+        /// The store was wiped; it holds nothing any more.
+        public static let wiped = Code(value: .wiped)
+        public static let closed = Code(value: .closed)
+        /// A key or value is over its limit.
+        public static let tooLarge = Code(value: .tooLarge)
+        public static let invalidName = Code(value: .invalidName)
+        /// The disk, or the largest map, is full. Nothing of the transaction was kept.
+        public static let full = Code(value: .full)
+        /// Directory or key file can be reached by others.
+        public static let unsafePermissions = Code(value: .unsafePermissions)
+        public static let fileSystem = Code(value: .fileSystem)
+        /// A value cannot be encoded, or the stored one is of another type.
+        public static let encoding = Code(value: .encoding)
+        public static let internalFailure = Code(value: .internalFailure)
+
+        public var description: String { value.rawValue }
+    }
+}

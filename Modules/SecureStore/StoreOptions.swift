@@ -1,0 +1,26 @@
+/// How a store is opened.
+public struct StoreOptions: Sendable, Hashable {
+    /// Changes nothing; works beside a process that writes.
+    public var isReadOnly = false
+    /// Makes the store where there is none. Has no effect read-only.
+    public var createsIfMissing = true
+    /// How far the data file may grow, in octets. 64 GiB by default; address space, not memory.
+    public var maximumSize = 64 << 30
+
+    public init() {}
+
+    /// Read-only, and never created.
+    public static let readOnly: StoreOptions = {
+        var options = StoreOptions()
+        options.isReadOnly = true
+        options.createsIfMissing = false
+        return options
+    }()
+
+    /// Writable, and refused with ``StoreError/Code/notFound`` where there is none.
+    public static let existing: StoreOptions = {
+        var options = StoreOptions()
+        options.createsIfMissing = false
+        return options
+    }()
+}

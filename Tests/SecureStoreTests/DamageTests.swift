@@ -1,0 +1,77 @@
+import FoundationEssentials
+import Testing
+
+@testable import SallyportSecureStore
+
+@Suite struct RecordCipherTests {
+    private let ring = KeyRing.generate()
+
+    @Test func aRecordOpensOnlyAtItsPlaceAndInItsCollection() throws {
+        let cipher = RecordCipher(ring: ring, name: [1])
+        let place = cipher.place(of: [10])
+        let record = try cipher.seal(key: [10], value: [20, 30], at: place)
+        let opened = try cipher.open(record, at: place)
+        #expect(opened.key == [10] && opened.value == [20, 30])
+        #expect(throws: StoreError.self) { try cipher.open(record, at: cipher.place(of: [11])) }
+        let other = RecordCipher(ring: ring, name: [2])
+        #expect(throws: StoreError.self) { try other.open(record, at: place) }
+    }
+
+    @Test func everyFlippedBitIsRefused() throws {
+        let cipher = RecordCipher(ring: ring, name: [1])
+        let place = cipher.place(of: [10])
+        let record = try cipher.seal(key: [10], value: [20, 30], at: place)
+        for bit in 0..<record.count * 8 {
+            var flipped = record
+            flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(throws: StoreError.self) { try cipher.open(flipped, at: place) }
+        }
+        for length in 0..<record.count {
+            #expect(throws: StoreError.self) { try cipher.open(Array(record.prefix(length)), at: place) }
+        }
+    }
+
+    @Test func theRingSurvivesItsOctetsAndRefusesOthers() throws {
+        let octets = ring.octets
+        #expect(KeyRing(octets: octets)?.octets == octets)
+        for length in [0, 31, 67, 69, 103] { #expect(KeyRing(octets: [UInt8](repeating: 1, count: length)) == nil) }
+    }
+}
+
+@Suite struct SummaryTests {
+    @Test func missingAddedAndOlderRecordsAreFound() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        try await store.write { try $0.set("old", for: "a", in: texts) }
+        let place = texts.cipher.place(of: "a".storeOctets)
+        try await store.write { try $0.set("new", for: "a", in: texts) }
+        try await store.write { try $0.set("other", for: "b", in: texts) }
+        try store.read { try $0.verify(texts) }
+
+        let older = try texts.cipher.seal(key: "a".storeOctets, value: Array("\"old\"".utf8), at: place)
+        for record in [older, nil] {
+            // What someone with a hand on the file, and with an old copy of the record, could do.
+            try await store.write { $0.overwrite(place, with: record) }
+            let error = #expect(throws: StoreError.self) { try store.read { try $0.verify(texts) } }
+            #expect(error?.code == .damaged)
+        }
+    }
+
+    @Test func aRecordCopiedOverAnotherIsRefusedAndNamed() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("letters", of: String.self)
+        try await store.write { transaction in
+            try transaction.set("A", for: "a", in: texts)
+            try transaction.set("B", for: "b", in: texts)
+        }
+        let foreign = try texts.cipher.seal(
+            key: "b".storeOctets, value: Array("\"B\"".utf8), at: texts.cipher.place(of: "b".storeOctets))
+        try await store.write { $0.overwrite(texts.cipher.place(of: "a".storeOctets), with: foreign) }
+        let error = #expect(throws: StoreError.self) { try store.read { try $0.value(for: "a", in: texts) } }
+        #expect(error?.code == .damaged)
+        #expect(error?.message.contains("letters") == true)
+        #expect(try store.read { try $0.value(for: "b", in: texts) } == "B")
+    }
+}

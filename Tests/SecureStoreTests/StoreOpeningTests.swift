@@ -1,0 +1,128 @@
+import FoundationEssentials
+import Glibc
+import SallyportSecureStore
+import Testing
+
+@Suite struct StoreOpeningTests {
+    @Test func aSecondOpenerIsTold() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let error = await #expect(throws: StoreError.self) { try await fixture.open() }
+        #expect(error?.code == .inUse)
+        store.close()
+        try await fixture.open().close()
+    }
+
+    @Test func aStoreThatIsNotThereIsNotMadeUnlessAsked() async throws {
+        let fixture = try StoreFixture()
+        for options in [StoreOptions.existing, .readOnly] {
+            let error = await #expect(throws: StoreError.self) { try await fixture.open(options) }
+            #expect(error?.code == .notFound)
+        }
+        #expect(!FileManager.default.fileExists(atPath: fixture.directory))
+    }
+
+    @Test func readOnlyReadsAndRefusesToWrite() async throws {
+        let fixture = try StoreFixture()
+        let writer = try await fixture.open()
+        try await writer.write { try $0.set("x", for: "a", in: writer.collection("t", of: String.self)) }
+        writer.close()
+        let store = try await fixture.open(.readOnly)
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        #expect(try store.read { try $0.value(for: "a", in: texts) } == "x")
+        let error = await #expect(throws: StoreError.self) {
+            try await store.write { try $0.remove("a", from: texts) }
+        }
+        #expect(error?.code == .readOnly)
+    }
+
+    @Test func afterClosingEveryCallSaysSo() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        store.close()
+        store.close()
+        let texts: StoreCollection<String, String> = store.collection("t", of: String.self)
+        #expect(throws: StoreError.self) { try store.read { try $0.value(for: "a", in: texts) } }
+        let error = await #expect(throws: StoreError.self) { try await store.write { try $0.remove("a", from: texts) } }
+        #expect(error?.code == .closed)
+    }
+
+    @Test func anotherKeyDoesNotOpen() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        let other = try StoreFixture()
+        try await other.open().close()
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile(other.keyFile))
+        }
+        #expect(error?.code == .wrongKey)
+    }
+
+    @Test func aPassphraseOpensAndAnotherDoesNot() async throws {
+        let fixture = try StoreFixture()
+        let cost = PassphraseProtector.Cost(exponent: 10)
+        func open(_ passphrase: String) async throws(StoreError) -> SecureStore {
+            try await SecureStore.open(
+                at: fixture.directory, protectedBy: PassphraseProtector(passphrase: passphrase, cost: cost))
+        }
+        try await open("correct horse").close()
+        try await open("correct horse").close()
+        let error = await #expect(throws: StoreError.self) { try await open("correct house") }
+        #expect(error?.code == .wrongKey)
+        let kind = await #expect(throws: StoreError.self) { try await fixture.open() }
+        #expect(kind?.code == .wrongKey)
+    }
+
+    @Test func keyFilesAndDirectoriesThatOthersReachAreRefused() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        chmod(fixture.keyFile, 0o644)
+        #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .unsafePermissions)
+        chmod(fixture.keyFile, 0o600)
+        chmod(fixture.directory, 0o755)
+        #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .unsafePermissions)
+    }
+
+    @Test(arguments: [0, 7, 8, 20, 60])
+    func aCutOrFlippedKeyRingIsRefused(at offset: Int) async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        let url = URL(fileURLWithPath: "\(fixture.directory)/keys")
+        let whole = try Data(contentsOf: url)
+        var flipped = whole
+        flipped[offset] ^= 1
+        for broken in [flipped, whole.prefix(offset)] {
+            try broken.write(to: url)
+            chmod("\(fixture.directory)/keys", 0o600)
+            let error = await #expect(throws: StoreError.self) { try await fixture.open() }
+            let codes: [StoreError.Code] = [.damaged, .wrongKey, .unsupportedFormat]
+            #expect(codes.contains(error?.code ?? .closed))
+        }
+        try whole.write(to: url)
+        try await fixture.open().close()
+    }
+
+    @Test func aWipeLeavesNothingAndIsFinishedAfterAnInterruption() async throws {
+        let fixture = try StoreFixture()
+        let inside = "\(fixture.directory)/key"
+        func open(_ options: StoreOptions) async throws(StoreError) -> SecureStore {
+            try await SecureStore.open(at: fixture.directory, protectedBy: .keyFile(inside), options: options)
+        }
+        try FileManager.default.createDirectory(
+            atPath: fixture.directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let store = try await open(StoreOptions())
+        try await store.write { try $0.set("x", for: "a", in: store.collection("t", of: String.self)) }
+        try await store.wipe()
+        for name in ["keys", "key", "data.mdb", "wiping"] {
+            #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/\(name)"), "\(name) is left")
+        }
+        // An interrupted wipe: the intent is there, keys and data still are.
+        let again = try await open(StoreOptions())
+        try await again.write { try $0.set("y", for: "a", in: again.collection("t", of: String.self)) }
+        again.close()
+        try Data().write(to: URL(fileURLWithPath: "\(fixture.directory)/wiping"))
+        #expect(await #expect(throws: StoreError.self) { try await open(.existing) }?.code == .wiped)
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/data.mdb"))
+        #expect(!FileManager.default.fileExists(atPath: inside))
+    }
+}
