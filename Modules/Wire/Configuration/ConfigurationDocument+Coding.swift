@@ -1,0 +1,103 @@
+internal import SallyportCore
+
+// Parts whose members must be validated when they are read: endpoints, names, certificates.
+
+extension ConfigurationDocument.Server: Codable {
+    private enum CodingKeys: String, CodingKey { case host, port, priority, route, app }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        endpoint = try container.decodeEndpoint(host: .host, port: .port)
+        priority = try container.decode(Int.self, forKey: .priority)
+        route = try container.decode(Route.self, forKey: .route)
+        isApplicationServer = try container.decode(Bool.self, forKey: .app)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(endpoint, host: .host, port: .port)
+        try container.encode(priority, forKey: .priority)
+        try container.encode(route, forKey: .route)
+        try container.encode(isApplicationServer, forKey: .app)
+    }
+}
+
+extension ConfigurationDocument.Domain: Codable {
+    private enum CodingKeys: String, CodingKey { case name, route, ports }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let text = try container.decode(String.self, forKey: .name)
+        // A name in another spelling would never match: the document is wrong, and says less than its author meant.
+        guard case .name(text)? = try? Host(text) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .name, in: container, debugDescription: "Not a domain in A-labels and lower case.")
+        }
+        name = text
+        route = try container.decode(Route.self, forKey: .route)
+        ports = try container.decode([UInt16].self, forKey: .ports)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(route, forKey: .route)
+        try container.encode(ports, forKey: .ports)
+    }
+}
+
+extension ConfigurationDocument.Cluster: Codable {
+    private enum CodingKeys: String, CodingKey { case name, relays, authorities }
+    private struct Relay: Codable {
+        var relay: RelayAccess.Relay
+        private enum CodingKeys: String, CodingKey { case host, port, priority }
+
+        init(_ relay: RelayAccess.Relay) { self.relay = relay }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            relay = RelayAccess.Relay(
+                try container.decodeEndpoint(host: .host, port: .port),
+                priority: try container.decode(Int.self, forKey: .priority))
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(relay.endpoint, host: .host, port: .port)
+            try container.encode(relay.priority, forKey: .priority)
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        relays = try container.decode([Relay].self, forKey: .relays).map(\.relay)
+        authorities = try container.decode([String].self, forKey: .authorities).map { try Base64.decode($0.utf8) }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(relays.map(Relay.init), forKey: .relays)
+        try container.encode(authorities.map(Base64.encode), forKey: .authorities)
+    }
+}
+
+extension KeyedDecodingContainer {
+    fileprivate func decodeEndpoint(host: Key, port: Key) throws -> Endpoint {
+        let text = try decode(String.self, forKey: host)
+        let number = try decode(UInt16.self, forKey: port)
+        do {
+            return try Endpoint(host: Host(text), port: number)
+        } catch {
+            throw DecodingError.dataCorruptedError(forKey: host, in: self, debugDescription: "Not a host and a port.")
+        }
+    }
+}
+
+extension KeyedEncodingContainer {
+    fileprivate mutating func encode(_ endpoint: Endpoint, host: Key, port: Key) throws {
+        try encode(endpoint.host.bareText, forKey: host)
+        try encode(endpoint.port, forKey: port)
+    }
+}

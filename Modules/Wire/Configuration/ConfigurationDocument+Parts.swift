@@ -1,0 +1,129 @@
+package import SallyportCore
+
+extension ConfigurationDocument {
+    /// Whether the instance may work.
+    package enum Status: String, Sendable, Hashable, Codable, CaseIterable {
+        case active, blocked, locked, wiped, denied
+    }
+
+    /// An application in one version.
+    package struct Entitlement: Sendable, Hashable, Codable {
+        package var id: EntitlementIdentifier
+        package var version: EntitlementVersion
+
+        package init(id: EntitlementIdentifier, version: EntitlementVersion) {
+            self.id = id
+            self.version = version
+        }
+    }
+
+    /// An application in all versions that the user is entitled to.
+    package struct Entitlements: Sendable, Hashable, Codable {
+        package var id: EntitlementIdentifier
+        package var versions: [EntitlementVersion]
+
+        package init(id: EntitlementIdentifier, versions: [EntitlementVersion]) {
+            self.id = id
+            self.versions = versions
+        }
+    }
+
+    package struct User: Sendable, Hashable, Codable {
+        package var id: String
+        /// `user@realm`, where the user has one.
+        package var principalName: String?
+
+        package init(id: String, principalName: String? = nil) {
+            self.id = id
+            self.principalName = principalName
+        }
+    }
+
+    /// A server that an administrator lists.
+    package struct Server: Sendable, Hashable {
+        package var endpoint: Endpoint
+        /// 1 is tried first.
+        package var priority: Int
+        package var route: Route
+        /// Whether it is one of the app's own servers, which the app can ask for; else it is listed for routing only.
+        package var isApplicationServer: Bool
+
+        package init(_ endpoint: Endpoint, priority: Int = 1, route: Route, isApplicationServer: Bool) {
+            self.endpoint = endpoint
+            self.priority = priority
+            self.route = route
+            self.isApplicationServer = isApplicationServer
+        }
+    }
+
+    /// A domain and everything below it.
+    package struct Domain: Sendable, Hashable {
+        /// In A-labels and lower case.
+        package var name: String
+        package var route: Route
+        /// Ports that relays open for it.
+        package var ports: [UInt16]
+
+        package init(_ name: String, route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted()) {
+            self.name = name
+            self.route = route
+            self.ports = ports
+        }
+    }
+
+    /// What holds where nothing else matches.
+    package struct DefaultRoute: Sendable, Hashable, Codable {
+        package var route: Route
+        package var ports: [UInt16]
+
+        package init(route: Route, ports: [UInt16] = RoutingTable.defaultPorts.sorted()) {
+            self.route = route
+            self.ports = ports
+        }
+    }
+
+    /// Relays that serve the same, by name.
+    package struct Cluster: Sendable, Hashable {
+        package var name: String
+        package var relays: [RelayAccess.Relay]
+        /// The only authorities that may have issued the relays' certificates, DER.
+        package var authorities: [[UInt8]]
+
+        package init(name: String, relays: [RelayAccess.Relay], authorities: [[UInt8]]) {
+            self.name = name
+            self.relays = relays
+            self.authorities = authorities
+        }
+    }
+
+    /// What the administrator forbids on relayed connections.
+    package struct TLSRestrictions: Sendable, Hashable, Codable {
+        package var blocked: [TLSVersion]
+        package var floor: TLSVersion?
+
+        package init(blocked: [TLSVersion] = [], floor: TLSVersion? = nil) {
+            self.blocked = blocked
+            self.floor = floor
+        }
+    }
+
+    /// The documented settings of an application.
+    package struct Application: Sendable, Hashable, Codable {
+        /// Free text of the administrator, passed through untouched.
+        package var config: String
+        package var detailedLogsOn: Bool
+        package var preventUserDetailedLogs: Bool
+        /// Further data of the console, JSON in a text.
+        package var extraInfo: String?
+
+        package init(
+            config: String = "", detailedLogsOn: Bool = false, preventUserDetailedLogs: Bool = false,
+            extraInfo: String? = nil
+        ) {
+            self.config = config
+            self.detailedLogsOn = detailedLogsOn
+            self.preventUserDetailedLogs = preventUserDetailedLogs
+            self.extraInfo = extraInfo
+        }
+    }
+}

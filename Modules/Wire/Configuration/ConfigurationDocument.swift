@@ -1,0 +1,134 @@
+package import SallyportCore
+
+/// What an instance may do and reach, signed by the gateway: the claims of the configuration JWS.
+///
+/// Docs/Wire.md lists the claims. Limits: ``Limits``; a document beyond them, or with a value outside its range, is
+/// refused whole.
+package struct ConfigurationDocument: Sendable, Hashable, Codable {
+    /// `typ` of the JWS that carries it.
+    package static let type = "sallyport-config"
+
+    /// How much a document may hold.
+    package enum Limits {
+        /// The JSON text, in octets.
+        package static let document = 512 << 10
+        package static let servers = 4096
+        package static let domains = 4096
+        package static let clusters = 64
+        package static let relays = 64
+        package static let entitlements = 256
+        /// Schemes and realms, each.
+        package static let names = 256
+        /// The application's configuration text, in octets.
+        package static let text = 64 << 10
+    }
+
+    /// Which instance it is for.
+    package var aud: InstanceIdentifier
+    /// Rises with every signing for the instance.
+    package var epoch: Int64
+    /// When it was signed, Unix seconds.
+    package var iat: Int64
+    /// Until when it may be used without the gateway, Unix seconds.
+    package var leaseEnd: Int64
+    package var status: Status
+    /// Why, where the status is not active; 0 otherwise.
+    package var code: ResultCode
+    /// The application that the instance is activated for, in the version that it told.
+    package var entitlement: Entitlement
+    package var user: User
+    package var servers: [Server]
+    package var domains: [Domain]
+    package var defaultRoute: DefaultRoute
+    package var clusters: [Cluster]
+    package var tls: TLSRestrictions
+    /// Authentication schemes that may be used, in lower case: `basic`, `digest`, `ntlm`, `negotiate`.
+    package var schemes: [String]
+    /// Kerberos realms that may be used.
+    package var realms: [String]
+    /// The application's own policy, passed through.
+    package var policy: JSONValue
+    /// Everything that the user is entitled to.
+    package var entitlements: [Entitlements]
+    package var application: Application
+
+    package init(
+        aud: InstanceIdentifier, epoch: Int64, iat: Int64, leaseEnd: Int64, status: Status = .active,
+        code: ResultCode = .none, entitlement: Entitlement, user: User, servers: [Server] = [],
+        domains: [Domain] = [], defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
+        tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [String] = [],
+        policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
+    ) {
+        self.aud = aud
+        self.epoch = epoch
+        self.iat = iat
+        self.leaseEnd = leaseEnd
+        self.status = status
+        self.code = code
+        self.entitlement = entitlement
+        self.user = user
+        self.servers = servers
+        self.domains = domains
+        self.defaultRoute = defaultRoute
+        self.clusters = clusters
+        self.tls = tls
+        self.schemes = schemes
+        self.realms = realms
+        self.policy = policy
+        self.entitlements = entitlements
+        self.application = application
+    }
+}
+
+extension ConfigurationDocument {
+    /// Reads the payload of a JWS and checks every limit and range.
+    package init(parsing octets: [UInt8]) throws(WireError) {
+        self = try WireJSON.decode(ConfigurationDocument.self, from: octets, limit: Limits.document)
+        try checkRanges()
+        try checkCounts()
+    }
+
+    /// The payload of a JWS.
+    package func serialized() throws(WireError) -> [UInt8] {
+        try checkRanges()
+        try checkCounts()
+        return try WireJSON.encode(self)
+    }
+
+    private func checkRanges() throws(WireError) {
+        // 2^53: the largest whole number that every JSON reader keeps; far beyond any date in seconds or milliseconds.
+        let times = [epoch, iat, leaseEnd]
+        guard times.allSatisfy({ $0 > 0 && $0 <= 1 << 53 }) else {
+            throw WireError(.malformed, "Epoch and times are positive and at most 2^53.")
+        }
+        guard (status == .active) == (code == .none) else {
+            throw WireError(.malformed, "A code stands exactly where the status is not active.")
+        }
+        guard (servers.map(\.priority) + clusters.flatMap(\.relays).map(\.priority)).allSatisfy((1...1000).contains)
+        else { throw WireError(.malformed, "Priorities are 1 to 1000.") }
+        guard clusters.allSatisfy({ Route.isClusterName($0.name) }) else {
+            throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
+        }
+        guard user.id.utf8.count <= 254, user.principalName?.utf8.count ?? 0 <= 1024 else {
+            throw WireError(.tooLarge, "A user id has at most 254 octets.")
+        }
+    }
+
+    private func checkCounts() throws(WireError) {
+        let isWithin =
+            servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
+            && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= 4 }
+            && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
+            && realms.count <= Limits.names
+            && application.config.utf8.count <= Limits.text && application.extraInfo?.utf8.count ?? 0 <= Limits.text
+        guard isWithin else { throw WireError(.tooLarge, "The configuration holds more than its limits allow.") }
+    }
+
+    /// What decides about routes on both sides.
+    package var routingTable: RoutingTable {
+        RoutingTable(
+            servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },
+            domains: domains.map { RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports)) },
+            default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
+    }
+}

@@ -1,0 +1,68 @@
+internal import FoundationEssentials
+
+/// Base64 with the URL-safe alphabet and without padding (RFC 4648 §5), as JOSE uses it (RFC 7515 §2).
+package enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    /// The value of each octet of the alphabet, 255 for every other.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 255, count: 256)
+        for (value, octet) in alphabet.enumerated() { values[Int(octet)] = UInt8(value) }
+        return values
+    }()
+
+    package static func encode(_ octets: some Collection<UInt8>) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((octets.count * 4 + 2) / 3)
+        var bits = 0
+        var buffer: UInt32 = 0
+        for octet in octets {
+            buffer = buffer << 8 | UInt32(octet)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(alphabet[Int(buffer >> UInt32(bits) & 63)])
+            }
+        }
+        if bits > 0 { text.append(alphabet[Int(buffer << UInt32(6 - bits) & 63)]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Strict: no padding, no white space, no bits left over, so that every value has one spelling.
+    package static func decode(_ text: some Collection<UInt8>) throws(WireError) -> [UInt8] {
+        guard text.count % 4 != 1 else { throw WireError(.malformed, "Not the length of base64url.") }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(text.count * 3 / 4)
+        var bits = 0
+        var buffer: UInt32 = 0
+        for character in text {
+            let value = values[Int(character)]
+            guard value != 255 else { throw WireError(.malformed, "Not the alphabet of base64url.") }
+            buffer = buffer << 6 | UInt32(value)
+            bits += 6
+            guard bits >= 8 else { continue }
+            bits -= 8
+            octets.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
+        }
+        guard buffer & (1 << UInt32(bits) - 1) == 0 else {
+            throw WireError(.malformed, "The last character of base64url has bits left over.")
+        }
+        return octets
+    }
+
+    package static func decode(_ text: String) throws(WireError) -> [UInt8] { try decode(text.utf8) }
+}
+
+/// Base64 with padding (RFC 4648 §4), as `x5c` and EST bodies use it.
+package enum Base64 {
+    package static func encode(_ octets: [UInt8]) -> String { Data(octets).base64EncodedString() }
+
+    /// - Parameter ignoringWhiteSpace: whether line breaks, spaces and tabs are skipped, as EST allows (RFC 7030 §4).
+    package static func decode(
+        _ text: some Collection<UInt8>, ignoringWhiteSpace: Bool = false
+    ) throws(WireError) -> [UInt8] {
+        let text = ignoringWhiteSpace ? text.filter { ![9, 10, 13, 32].contains($0) } : Array(text)
+        guard let data = Data(base64Encoded: Data(text)) else { throw WireError(.malformed, "Not base64.") }
+        return Array(data)
+    }
+}

@@ -1,0 +1,43 @@
+package import SallyportCore
+
+/// Why octets are not what a format of this module allows.
+package struct WireError: Error, Sendable, CustomStringConvertible {
+    /// What kind of fault it is.
+    package struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String { case malformed, tooLarge, unsupported, signature }
+        private let value: Value
+
+        /// Not the syntax of the format, or a value outside its range.
+        package static let malformed = Code(value: .malformed)
+        /// Larger, deeper or more numerous than this project takes.
+        package static let tooLarge = Code(value: .tooLarge)
+        /// Well-formed, but of a kind that is refused: another algorithm, a critical extension.
+        package static let unsupported = Code(value: .unsupported)
+        /// The signature is not that of the key over these octets.
+        package static let signature = Code(value: .signature)
+
+        package var description: String { value.rawValue }
+    }
+
+    package let code: Code
+    /// What was expected and where. Never what was read: it may hold a secret.
+    package let message: String
+    package let underlying: (any Error)?
+    package let location: ErrorLocation
+
+    package init(
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, location: ErrorLocation = ErrorLocation()
+    ) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        self.location = location
+    }
+
+    package var description: String { "\(code): \(message)" }
+}
+
+extension WireError: Hashable {
+    package static func == (left: WireError, right: WireError) -> Bool { left.code == right.code }
+    package func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}

@@ -1,0 +1,38 @@
+package import SallyportCore
+
+/// A user name and a password in an `Authorization` field (RFC 7617), as EST enrolment carries the access key.
+package struct BasicCredentials: Sendable, Hashable {
+    package let user: String
+    package let password: Redacted<String>
+
+    package init(user: String, password: Redacted<String>) {
+        self.user = user
+        self.password = password
+    }
+
+    /// Reads the value of an `Authorization` field; at most 1,024 octets.
+    package init(fieldValue: String) throws(WireError) {
+        guard fieldValue.utf8.count <= 1024 else { throw WireError(.tooLarge, "Basic credentials are too long.") }
+        let parts = fieldValue.split(separator: " ", omittingEmptySubsequences: true)
+        guard parts.count == 2, parts[0].lowercased() == "basic" else {
+            throw WireError(.malformed, "Not Basic credentials.")
+        }
+        let octets = try Base64.decode(parts[1].utf8)
+        guard let text = String(validating: octets, as: UTF8.self), let colon = text.utf8.firstIndex(of: 0x3a),
+            Self.isUser(String(text[..<colon]))
+        else { throw WireError(.malformed, "Basic credentials are user, colon and password in UTF-8.") }
+        user = String(text[..<colon])
+        password = Redacted(String(text[text.utf8.index(after: colon)...]))
+    }
+
+    /// The value of the `Authorization` field.
+    package var fieldValue: Redacted<String> {
+        Redacted("Basic \(Base64.encode(Array("\(user):\(password.reveal())".utf8)))")
+    }
+
+    /// 1 to 254 octets without control characters and colons.
+    package static func isUser(_ text: String) -> Bool {
+        (1...254).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ":") }
+    }
+}

@@ -1,0 +1,86 @@
+package import SallyportCore
+
+/// What an administrator hands to whoever activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
+///
+/// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate: the only thing that the first contact
+/// trusts. At most 2,048 octets; every parameter stands exactly once, and no other does.
+package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
+    package static let maximumLength = 2048
+
+    /// The gateway's control listener.
+    package let gateway: Endpoint
+    /// 32 octets.
+    package let authorityFingerprint: [UInt8]
+    /// 1 to 254 octets of UTF-8 without control characters and colons (RFC 7617 §2).
+    package let user: String
+    /// 1 to 128 visible ASCII characters.
+    package let accessKey: Redacted<String>
+
+    package init(
+        gateway: Endpoint, authorityFingerprint: [UInt8], user: String, accessKey: Redacted<String>
+    ) throws(WireError) {
+        guard authorityFingerprint.count == 32 else { throw WireError(.malformed, "ca is a SHA-256.") }
+        guard BasicCredentials.isUser(user) else {
+            throw WireError(.malformed, "user has 1 to 254 octets, no control characters and no colon.")
+        }
+        let key = accessKey.reveal().utf8
+        guard (1...128).contains(key.count), key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw WireError(.malformed, "key has 1 to 128 visible characters.")
+        }
+        self.gateway = gateway
+        self.authorityFingerprint = authorityFingerprint
+        self.user = user
+        self.accessKey = accessKey
+    }
+
+    /// Reads a link; white space around it is dropped, as it comes from a file or a terminal.
+    package init(_ text: String) throws(WireError) {
+        guard text.utf8.count <= Self.maximumLength else {
+            throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) octets.")
+        }
+        guard let url = try? RequestURL(text), url.scheme == "sallyport", let authority = url.authority,
+            url.path == "/" || url.path.isEmpty, url.fragment == nil, let query = url.query
+        else { throw WireError(.malformed, "An activation link is sallyport://HOST:PORT/?ca=…&user=…&key=….") }
+        guard let gateway = try? Endpoint(authority, defaultPort: ControlAPI.defaultPort) else {
+            throw WireError(.malformed, "The activation link names no HOST:PORT.")
+        }
+        let parameters = try Self.parameters(of: query)
+        try self.init(
+            gateway: gateway, authorityFingerprint: Base64URL.decode(parameters["ca"] ?? ""),
+            user: parameters["user"] ?? "", accessKey: Redacted(parameters["key"] ?? ""))
+    }
+
+    private static func parameters(of query: String) throws(WireError) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for pair in query.split(separator: "&", omittingEmptySubsequences: false) {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, ["ca", "user", "key"].contains(parts[0]),
+                let octets = PercentCoding.decoded(parts[1]), let value = String(validating: octets, as: UTF8.self),
+                parameters.updateValue(value, forKey: String(parts[0])) == nil
+            else { throw WireError(.malformed, "An activation link has ca, user and key, each once.") }
+        }
+        guard parameters.count == 3 else { throw WireError(.malformed, "An activation link has ca, user and key.") }
+        return parameters
+    }
+
+    /// The whole link, with the key: for the person who hands it over.
+    package var text: String {
+        func escaped(_ text: String) -> String {
+            PercentCoding.encoded(text.replacing("%", with: "%25"), allowed: Self.isUnreserved)
+        }
+        let fingerprint = Base64URL.encode(authorityFingerprint)
+        return "sallyport://\(gateway)/?ca=\(fingerprint)&user=\(escaped(user))&key=\(escaped(accessKey.reveal()))"
+    }
+
+    /// RFC 3986 §2.3, and `@`, which reads better in user names and is allowed in a query.
+    private static func isUnreserved(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "-._~@".utf8.contains(octet)
+        }
+    }
+
+    /// Without the key.
+    package var description: String { "activation at \(gateway) for \(user)" }
+}

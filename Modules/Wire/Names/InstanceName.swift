@@ -1,0 +1,42 @@
+internal import FoundationEssentials
+
+/// One activated installation of an application: a UUID, in lower case.
+package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
+    package let description: String
+
+    /// Reads the 36 characters of a UUID (RFC 9562 §4) in either case.
+    package init?(_ text: String) {
+        guard text.utf8.count == 36, let uuid = UUID(uuidString: text) else { return nil }
+        description = uuid.uuidString.lowercased()
+    }
+
+    /// A new random one (version 4).
+    package init() { description = UUID().uuidString.lowercased() }
+}
+
+extension InstanceIdentifier: TextCodable {}
+
+/// The name that stands in an instance's certificate, as its only URI: `sallyport://ENTITLEMENT/INSTANCE`.
+package struct InstanceName: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
+    package let entitlement: EntitlementIdentifier
+    package let instance: InstanceIdentifier
+
+    package init(entitlement: EntitlementIdentifier, instance: InstanceIdentifier) {
+        self.entitlement = entitlement
+        self.instance = instance
+    }
+
+    package init?(_ text: String) {
+        let prefix = "sallyport://"
+        guard text.hasPrefix(prefix), text.utf8.count <= 320 else { return nil }
+        let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let entitlement = EntitlementIdentifier(String(parts[0])),
+            let instance = InstanceIdentifier(String(parts[1])), parts[1] == instance.description
+        else { return nil }
+        self.init(entitlement: entitlement, instance: instance)
+    }
+
+    package var description: String { "sallyport://\(entitlement)/\(instance)" }
+}
+
+extension InstanceName: TextCodable {}
