@@ -45,6 +45,8 @@ extension Target.Dependency {
     static let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
     static let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+    static let instrumentation = Target.Dependency.product(
+        name: "Instrumentation", package: "swift-distributed-tracing")
     static let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
     static let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -118,7 +120,8 @@ let package = Package(
         module(
             "URLLoading", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .metrics, .tracing,
+                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .logging, .httpTypes, .metrics,
+                .tracing, .instrumentation,
             ]),
 
         // Level 6
@@ -126,7 +129,7 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportURLLoading", .lifecycle,
+                "SallyportAuthorization", "SallyportURLLoading", .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -152,13 +155,18 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["SallyportCore", .logging, .crypto, .x509, .asn1],
             path: "Tests/Support"),
-        tests("Core", dependencies: ["SallyportCore"]),
+        tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
         tests("SecureStore", dependencies: ["SallyportSecureStore"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
-        tests("URLLoading", dependencies: ["SallyportURLLoading", "SallyportTransport"]),
+        tests(
+            "URLLoading",
+            dependencies: [
+                "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
+                .tracing, .instrumentation,
+            ]),
         tests("Gateway", dependencies: ["SallyportGateway", "SallyportWire", .crypto, .x509, .nioPosix, .nioSSL]),
         tests(
             "Integration",

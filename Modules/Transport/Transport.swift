@@ -30,6 +30,12 @@ package final class Transport: Sendable {
     /// Lets no new exchange use the connections of these paths; exchanges and tunnels in flight go on.
     package func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {}
 
+    /// Ends the exchanges and tunnels of these paths with `failure`, those whose body streams included: what a
+    /// withdrawn authorization and an invalidated session do.
+    package func endExchanges(
+        with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
+    ) {}
+
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.
     /// Idempotent; later exchanges throw the same.
     package func shutdown() async {}
