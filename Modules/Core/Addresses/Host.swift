@@ -138,7 +138,9 @@ extension Host {
         guard let last = name.split(separator: ".", omittingEmptySubsequences: false).last, !last.isEmpty else {
             return false
         }
-        return last.utf8.allSatisfy { (48...57).contains($0) } || number(last) != nil
+        if last.utf8.allSatisfy({ (48...57).contains($0) }) { return true }
+        // Also where it is too large to be one.
+        return last.hasPrefix("0x") && last.dropFirst(2).allSatisfy(\.isHexDigit)
     }
 
     /// One to four numbers, decimal, octal (0…) or hexadecimal (0x…), the last of which fills the rest: what

@@ -10,13 +10,13 @@ public struct LoadError: Error, Sendable, CustomStringConvertible, CustomDebugSt
 
     public init(
         _ code: Code, at step: Step? = nil, _ message: String, underlying: (any Error)? = nil,
-        location: ErrorLocation = ErrorLocation()
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
         self.code = code
         self.step = step
         self.message = message
         self.underlying = underlying
-        self.location = location
+        location = ErrorLocation(fileID: fileID, line: line)
     }
 
     /// Bounded text for metrics: the code and the step.
@@ -137,17 +137,17 @@ extension LoadError {
 
 extension LoadError {
     /// The gate's refusal as a load's error.
-    public init(_ denied: AccessDenied, location: ErrorLocation = ErrorLocation()) {
+    public init(_ denied: AccessDenied, fileID: StaticString = #fileID, line: UInt = #line) {
         let code: Code =
             switch denied.reason {
             case .notAuthorized: .notAuthorized
             case .withdrawn: .withdrawn
             case .denied: .refusedByPolicy
             }
-        self.init(code, at: .routing, "\(denied)", underlying: denied, location: location)
+        self.init(code, at: .routing, "\(denied)", underlying: denied, fileID: fileID, line: line)
     }
 
-    package static func cancelled(location: ErrorLocation = ErrorLocation()) -> LoadError {
-        LoadError(.cancelled, "The task was cancelled.", location: location)
+    package static func cancelled(fileID: StaticString = #fileID, line: UInt = #line) -> LoadError {
+        LoadError(.cancelled, "The task was cancelled.", fileID: fileID, line: line)
     }
 }

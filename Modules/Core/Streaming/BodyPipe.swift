@@ -137,6 +137,9 @@ extension BodyPipe {
         return try result.get()
     }
 
+    /// Octets that lie ready.
+    package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
+
     /// The consumer takes no more.
     package func discard() {
         perform(machine.withLock { $0.discarded() })

@@ -22,6 +22,8 @@ struct BodyPipeStateMachine: Sendable {
     private var owesHasRoom = false
     private var owesHasBytes = false
 
+    var bufferedOctets: Int { chunks.octets }
+
     init(watermarks: BodyPipe.Watermarks) { self.watermarks = watermarks }
 
     // MARK: Producer

@@ -1,0 +1,26 @@
+import Testing
+
+@testable import SallyportCore
+
+@Suite struct PercentCodingTests {
+    private func isAlphanumeric(_ octet: UInt8) -> Bool {
+        (48...57).contains(octet) || (65...90).contains(octet) || (97...122).contains(octet)
+    }
+
+    @Test(arguments: [("a%20b", "a b"), ("%41", "A"), ("", ""), ("%2f%2F", "//")])
+    func decodes(_ text: String, _ expected: String) { #expect(PercentCoding.decoded(text) == Array(expected.utf8)) }
+
+    @Test(arguments: ["%", "%4", "%4g", "a%"]) func halfEscapesAreNone(_ text: String) {
+        #expect(PercentCoding.decoded(text) == nil)
+    }
+
+    @Test func whatWasEncodedDecodes() {
+        var generator = SeededGenerator(seed: 6)
+        for _ in 0..<10_000 {
+            let text = generator.text(upTo: 10, of: ["a", "/", "ü", " ", "?"]).filter { $0 != "%" }
+            let encoded = PercentCoding.encoded(text, allowed: isAlphanumeric)
+            #expect(PercentCoding.decoded(encoded) == Array(text.utf8))
+            #expect(PercentCoding.encoded(encoded, allowed: isAlphanumeric) == encoded)
+        }
+    }
+}

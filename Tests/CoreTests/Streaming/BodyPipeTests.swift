@@ -1,0 +1,236 @@
+import Testing
+
+@testable package import SallyportCore
+
+@Suite(.timeLimit(.minutes(1))) struct BodyPipeTests {
+    private struct Calls {
+        var room = 0
+        var bytes = 0
+        var discards = 0
+    }
+
+    private func pipe(low: Int = 2, high: Int = 4) -> (BodyPipe, Lock<Calls>) {
+        let calls = Lock(Calls())
+        let hooks = BodyPipe.Hooks(
+            hasRoom: { calls.withLock { $0.room += 1 } }, hasBytes: { calls.withLock { $0.bytes += 1 } },
+            wasDiscarded: { calls.withLock { $0.discards += 1 } })
+        return (BodyPipe(watermarks: .init(low: low, high: high), hooks: hooks), calls)
+    }
+
+    // MARK: The loop's side
+
+    @Test func aProducerThatFilledThePipeIsToldOnceOfRoom() {
+        let (pipe, calls) = pipe()
+        #expect(pipe.push([1, 2, 3]) == .more)
+        #expect(pipe.push([4]) == .full)
+        #expect(pipe.take(upTo: 3) == .bytes([1, 2, 3]))
+        #expect(calls.withLock { $0.room } == 1)
+        #expect(pipe.take(upTo: 3) == .bytes([4]))
+        #expect(calls.withLock { $0.room } == 1)
+    }
+
+    @Test func aConsumerThatFoundNothingIsToldOnceOfBytes() {
+        let (pipe, calls) = pipe()
+        #expect(pipe.take(upTo: 1) == .empty)
+        #expect(pipe.push([1]) == .more)
+        #expect(pipe.push([2]) == .more)
+        #expect(calls.withLock { $0.bytes } == 1)
+        pipe.finish()
+        #expect(calls.withLock { $0.bytes } == 1)
+    }
+
+    @Test func theEndIsToldToAConsumerThatFoundNothing() {
+        let (pipe, calls) = pipe()
+        #expect(pipe.take(upTo: 1) == .empty)
+        pipe.finish()
+        #expect(calls.withLock { $0.bytes } == 1)
+        #expect(pipe.take(upTo: 1) == .end)
+        #expect(pipe.take(upTo: 1) == .end)
+    }
+
+    @Test func chunksAreCutToTheLimitInOrder() {
+        let (pipe, _) = pipe(low: 10, high: 100)
+        _ = pipe.push([1, 2, 3, 4, 5])
+        _ = pipe.push([6])
+        #expect(pipe.take(upTo: 2) == .bytes([1, 2]))
+        #expect(pipe.take(upTo: 2) == .bytes([3, 4]))
+        #expect(pipe.take(upTo: 2) == .bytes([5]))
+        #expect(pipe.take(upTo: 2) == .bytes([6]))
+    }
+
+    @Test func emptyChunksAreIgnored() {
+        let (pipe, _) = pipe()
+        #expect(pipe.push([]) == .more)
+        #expect(pipe.take(upTo: 1) == .empty)
+    }
+
+    @Test func theFirstFinishCounts() {
+        let (pipe, _) = pipe()
+        pipe.finish(LoadError(.idleTimeout, ""))
+        pipe.finish()
+        #expect(pipe.push([1]) == .closed)
+        #expect(pipe.take(upTo: 1) == .failed(LoadError(.idleTimeout, "")))
+    }
+
+    @Test func whatCameBeforeAFailureIsReadFirst() async throws {
+        let (pipe, _) = pipe()
+        _ = pipe.push([1])
+        pipe.finish(LoadError(.connectionLost, ""))
+        #expect(try await pipe.next() == [1])
+        await #expect(throws: LoadError(.connectionLost, "")) { try await pipe.next() }
+    }
+
+    // MARK: Discarding
+
+    @Test func discardingIsToldOnceAndClosesThePipe() async {
+        let (pipe, calls) = pipe()
+        _ = pipe.push([1])
+        pipe.discard()
+        pipe.discard()
+        #expect(calls.withLock { $0.discards } == 1)
+        #expect(pipe.push([2]) == .closed)
+        await #expect(throws: LoadError(.cancelled, "")) { try await pipe.next() }
+    }
+
+    @Test func discardingAfterTheWholeBodyWasReadIsNothing() async throws {
+        let (pipe, calls) = pipe()
+        _ = pipe.push([1])
+        pipe.finish()
+        #expect(try await pipe.next() == [1])
+        pipe.discard()
+        #expect(calls.withLock { $0.discards } == 0)
+        #expect(try await pipe.next() == nil)
+    }
+
+    /// A body whose end was there, but not read, must not look like one that was read to its end.
+    @Test func aFinishedBodyThatIsDiscardedUnreadDoesNotEndCleanly() async {
+        let (pipe, _) = pipe()
+        _ = pipe.push([1])
+        pipe.finish()
+        pipe.discard()
+        await #expect(throws: LoadError(.cancelled, "")) { try await pipe.next() }
+    }
+
+    // MARK: Tasks
+
+    @Test func aWriterWaitsForRoom() async throws {
+        let (pipe, _) = pipe()
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                for octet in UInt8(0)..<100 { try await pipe.write([octet, octet]) }
+                pipe.finish()
+            }
+            var octets: [UInt8] = []
+            while let chunk = try await pipe.next() { octets += chunk }
+            #expect(octets == (UInt8(0)..<100).flatMap { [$0, $0] })
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func aCancelledReaderEndsTheTransfer() async {
+        let (pipe, calls) = pipe()
+        let task = Task { try await pipe.next() }
+        task.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await task.value }
+        #expect(calls.withLock { $0.discards } == 1)
+    }
+
+    @Test func aCancelledWriterThrows() async {
+        let (pipe, _) = pipe()
+        _ = pipe.push([1, 2, 3, 4])
+        let task = Task { try await pipe.write([5]) }
+        task.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await task.value }
+    }
+
+    @Test func aWriterIsReleasedByAConsumerThatLeaves() async {
+        let (pipe, _) = pipe()
+        let task = Task { try await pipe.write([1, 2, 3, 4]) }
+        while pipe.bufferedOctets == 0 { await Task.yield() }
+        pipe.discard()
+        await #expect(throws: LoadError(.connectionLost, "")) { try await task.value }
+    }
+
+    @Test func aWriterIsReleasedByTheEnd() async {
+        let (pipe, _) = pipe()
+        let task = Task { try await pipe.write([1, 2, 3, 4]) }
+        while pipe.bufferedOctets == 0 { await Task.yield() }
+        pipe.finish(LoadError(.idleTimeout, ""))
+        await #expect(throws: LoadError.self) { try await task.value }
+    }
+
+    @Test func manyPipesWithRandomCancellationAllEnd() async {
+        await withTaskGroup { group in
+            for seed in 0..<400 { group.addTask { await Self.transfer(seed: UInt64(seed)) } }
+        }
+    }
+
+    /// One transfer between two tasks, with a random end by either side or by cancellation.
+    private static func transfer(seed: UInt64) async {
+        var generator = SeededGenerator(seed: seed)
+        let pipe = BodyPipe(watermarks: .init(low: 8, high: 32))
+        let count = Int.random(in: 1...60, using: &generator)
+        let stop = Int.random(in: 0...80, using: &generator)
+        let kind = Int.random(in: 0..<4, using: &generator)
+        let writer = Task {
+            for index in 0..<count { try await pipe.write([UInt8](repeating: UInt8(index), count: index % 17 + 1)) }
+            pipe.finish()
+        }
+        let reader = Task { () throws(LoadError) -> Int in
+            var chunks: [UInt8] = []
+            while let chunk = try await pipe.next() {
+                chunks += chunk
+                if kind == 1, chunks.count > stop { pipe.discard() }
+            }
+            return chunks.count
+        }
+        if kind == 2 { reader.cancel() }
+        if kind == 3 {
+            writer.cancel()
+            _ = try? await writer.value
+            pipe.finish(.cancelled())
+        }
+        _ = try? await writer.value
+        let result = await reader.result
+        let whole = (0..<count).reduce(0) { $0 + $1 % 17 + 1 }
+        if case .success(let octets) = result { #expect(octets == whole) }
+        if kind == 0 { #expect((try? result.get()) == whole) }
+    }
+
+    /// Random steps of both synchronous sides against a plain array.
+    @Test func randomStepsKeepEveryOctetInOrder() {
+        var generator = SeededGenerator(seed: 12)
+        for _ in 0..<200 {
+            let (pipe, calls) = pipe(low: 5, high: 11)
+            var (sent, received): ([UInt8], [UInt8]) = ([], [])
+            var isFull = false
+            var rooms = 0
+            for _ in 0..<200 {
+                if Bool.random(using: &generator), !isFull {
+                    let chunk = (0..<Int.random(in: 0...6, using: &generator)).map { _ in UInt8.random(in: 0...255) }
+                    sent += chunk
+                    isFull = pipe.push(chunk) == .full
+                } else if case .bytes(let bytes) = pipe.take(upTo: Int.random(in: 1...8, using: &generator)) {
+                    received += bytes
+                }
+                let told = calls.withLock { $0.room }
+                if told > rooms { isFull = false }
+                rooms = told
+                #expect(isFull == (isFull && sent.count - received.count >= 5))
+            }
+            while case .bytes(let bytes) = pipe.take(upTo: .max) { received += bytes }
+            #expect(sent == received)
+        }
+    }
+}
+
+extension BodyPipe.TakeResult: Equatable {
+    package static func == (left: BodyPipe.TakeResult, right: BodyPipe.TakeResult) -> Bool {
+        switch (left, right) {
+        case (.bytes(let left), .bytes(let right)): left == right
+        case (.failed(let left), .failed(let right)): left == right
+        case (.empty, .empty), (.end, .end): true
+        default: false
+        }
+    }
+}
