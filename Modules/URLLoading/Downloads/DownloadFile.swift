@@ -1,0 +1,65 @@
+internal import Glibc
+internal import SallyportCore
+
+/// A file that appears under its name only when it is whole: written beside the target, synced, then renamed.
+///
+/// Dropping it unfinished removes what was written.
+struct DownloadFile: ~Copyable {
+    private let descriptor: Int32
+    private let partPath: String
+    private let path: String
+
+    /// - Throws: `fileSystem` where the directory takes no new file.
+    init(for path: String) throws(LoadError) {
+        self.path = path
+        let (directory, name) = Self.split(path)
+        partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
+        let opened = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard opened >= 0 else { throw Self.failure("No file can be made beside the target", errno) }
+        descriptor = opened
+    }
+
+    deinit {
+        Glibc.close(descriptor)
+        unsafe unlink(partPath)
+    }
+
+    func write(_ bytes: [UInt8]) throws(LoadError) {
+        var offset = 0
+        while offset < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress.map { unsafe $0 + offset }, buffer.count - offset)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.failure("The file cannot be written", errno) }
+            offset += count
+        }
+    }
+
+    /// Syncs the file and gives it its name. Returns when both are durable.
+    ///
+    /// Waits for the disk on a thread of its own, so that no thread of the caller's pool stands still.
+    consuming func commit() async throws(LoadError) {
+        let (descriptor, partPath, path) = (descriptor, partPath, path)
+        let code = await FileThread.run { Self.publish(descriptor, partPath, as: path) }
+        guard code == 0 else { throw Self.failure("The file cannot be completed", code) }
+    }
+
+    /// 0, or the number of the error.
+    private static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
+        guard fsync(descriptor) == 0, unsafe rename(partPath, path) == 0 else { return errno }
+        let directory = unsafe open(split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return errno }
+        defer { Glibc.close(directory) }
+        return fsync(directory) == 0 ? 0 : errno
+    }
+
+    private static func split(_ path: String) -> (directory: String, name: Substring) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path[...]) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), path[path.index(after: slash)...])
+    }
+
+    private static func failure(_ what: String, _ code: Int32) -> LoadError {
+        LoadError(.fileSystem, "\(what): \(unsafe String(cString: strerror(code))).")
+    }
+}

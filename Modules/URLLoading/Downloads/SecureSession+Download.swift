@@ -1,0 +1,55 @@
+public import HTTPTypes
+public import SallyportCore
+
+extension SecureSession {
+    /// Loads a request into a file, which appears only when the body is whole and synced to disk.
+    ///
+    /// The body is written to a hidden file beside the target and renamed; on failure and cancellation the target is
+    /// as it was. Compression is not asked for, so that the total is known.
+    ///
+    /// - Parameters:
+    ///   - path: the target; a file that stands there is replaced. Its directory must exist.
+    ///   - isKept: whether an answer with this head becomes the file; success (2xx) does where nothing else is said.
+    ///     The body of any other answer is not read, and the target is not touched.
+    ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
+    /// - Returns: the head of the answer, kept or not.
+    /// - Throws: `fileSystem` where the file cannot be written, and all that ``bytes(for:)`` throws.
+    @discardableResult
+    public func download(
+        for request: LoadRequest, to path: String,
+        keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful },
+        progress: (TransferProgress) -> Void = { _ in }
+    ) async throws(LoadError) -> HTTPResponse {
+        var request = request
+        if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
+            request.headerFields[.acceptEncoding] = "identity"
+        }
+        let response = try await bytes(for: request)
+        guard isKept(response.head) else {
+            response.body.discard()
+            return response.head
+        }
+        let file = try DownloadFile(for: path)
+        try await copy(response, to: file, progress: progress)
+        try await file.commit()
+        return response.head
+    }
+
+    private func copy(
+        _ response: LoadResponse, to file: borrowing DownloadFile, progress: (TransferProgress) -> Void
+    ) async throws(LoadError) {
+        let total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
+        var completed: Int64 = 0
+        progress(TransferProgress(completed: 0, total: total))
+        while let chunk = try await response.body.next() {
+            do throws(LoadError) {
+                try file.write(chunk)
+            } catch {
+                response.body.discard()
+                throw error
+            }
+            completed += Int64(chunk.count)
+            progress(TransferProgress(completed: completed, total: total))
+        }
+    }
+}

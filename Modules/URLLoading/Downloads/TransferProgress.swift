@@ -1,0 +1,18 @@
+/// How far a transfer has come.
+public struct TransferProgress: Sendable, Hashable {
+    /// Octets so far.
+    public let completed: Int64
+    /// Octets of the whole; nil where the server does not say.
+    public let total: Int64?
+
+    public init(completed: Int64, total: Int64?) {
+        self.completed = completed
+        self.total = total
+    }
+
+    /// From 0 to 1; nil where the total is not known.
+    public var fraction: Double? {
+        guard let total else { return nil }
+        return total <= 0 ? 1 : min(1, Double(completed) / Double(total))
+    }
+}

@@ -1,0 +1,86 @@
+internal import Logging
+internal import SallyportCore
+internal import SallyportTransport
+internal import Synchronization
+
+/// What the secure sessions of one instance share: the gate, the connections, the handlers, and the switch.
+///
+/// Two locks: the registry's, and that of the plugins' loads. Both are leaves. The switch is two atomics, because
+/// each load reads it.
+final class SecureEngine: Sendable {
+    let gate: any AccessGate
+    let client: any ExchangeClient
+    let registry: ProtocolRegistry
+    let handlerLoads = HandlerLoads()
+    /// Stages of other modules, between Decoding and Routing.
+    let stages: [any LoadStage]
+    let logger: Logger
+    private let isSwitchedOn = Atomic(true)
+    private let generation = Atomic(0)
+    private let withdrawal: WithdrawalObservation
+
+    init(gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage], logger: Logger) {
+        self.gate = gate
+        self.client = client
+        self.stages = stages
+        self.logger = logger
+        registry = ProtocolRegistry(logger: logger) { !Self.isUnauthorized(gate) }
+        withdrawal = gate.onWithdrawal { [client, handlerLoads] denied in
+            let failure = LoadError(denied)
+            client.endExchanges(with: failure) { _ in true }
+            client.closeConnections { _ in true }
+            handlerLoads.end(with: failure)
+        }
+    }
+
+    /// Whether `authorize()` has not succeeded yet; withdrawal comes after it.
+    static func isUnauthorized(_ gate: any AccessGate) -> Bool {
+        do throws(AccessDenied) {
+            try gate.checkAuthorized()
+            return false
+        } catch {
+            return error.reason == .notAuthorized
+        }
+    }
+
+    var isEnabled: Bool { isSwitchedOn.load(ordering: .acquiring) }
+    var currentGeneration: Int { generation.load(ordering: .acquiring) }
+
+    /// Switches on. The handler is registered anew: it is asked before those that stand in the registry.
+    func enable() {
+        let wasOn = isSwitchedOn.exchange(true, ordering: .acquiringAndReleasing)
+        if !wasOn { registry.register(SecureHTTPHandler.self) }
+    }
+
+    /// Switches off and ends the loads of all sessions but the one with the tag.
+    func disable(except sharedTag: String) {
+        guard isSwitchedOn.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        generation.add(1, ordering: .acquiringAndReleasing)
+        registry.unregister(SecureHTTPHandler.self)
+        end(Self.invalidated()) { !ExchangeSettings.isOf(sharedTag, $0) }
+    }
+
+    /// Ends the loads of the sessions whose partition matches.
+    func end(_ failure: LoadError, where isAffected: @escaping @Sendable (String) -> Bool) {
+        client.endExchanges(with: failure) { isAffected($0.partition) }
+        client.closeConnections { isAffected($0.partition) }
+        handlerLoads.end(with: failure, where: isAffected)
+    }
+
+    /// - Throws: `notAuthorized` or `withdrawn`, else `disabled`.
+    func checkSwitchedOn() throws(LoadError) {
+        guard !isEnabled else { return }
+        try checkAuthorized()
+        throw LoadError(.disabled, at: .routing, "Secure communication is switched off; call enable().")
+    }
+
+    func checkAuthorized() throws(LoadError) {
+        do throws(AccessDenied) {
+            try gate.checkAuthorized()
+        } catch {
+            throw LoadError(error)
+        }
+    }
+
+    static func invalidated() -> LoadError { LoadError(.sessionInvalidated, "The session was invalidated.") }
+}

@@ -1,0 +1,129 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// One request in the hands of a plugin's handler.
+///
+/// The handler runs in a task of its own, because it writes the body after the caller got the head. The task ends
+/// with the handler's return; until then it is cancelled by the caller's cancellation, by the body's being
+/// discarded, by the deadline and by ``end(with:)``. Docs/Concurrency.md lists it.
+final class HandlerLoad: Sendable {
+    /// How a load came to its head.
+    enum Outcome: Sendable {
+        case response(LoadResponse)
+        /// The next handler is asked.
+        case declined
+        case failed(LoadError)
+    }
+
+    /// The session that the load belongs to.
+    let tag: String
+    /// The session's own way for `http` and `https`, which a handler may use.
+    let http: LoadChain
+    private let state = Lock(HandlerLoadStateMachine())
+    private let pipe: BodyPipe
+    private let work = Lock<Task<Void, Never>?>(nil)
+
+    init(tag: String, http: LoadChain) {
+        self.tag = tag
+        self.http = http
+        pipe = BodyPipe(hooks: BodyPipe.Hooks(wasDiscarded: { [work] in work.withLock { $0 }?.cancel() }))
+    }
+
+    /// Runs the handler; returns with its head. `onEnd` is called once, when the handler has returned.
+    func run(
+        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext,
+        onEnd: @escaping @Sendable () -> Void
+    ) async -> Outcome {
+        let task = Task {
+            await perform(handler, request, in: context)
+            onEnd()
+        }
+        work.withLock { $0 = task }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                perform(state.withLock { $0.callerWaits(continuation) })
+            }
+        } onCancel: {
+            end(with: .cancelled())
+        }
+    }
+
+    /// Ends the load from outside.
+    func end(with failure: LoadError) {
+        finish(failure)
+        work.withLock { $0 }?.cancel()
+    }
+}
+
+// MARK: The handler's side
+
+extension HandlerLoad {
+    func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError) {
+        let response = LoadResponse(head: head, url: url, body: ResponseBody(pipe), facts: facts)
+        guard let action = state.withLock({ $0.begun(response) }) else {
+            throw LoadError(.handlerFailed, "A handler begins once, and before its load has ended.")
+        }
+        perform(action)
+    }
+
+    func write(_ bytes: [UInt8]) async throws(LoadError) {
+        guard state.withLock({ $0.hasBegun }) else {
+            throw LoadError(.handlerFailed, "A handler hands over the head before the body.")
+        }
+        try await pipe.write(bytes)
+    }
+
+    private func perform(
+        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext
+    ) async {
+        let failure = await withTaskGroup(of: LoadError?.self) { group in
+            group.addTask { await self.invoke(handler, request, in: context) }
+            group.addTask { await Self.wait(until: context.deadline) }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+        finish(failure)
+    }
+
+    private func invoke(
+        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext
+    ) async -> LoadError? {
+        let writer = ResponseWriter(self, url: request.url, context: context)
+        do {
+            try await handler.init().load(request, into: writer)
+            return state.withLock { $0.hasBegun }
+                ? nil : LoadError(.handlerFailed, "The handler returned without an answer.")
+        } catch let error as LoadError {
+            return error
+        } catch is RequestDeclined {
+            if let action = state.withLock({ $0.declined() }) {
+                perform(action)
+                return nil
+            }
+            return LoadError(.handlerFailed, "The handler passed the request on after it had begun.")
+        } catch is CancellationError {
+            return .cancelled()
+        } catch {
+            return LoadError(.handlerFailed, "The protocol handler failed.", underlying: error)
+        }
+    }
+
+    private static func wait(until deadline: ContinuousClock.Instant) async -> LoadError? {
+        do {
+            try await ContinuousClock().sleep(until: deadline)
+        } catch {
+            return .cancelled()
+        }
+        return LoadError(.resourceTimeout, "The handler took longer than the resource time-out.")
+    }
+
+    private func finish(_ failure: LoadError?) {
+        perform(state.withLock { $0.ended(failure) })
+        pipe.finish(failure)
+    }
+
+    private func perform(_ action: HandlerLoadStateMachine.Action?) {
+        guard let action else { return }
+        action.caller.resume(returning: action.outcome)
+    }
+}

@@ -1,0 +1,65 @@
+internal import SallyportCore
+
+/// What a ``HandlerLoad`` decides: the caller is answered exactly once, whoever comes first.
+struct HandlerLoadStateMachine: Sendable {
+    typealias Caller = CheckedContinuation<HandlerLoad.Outcome, Never>
+
+    /// The caller to resume once the lock is released.
+    struct Action: Sendable {
+        let caller: Caller
+        let outcome: HandlerLoad.Outcome
+    }
+
+    private enum State {
+        /// Neither the caller waits nor is there an outcome.
+        case idle
+        case waiting(Caller)
+        /// The outcome came before the caller.
+        case ready(HandlerLoad.Outcome)
+        case answered
+    }
+
+    private var state = State.idle
+    private(set) var hasBegun = false
+    private var hasEnded = false
+
+    mutating func callerWaits(_ caller: Caller) -> Action? {
+        guard case .ready(let outcome) = state else {
+            state = .waiting(caller)
+            return nil
+        }
+        state = .answered
+        return Action(caller: caller, outcome: outcome)
+    }
+
+    /// The head is there. Nil where it comes twice or after the end, which is the handler's error.
+    mutating func begun(_ response: LoadResponse) -> Action?? {
+        guard !hasBegun, !hasEnded else { return nil }
+        hasBegun = true
+        return .some(answer(.response(response)))
+    }
+
+    /// The handler passes the request on. Nil where it is too late for that.
+    mutating func declined() -> Action?? {
+        guard !hasBegun, !hasEnded else { return nil }
+        hasEnded = true
+        return .some(answer(.declined))
+    }
+
+    /// The load is over; only the first call counts, and only before the head it is the caller's answer.
+    mutating func ended(_ failure: LoadError?) -> Action? {
+        guard !hasEnded else { return nil }
+        hasEnded = true
+        guard !hasBegun else { return nil }
+        return answer(.failed(failure ?? .cancelled()))
+    }
+
+    private mutating func answer(_ outcome: HandlerLoad.Outcome) -> Action? {
+        guard case .waiting(let caller) = state else {
+            state = .ready(outcome)
+            return nil
+        }
+        state = .answered
+        return Action(caller: caller, outcome: outcome)
+    }
+}

@@ -1,0 +1,80 @@
+public import HTTPTypes
+internal import Logging
+public import SallyportCore
+
+extension SecureSession {
+    /// Loads a request; returns with the head while the body comes.
+    ///
+    /// Reading the body slowly slows the server down. Leaving it unread, or leaving its loop early, ends the
+    /// transfer. Any HTTP status is an answer, not an error.
+    ///
+    /// - Throws: `LoadError`; its code says what failed and its step how far the load had come.
+    public func bytes(for request: LoadRequest) async throws(LoadError) -> LoadResponse {
+        try admit()
+        let request = prepared(request)
+        let context = context(for: request)
+        guard let observer else { return try await load(request, in: context) }
+        return try await observer.observe(request) { request throws(LoadError) in
+            try await self.load(request, in: context)
+        }
+    }
+
+    /// Loads a request and collects the body.
+    ///
+    /// - Parameter limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    public func data(
+        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16)
+    ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
+        let response = try await bytes(for: request)
+        return (try await response.body.collect(upTo: limit), response.head)
+    }
+
+    /// Sends a body and collects that of the answer.
+    ///
+    /// - Parameters:
+    ///   - request: a `GET` becomes a `POST`.
+    ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
+    ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    public func upload(
+        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16)
+    ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
+        var request = request
+        if request.method == .get { request.method = .post }
+        request.body = body
+        return try await data(for: request, upTo: limit)
+    }
+
+    /// Asks the handlers in their order.
+    private func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
+        context.logger.trace(
+            "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
+        for entry in entries {
+            switch entry {
+            case .secureHTTP, .systemHTTP:
+                guard (entry == .systemHTTP) == isSystem, request.url.endpoint != nil else { continue }
+                return try await chain.load(request, in: context)
+            case .plugin(let handler):
+                guard handler.canHandle(request) else { continue }
+                if let response = try await load(request, with: handler, in: context) { return response }
+            }
+        }
+        if case .secure(let engine) = kind { try engine.checkAuthorized() }
+        throw LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
+    }
+
+    /// Nil where the handler passes the request on.
+    private func load(
+        _ request: LoadRequest, with handler: any ProtocolHandler.Type, in context: LoadContext
+    ) async throws(LoadError) -> LoadResponse? {
+        if case .secure(let engine) = kind { try engine.checkAuthorized() }
+        let loads = handlerLoads
+        let load = HandlerLoad(tag: tag, http: chain)
+        loads.insert(load)
+        let outcome = await load.run(handler, request, in: context) { loads.remove(load) }
+        switch outcome {
+        case .response(let response): return response
+        case .declined: return nil
+        case .failed(let failure): throw failure
+        }
+    }
+}

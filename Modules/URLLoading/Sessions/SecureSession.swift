@@ -1,0 +1,128 @@
+internal import HTTPTypes
+internal import Logging
+internal import SallyportCore
+internal import SallyportTransport
+internal import Synchronization
+
+/// Loads requests, one pipeline for all of them.
+///
+/// A session of an instance reaches the servers behind the firewall, as the administrator's policy says; it throws
+/// `notAuthorized`, `withdrawn` or `disabled` while it may not. ``shared`` is the default instance's session, and
+/// the system session while there is none. Sessions keep connections of their own: make one and keep it.
+///
+/// All functions run on the caller's task, are cancelled with it (`cancelled`), and may be called from anywhere.
+public final class SecureSession: Sendable {
+    enum Kind: Sendable {
+        case secure(SecureEngine)
+        /// With the handlers of the instance whose `shared` this session is, if it is one.
+        case system(SystemEngine, ProtocolRegistry?)
+    }
+
+    public let configuration: SessionConfiguration
+    let kind: Kind
+    /// Names the session in the keys of its connections.
+    let tag: String
+    /// The generation in which the session was made; nil where switching off does not invalidate it.
+    private let generation: Int?
+    private let isInvalidated = Atomic(false)
+    let chain: LoadChain
+    let observer: LoadObserver?
+    let logger: Logger
+
+    private static let sessionNumbers = Atomic(0)
+    private static let requestNumbers = Atomic(UInt64(0))
+
+    init(_ configuration: SessionConfiguration, _ kind: Kind, generation: Int? = nil) {
+        self.configuration = configuration
+        self.kind = kind
+        self.generation = generation
+        tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
+        observer = LoadObserver.bootstrapped()
+        let settings = ExchangeSettings(
+            versions: configuration.versions, trust: configuration.trust.anchors,
+            connectTimeout: configuration.connectTimeout, tag: tag, principal: configuration.principal)
+        let redirects = RedirectStage(limit: configuration.redirectLimit, isOn: configuration.followsRedirects)
+        switch kind {
+        case .secure(let engine):
+            logger = engine.logger
+            let routing = RoutingStage(gate: engine.gate, client: engine.client, settings: settings)
+            chain = LoadChain([redirects, DecodingStage()] + engine.stages + [routing])
+        case .system(let engine, _):
+            logger = Logger(label: "sallyport.system")
+            chain = LoadChain([redirects, DecodingStage(), DirectStage(client: engine.client, settings: settings)])
+        }
+    }
+
+    deinit { closeConnections() }
+
+    /// Ends the session: loads in flight end with `sessionInvalidated`, and so does every later one.
+    ///
+    /// ``shared`` cannot be invalidated; the call has no effect on it.
+    public func invalidate() {
+        guard case .secure(let engine) = kind, generation != nil else { return }
+        isInvalidated.store(true, ordering: .releasing)
+        engine.end(SecureEngine.invalidated()) { [tag] in ExchangeSettings.isOf(tag, $0) }
+    }
+
+    private func closeConnections() {
+        let client: any ExchangeClient =
+            switch kind {
+            case .secure(let engine): engine.client
+            case .system(let engine, _): engine.client
+            }
+        client.closeConnections { [tag] in ExchangeSettings.isOf(tag, $0.partition) }
+    }
+}
+
+// MARK: Before a load
+
+extension SecureSession {
+    /// - Throws: why the session takes no request now.
+    func admit() throws(LoadError) {
+        guard case .secure(let engine) = kind else { return }
+        try engine.checkSwitchedOn()
+        let isOutdated = generation.map { $0 != engine.currentGeneration } ?? false
+        guard isOutdated || isInvalidated.load(ordering: .acquiring) else { return }
+        try engine.checkAuthorized()
+        throw SecureEngine.invalidated()
+    }
+
+    /// The request with the session's fields, where it has none of the name.
+    func prepared(_ request: LoadRequest) -> LoadRequest {
+        guard !configuration.additionalHeaders.isEmpty else { return request }
+        var request = request
+        for field in configuration.additionalHeaders
+        where !request.headerFields.contains(where: { $0.name == field.name }) {
+            request.headerFields.append(field)
+        }
+        return request
+    }
+
+    func context(for request: LoadRequest) -> LoadContext {
+        let timeout = request.options.resourceTimeout ?? configuration.resourceTimeout
+        return LoadContext(
+            requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
+            deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
+            principal: request.options.principal ?? configuration.principal)
+    }
+
+    /// The handlers to ask, in order.
+    var entries: [HandlerEntry] {
+        let registered: [HandlerEntry] =
+            switch kind {
+            case .secure(let engine): engine.registry.secureEntries
+            case .system(_, let registry): registry?.systemEntries ?? [.systemHTTP]
+            }
+        guard !configuration.protocolClasses.isEmpty else { return registered }
+        return configuration.protocolClasses.map(HandlerEntry.init) + registered
+    }
+
+    var handlerLoads: HandlerLoads {
+        switch kind {
+        case .secure(let engine): engine.handlerLoads
+        case .system(let engine, _): engine.handlerLoads
+        }
+    }
+
+    var isSystem: Bool { if case .system = kind { true } else { false } }
+}

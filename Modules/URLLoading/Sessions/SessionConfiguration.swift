@@ -1,0 +1,41 @@
+public import HTTPTypes
+public import SallyportCore
+
+/// How a session loads. A session keeps the configuration that it was made with.
+public struct SessionConfiguration: Sendable {
+    /// Fields that each request gets where it has none of the name.
+    public var additionalHeaders: HTTPFields = [:]
+    /// The longest time without a byte in either direction.
+    public var idleTimeout: Duration = .seconds(60)
+    /// The longest time for a whole load, its body included.
+    public var resourceTimeout: Duration = .seconds(7 * 24 * 60 * 60)
+    /// The longest time from the start to a connection over which the request can be sent.
+    public var connectTimeout: Duration = .seconds(10)
+    /// Whether redirects are followed.
+    public var followsRedirects = true
+    /// How many redirects one load follows; one more ends it with `tooManyRedirects`.
+    public var redirectLimit = 20
+    /// The lowest version of TLS that is offered to servers. Versions below 1.2 are unsafe.
+    public var minimumTLSVersion: TLSVersion = .tls12
+    /// The highest version of TLS that is offered to servers.
+    public var maximumTLSVersion: TLSVersion = .tls13
+    /// Who may issue the certificates of servers.
+    public var trust: ServerTrust = .system
+    /// Handlers of this session alone, asked in their order before all registered ones.
+    public var protocolClasses: [any ProtocolHandler.Type] = []
+    /// In whose name requests are made where they do not say. Principals never share a connection.
+    public var principal: Principal = .instance
+
+    public init() {}
+
+    /// Always throws: a server process has no service that loads while it does not run.
+    ///
+    /// - Throws: `LoadError` with the code `backgroundUnsupported`.
+    public static func background(withIdentifier identifier: String) throws(LoadError) -> SessionConfiguration {
+        throw LoadError(.backgroundUnsupported, "There are no background sessions in a server process.")
+    }
+
+    var versions: TLSVersions {
+        TLSVersions(Set(TLSVersion.allCases.filter { minimumTLSVersion <= $0 && $0 <= maximumTLSVersion }))
+    }
+}

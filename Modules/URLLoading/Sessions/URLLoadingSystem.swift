@@ -1,0 +1,109 @@
+public import Logging
+public import SallyportCore
+internal import SallyportTransport
+
+/// The URL loading of one instance: its sessions, its handlers, and the switch for secure communication.
+///
+/// Secure communication is on from the first successful `authorize()`; ``disable()`` and ``enable()`` switch it.
+/// Withdrawal of the authorization refuses every request with its code, whatever the switch says.
+public final class URLLoadingSystem: Sendable {
+    /// The handlers of all sessions of this instance.
+    public var protocols: ProtocolRegistry { engine.registry }
+
+    private let engine: SecureEngine
+    private let current: Lock<SecureSession>
+    private let system: SecureSession
+
+    /// - Parameters:
+    ///   - gate: says whether and how the app may connect.
+    ///   - stages: stand between Decoding and Routing, from the top down.
+    public convenience init(
+        gate: any AccessGate, stages: [any LoadStage] = [], logger: Logger = Logger(label: "sallyport.loading")
+    ) {
+        self.init(gate: gate, stages: stages, client: Transport(logger: logger), logger: logger)
+    }
+
+    init(
+        gate: any AccessGate, stages: [any LoadStage] = [], client: any ExchangeClient,
+        system: SystemEngine = .process, logger: Logger = Logger(label: "sallyport.loading")
+    ) {
+        engine = SecureEngine(gate: gate, client: client, stages: stages, logger: logger)
+        current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
+        self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
+    }
+
+    // MARK: Sessions
+
+    /// The session of this instance, with the default configuration; another one after each ``enable()``.
+    public var session: SecureSession { current.withLock { $0 } }
+
+    /// What ``SecureSession/shared`` is while this is the default instance: ``session`` while secure communication
+    /// is enabled, and while authorization is withdrawn, which it then says; else the system session.
+    public var shared: SecureSession {
+        if isWithdrawn { return session }
+        return isSecureCommunicationEnabled ? session : system
+    }
+
+    /// A session of this instance. ``disable()`` invalidates it.
+    public func makeSession(_ configuration: SessionConfiguration = SessionConfiguration()) -> SecureSession {
+        SecureSession(configuration, .secure(engine), generation: engine.currentGeneration)
+    }
+
+    // MARK: The switch
+
+    /// Whether requests go the secure way: switched on, authorized, and not withdrawn.
+    public var isSecureCommunicationEnabled: Bool { engine.isEnabled && isAuthorized }
+
+    /// Registers ``SecureHTTPHandler`` and gives ``session`` a new value. Each successful `authorize()` does it too.
+    public func enable() {
+        engine.enable()
+        let session = SecureSession(SessionConfiguration(), .secure(engine))
+        current.withLock { $0 = session }
+    }
+
+    /// Deregisters ``SecureHTTPHandler`` and invalidates all sessions but the shared one; ``SecureSession/shared``
+    /// becomes the system session. Sockets, tokens and names are not touched.
+    public func disable() { engine.disable(except: session.tag) }
+
+    /// Ends all loads with `sessionInvalidated` and frees the connections. Idempotent.
+    public func shutdown() async {
+        Self.defaultInstance.withLock { if $0 === self { $0 = nil } }
+        engine.handlerLoads.end(with: SecureEngine.invalidated())
+        await engine.client.shutdown()
+    }
+
+    private var isAuthorized: Bool {
+        do throws(AccessDenied) {
+            try engine.gate.checkAuthorized()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private var isWithdrawn: Bool { !isAuthorized && !SecureEngine.isUnauthorized(engine.gate) }
+
+    // MARK: The default instance
+
+    private static let defaultInstance = Lock<URLLoadingSystem?>(nil)
+
+    /// What the documented singletons stand for; nil before there is an instance.
+    public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
+
+    /// Makes this the instance that ``SecureSession/shared`` is of.
+    public func makeDefault() { Self.defaultInstance.withLock { $0 = self } }
+
+    /// Makes this the default instance where there is none.
+    public func makeDefaultIfFirst() { Self.defaultInstance.withLock { $0 = $0 ?? self } }
+}
+
+extension SecureSession {
+    /// The session of the default instance; the system session before authorization and while secure communication
+    /// is switched off: direct, without cookies, cache, authentication, relay or store. While authorization is
+    /// withdrawn it refuses every request with `withdrawn`.
+    ///
+    /// The value changes with each `authorize()` and `enable()`: ask for it where you use it.
+    public static var shared: SecureSession { URLLoadingSystem.default?.shared ?? processSystem }
+
+    private static let processSystem = SecureSession(SessionConfiguration(), .system(.process, nil))
+}

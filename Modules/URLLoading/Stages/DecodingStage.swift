@@ -1,0 +1,59 @@
+internal import HTTPTypes
+public import SallyportCore
+
+/// Asks for compressed bodies and decodes them while they come: gzip and deflate.
+///
+/// A request that names its own `Accept-Encoding`, or a `Range`, gets the body as the server sent it. A decoded body
+/// loses `Content-Encoding` and `Content-Length`, which spoke of the encoded one.
+public struct DecodingStage: LoadStage {
+    private let limit: InflationLimit
+
+    /// - Parameters:
+    ///   - factor: a decoded body may be `factor` × encoded + `allowance` octets long at any time; one octet more
+    ///     ends the load with `decodingFailed`.
+    ///   - allowance: what small bodies may grow to.
+    public init(factor: Int = 100, allowance: ByteCount = .megabytes(1)) {
+        limit = InflationLimit(factor: factor, allowance: allowance.octets)
+    }
+
+    private static let offer = "gzip, deflate"
+    private static let offerAlone: HTTPFields = [.acceptEncoding: offer]
+
+    public func load(
+        _ request: LoadRequest, in context: LoadContext, next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        let isOwn = request.headerFields.contains { $0.name == .acceptEncoding || $0.name == .range }
+        guard !isOwn else { return try await next.load(request, in: context) }
+        var request = request
+        if request.headerFields.isEmpty {
+            request.headerFields = Self.offerAlone
+        } else {
+            request.headerFields.append(HTTPField(name: .acceptEncoding, value: Self.offer))
+        }
+        var response = try await next.load(request, in: context)
+        guard response.head.headerFields.contains(where: { $0.name == .contentEncoding }),
+            hasBody(response.head.status, answering: request.method)
+        else { return response }
+        try decode(&response)
+        return response
+    }
+
+    private func decode(_ response: inout LoadResponse) throws(LoadError) {
+        let codings: [ContentCoding]?
+        do throws(LoadError) {
+            codings = try ContentCoding.list(in: response.head.headerFields)
+        } catch {
+            response.body.discard()
+            throw error
+        }
+        guard let codings, !codings.isEmpty else { return }
+        response.body = ResponseBody(DecodedBody(response.body, codings: codings, limit: limit))
+        response.head.headerFields[.contentEncoding] = nil
+        response.head.headerFields[.contentLength] = nil
+    }
+
+    /// Whether fields on the body speak of octets that come (RFC 9110 §6.4.1).
+    private func hasBody(_ status: HTTPResponse.Status, answering method: HTTPRequest.Method) -> Bool {
+        method != .head && status.kind != .informational && status.code != 204 && status.code != 304
+    }
+}

@@ -1,0 +1,48 @@
+internal import SallyportCore
+internal import SallyportTransport
+
+/// What the last stage sends requests with: `Transport`, or a test's stand-in for it.
+protocol ExchangeClient: Sendable {
+    func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse
+    /// Lets no new exchange use the connections of these paths.
+    func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
+    /// Ends the exchanges of these paths with `failure`, those whose body streams included.
+    func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
+    func shutdown() async
+}
+
+extension Transport: ExchangeClient {}
+
+/// What a session says about its exchanges.
+struct ExchangeSettings: Sendable {
+    var versions: TLSVersions
+    var trust: TrustAnchors
+    var connectTimeout: Duration
+    /// Names the session, so that its connections can be told from others.
+    var tag: String
+    /// In whose name the session loads where a request does not say.
+    var principal: Principal
+
+    /// Sends the request over the connections of the session and the principal.
+    func exchange(
+        _ request: LoadRequest, in context: LoadContext, relay: RelayAccess?, versions: TLSVersions,
+        with client: some ExchangeClient
+    ) async throws(LoadError) -> LoadResponse {
+        let partition = context.principal == principal ? tag : "\(tag)/\(context.principal.name)"
+        let path = ConnectionPath(relay: relay, versions: versions, trust: trust, partition: partition)
+        var exchange = ExchangeRequest(
+            request.method, request.url, headerFields: request.headerFields, body: request.body)
+        exchange.idleTimeout = context.idleTimeout
+        exchange.deadline = context.deadline
+        exchange.connectTimeout = connectTimeout
+        let response = try await client.exchange(exchange, via: path)
+        var facts = LoadFacts()
+        facts.hops = [response.facts]
+        return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
+    }
+
+    /// Whether connections of the partition are of the session with this tag.
+    static func isOf(_ tag: String, _ partition: String) -> Bool {
+        partition == tag || partition.hasPrefix("\(tag)/")
+    }
+}
