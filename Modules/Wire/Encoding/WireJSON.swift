@@ -43,8 +43,13 @@ package enum WireJSON {
         var isEscaped = false
         for octet in octets {
             if isInString {
-                if isEscaped { isEscaped = false } else if octet == UInt8(ascii: "\\") { isEscaped = true }
-                else if octet == UInt8(ascii: "\"") { isInString = false }
+                if isEscaped {
+                    isEscaped = false
+                } else if octet == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if octet == UInt8(ascii: "\"") {
+                    isInString = false
+                }
                 continue
             }
             switch octet {
