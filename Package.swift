@@ -43,6 +43,7 @@ extension Target.Dependency {
     static let structuredFields = Target.Dependency.product(
         name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
     static let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
     static let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
     static let instrumentation = Target.Dependency.product(
@@ -145,11 +146,15 @@ let package = Package(
         // Level 8
         .executableTarget(
             name: "SallyportCommandLine",
-            dependencies: ["Sallyport", "SallyportGateway", "SallyportWire", .arguments, .logging],
+            dependencies: [
+                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
+                "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .lifecycle, .unixSignals,
+            ],
             path: "Modules/CommandLine"),
 
         // Examples
         .executableTarget(name: "Quickstart", dependencies: ["Sallyport"], path: "Examples/Quickstart"),
+        .executableTarget(name: "Demo", dependencies: ["Sallyport"], path: "Examples/Demo", exclude: ["run"]),
 
         // Tests
         .target(
@@ -168,11 +173,19 @@ let package = Package(
                 .tracing, .instrumentation,
             ]),
         tests("Gateway", dependencies: ["SallyportGateway", "SallyportWire", .crypto, .x509, .nioPosix, .nioSSL]),
+        tests("CommandLine", dependencies: ["SallyportCommandLine", "SallyportCore", "SallyportGateway"]),
         tests(
             "Integration",
             dependencies: [
                 "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", .crypto, .x509,
             ]),
+
+        // Each links one module alone; the link tests look at what came with it.
+        .executableTarget(
+            name: "LinkSecureStore", dependencies: ["SallyportSecureStore"], path: "Tests/LinkTests/SecureStore"),
+        .executableTarget(
+            name: "LinkURLLoading", dependencies: ["SallyportURLLoading"], path: "Tests/LinkTests/URLLoading"),
+        .executableTarget(name: "LinkSallyport", dependencies: ["Sallyport"], path: "Tests/LinkTests/Sallyport"),
     ]
 )
 

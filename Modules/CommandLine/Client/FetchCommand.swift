@@ -1,0 +1,91 @@
+import ArgumentParser
+import HTTPTypes
+import SallyportCore
+
+/// Loads URLs as an app would.
+struct FetchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch", abstract: "Load URLs through the secure session, in order.",
+        discussion: """
+            Writes bodies to standard output, or to a file with -o. Any HTTP status is an answer and ends with exit \
+            status 0, unless --fail is given.
+            """)
+    @Argument(help: "URLs, loaded in order in one session.") var urls: [String]
+    @OptionGroup var location: StoreLocationOptions
+    @Option(name: [.customShort("X"), .customLong("method")], help: "The method. Default: GET, with -d POST.")
+    var method: String?
+    @Option(name: [.customShort("H"), .customLong("header")], help: "A field, as 'Name: value'; several may be given.")
+    var headers: [String] = []
+    @Option(name: [.customShort("d"), .customLong("data")], help: "The body, or @FILE; '@-' is standard input.")
+    var data: String?
+    @Option(name: [.customShort("o"), .customLong("output")], help: "The file to write the body to.")
+    var file: String?
+    @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head of the answer too.")
+    var include = false
+    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Say on standard error what happens.")
+    var verbose = false
+    @Flag(help: "End with 22 where the HTTP status is 400 or above, without the body.")
+    var fail = false
+    @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
+    var noRedirect = false
+    @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
+    var ca: String?
+    @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
+    var maxTime: Int?
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard urls.count == 1 || file == nil else { throw ValidationError("-o takes one URL.") }
+        if let maxTime, maxTime < 1 { throw ValidationError("--max-time is at least 1.") }
+        if let method, HTTPRequest.Method(rawValue: method) == nil { throw ValidationError("-X takes a method.") }
+        for url in urls { _ = try Self.parsed(url) }
+        _ = try headers.map(Self.field)
+    }
+
+    func run() async throws {
+        let command = self
+        try await withInterruption { try await Fetch(command).run() }
+    }
+
+    static func parsed(_ url: String) throws -> RequestURL {
+        do {
+            return try RequestURL(url)
+        } catch {
+            // Without the text, which may hold a password.
+            throw ValidationError("A URL of the command is not valid: \(error.message)")
+        }
+    }
+
+    /// Reads `Name: value`; an error does not show the text, which may hold a token.
+    static func field(_ text: String) throws -> HTTPField {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {
+            throw ValidationError("-H takes 'Name: value'.")
+        }
+        let value = String(parts[1].drop { $0 == " " || $0 == "\t" })
+        guard HTTPField.isValidValue(value) else {
+            throw ValidationError("The value of the field \(name.rawName) has characters that no field may have.")
+        }
+        return HTTPField(name: name, value: value)
+    }
+
+    /// The requests in their order.
+    func requests() throws -> [LoadRequest] {
+        let body = try body()
+        let method = method.flatMap(HTTPRequest.Method.init(rawValue:)) ?? (body == nil ? .get : .post)
+        return try urls.map { url in
+            var request = LoadRequest(method, try Self.parsed(url), body: body)
+            for header in headers { request.headerFields.append(try Self.field(header)) }
+            if let maxTime { request.options.resourceTimeout = .seconds(maxTime) }
+            if noRedirect { request.options.followsRedirects = false }
+            return request
+        }
+    }
+
+    private func body() throws -> RequestBody? {
+        guard let data else { return nil }
+        guard data.hasPrefix("@") else { return .text(data) }
+        let path = String(data.dropFirst())
+        return path == "-" ? .bytes(try InputFile.bytes("-", limit: 16 << 20)) : .file(path)
+    }
+}

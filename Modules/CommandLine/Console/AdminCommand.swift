@@ -1,0 +1,45 @@
+import ArgumentParser
+import SallyportGateway
+
+/// What an administrator decides.
+struct AdminCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "admin",
+        abstract: "Decide who may use what: users, apps, policy, servers, routes, instances.",
+        discussion: """
+            Speaks to the running gateway over a Unix socket in its data directory, or opens the directory itself where \
+            no gateway runs. What the gateway knows can be written as one file: see 'admin show' and 'admin apply'.
+            """,
+        subcommands: [
+            UserCommand.self, AppCommand.self, PolicyCommand.self, EntitleCommand.self, UnentitleCommand.self,
+            KeyCommand.self, ServerCommand.self, RouteCommand.self, TLSCommand.self, ClusterCommand.self,
+            ApplyCommand.self, ShowCommand.self, InstancesCommand.self, BlockCommand.self, UnblockCommand.self,
+            LockCommand.self, UnlockCommand.self, WipeCommand.self,
+        ])
+}
+
+/// A command that is one question to the gateway.
+protocol ConsoleCommand: AsyncParsableCommand {
+    var location: DataLocationOptions { get }
+    var output: OutputOptions { get }
+    /// What is asked.
+    func request() throws -> AdministrationCommand
+    /// What is said, in words, of an acknowledgement.
+    var acknowledgement: String { get }
+}
+
+extension ConsoleCommand {
+    var acknowledgement: String { "done" }
+
+    func run() async throws {
+        let request = try request()
+        let reply = try await Console(location).perform(request)
+        try ConsoleReply(reply).print(acknowledgement, to: output)
+    }
+}
+
+/// Asks before an instance is wiped.
+struct ConfirmationOptions: ParsableArguments {
+    @Flag(help: "Do it even where it wipes instances.")
+    var yes = false
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import SallyportGateway
+
+struct AppCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app", abstract: "Add and remove apps, and configure them.",
+        subcommands: [Add.self, Remove.self, Config.self])
+
+    struct Add: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Add a version of an app.")
+        @OptionGroup var entitlement: EntitlementArguments
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand {
+            .addApplication(entitlement: entitlement.entitlement, version: entitlement.version)
+        }
+        var acknowledgement: String { "added \(entitlement)" }
+    }
+
+    struct Remove: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a version of an app, which takes it from everyone.")
+        @OptionGroup var entitlement: EntitlementArguments
+        @OptionGroup var confirmation: ConfirmationOptions
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand {
+            .removeApplication(
+                entitlement: entitlement.entitlement, version: entitlement.version, confirmed: confirmation.yes)
+        }
+        var acknowledgement: String { "removed \(entitlement)" }
+    }
+
+    struct Config: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Set the text that the app gets as configuration.")
+        @Argument(help: "The app's entitlement id.") var entitlement: String
+        @Option(name: .short, help: "The file with the text, '-' for standard input.") var file: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() throws -> AdministrationCommand {
+            .configureApplication(entitlement: entitlement, text: try InputFile.text(file))
+        }
+        var acknowledgement: String { "configured \(entitlement)" }
+    }
+}
+
+/// ENTITLEMENT VERSION
+struct EntitlementArguments: ParsableArguments, CustomStringConvertible {
+    @Argument(help: "The app's entitlement id, as com.example.report.") var entitlement: String
+    @Argument(help: "The app's version, as 1.0.0.0.") var version: String
+
+    var description: String { "\(entitlement) \(version)" }
+}

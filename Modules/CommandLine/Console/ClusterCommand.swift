@@ -1,0 +1,39 @@
+import ArgumentParser
+import SallyportCore
+import SallyportGateway
+
+struct ClusterCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cluster", abstract: "Name clusters of relays.", subcommands: [Set.self, Remove.self])
+
+    struct Set: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")
+        @Argument(help: "The cluster's name.") var name: String
+        @Argument(help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.") var relays: [RelayArgument]
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard Route.isClusterName(name) else {
+                throw ValidationError("A cluster's name has 1 to 64 letters, digits, hyphens, underscores and dots.")
+            }
+        }
+
+        func request() -> AdministrationCommand {
+            .setCluster(
+                name: name,
+                relays: relays.map { .init(endpoint: $0.endpoint.description, priority: $0.priority) })
+        }
+        var acknowledgement: String { "cluster \(name) has \(relays.count) relays" }
+    }
+
+    struct Remove: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove a cluster.")
+        @Argument(help: "The cluster's name.") var name: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .removeCluster(name: name) }
+        var acknowledgement: String { "removed cluster \(name)" }
+    }
+}

@@ -1,0 +1,51 @@
+import SallyportGateway
+
+/// A gateway's answer, for people or as JSON.
+struct ConsoleReply {
+    let reply: AdministrationReply
+
+    init(_ reply: AdministrationReply) { self.reply = reply }
+
+    /// - Throws: ``CommandFailure`` where nothing was done.
+    func print(_ acknowledgement: String, to output: OutputOptions) throws {
+        switch reply {
+        case .done: output.print(Acknowledgement(), acknowledgement)
+        case .users(let users): output.print(users.map(User.init), users.joined(separator: "\n"))
+        case .link(let link): output.print(Link(link: link), link)
+        case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
+        case .instances(let instances): output.print(instances, Self.table(of: instances))
+        case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
+        case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
+        case .failure(let failure): throw Self.failure(failure)
+        }
+    }
+
+    private struct User: Encodable { let user: String }
+    private struct Link: Encodable { let link: String }
+    private struct Configuration: Encodable { let configuration: String }
+    private struct Changes: Encodable { let changes: [String] }
+
+    private static func lines(of changes: [String]) -> String {
+        changes.isEmpty ? "no change" : changes.map(OneLine.of).joined(separator: "\n")
+    }
+
+    private static func table(of instances: [AdministrationReply.InstanceEntry]) -> String {
+        guard !instances.isEmpty else { return "no instance is activated" }
+        var table = Table(["INSTANCE", "USER", "ENTITLEMENT", "VERSION", "STATUS"])
+        for entry in instances {
+            table.append([entry.instance, entry.user, entry.entitlement, entry.version, entry.status])
+        }
+        return table.text
+    }
+
+    private static func unconfirmed(_ instances: [AdministrationReply.InstanceEntry]) -> CommandFailure {
+        let names = instances.prefix(10).map { "\($0.instance) of \($0.user)" }.joined(separator: ", ")
+        let more = instances.count > 10 ? " and \(instances.count - 10) more" : ""
+        return CommandFailure(
+            .usage, name: "needsConfirmation", "This would wipe \(names)\(more).", hint: "add --yes to do it")
+    }
+
+    private static func failure(_ failure: AdministrationReply.Failure) -> CommandFailure {
+        CommandFailure(.usage, name: failure.name, failure.message)
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import SallyportGateway
+
+struct InstancesCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(commandName: "instances", abstract: "List activated instances.")
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .listInstances }
+}
+
+/// INSTANCE --data DIR
+struct InstanceArguments: ParsableArguments {
+    @Argument(help: "The instance, as 'admin instances' lists it.") var instance: String
+}
+
+struct BlockCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "block", abstract: "Refuse an instance everything until it is unblocked; its data is kept.")
+    @OptionGroup var target: InstanceArguments
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .block) }
+    var acknowledgement: String { "blocked \(target.instance)" }
+}
+
+struct UnblockCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(commandName: "unblock", abstract: "End a block.")
+    @OptionGroup var target: InstanceArguments
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .unblock) }
+    var acknowledgement: String { "unblocked \(target.instance)" }
+}
+
+struct LockCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lock", abstract: "Lock an instance and drop its keys from memory; its data is kept.")
+    @OptionGroup var target: InstanceArguments
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .lock) }
+    var acknowledgement: String { "locked \(target.instance)" }
+}
+
+struct UnlockCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(commandName: "unlock", abstract: "End a lock.")
+    @OptionGroup var target: InstanceArguments
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .unlock) }
+    var acknowledgement: String { "unlocked \(target.instance)" }
+}
+
+struct WipeCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wipe", abstract: "Destroy an instance's keys and data; it needs a new activation.")
+    @OptionGroup var target: InstanceArguments
+    @OptionGroup var location: DataLocationOptions
+    @OptionGroup var output: OutputOptions
+
+    func request() -> AdministrationCommand { .withdraw(instance: target.instance, .wipe) }
+    var acknowledgement: String { "wiped \(target.instance)" }
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import SallyportCore
+import SallyportGateway
+
+struct ServerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "server", abstract: "Add and remove servers.", subcommands: [Add.self, Remove.self])
+
+    struct Add: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add a server that apps may reach.",
+            discussion: """
+                With --app it is a server of that app, routed for it and told to it; without, an additional server, \
+                routed for all.
+                """)
+        @Argument(help: "HOST:PORT") var server: EndpointArgument
+        @Option(help: ArgumentHelp("The app whose server it is.", valueName: "entitlement")) var app: String?
+        @Option(help: "Among the app's servers: 1 is tried first.") var priority: Int?
+        @Option(help: "relay, relay:CLUSTER, direct or deny.") var route = RouteArgument.relay
+        @Option(help: ArgumentHelp("Where the name leads inside.", valueName: "ip")) var address: String?
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            if let priority, !(1...1000).contains(priority) { throw ValidationError("--priority is 1 to 1000.") }
+            if priority != nil, app == nil { throw ValidationError("--priority is for a server of an app: add --app.") }
+            guard let address else { return }
+            guard case .address? = try? Host(address) else { throw ValidationError("--address is an IP address.") }
+        }
+
+        func request() -> AdministrationCommand {
+            .addServer(
+                .init(
+                    endpoint: server.endpoint.description, entitlement: app, priority: priority,
+                    route: route.route.description, address: address))
+        }
+        var acknowledgement: String { "added server \(server.endpoint): \(route.route)" }
+    }
+
+    struct Remove: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove a server.")
+        @Argument(help: "HOST:PORT") var server: EndpointArgument
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .removeServer(endpoint: server.endpoint.description) }
+        var acknowledgement: String { "removed server \(server.endpoint)" }
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+
+/// The other side of the door.
+struct GatewayCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gateway", abstract: "Make and run a gateway.",
+        subcommands: [InitCommand.self, RunCommand.self, CertificateCommand.self])
+
+    struct InitCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "init", abstract: "Make a gateway's data: its authority, keys and an empty policy.")
+        @OptionGroup var location: DataLocationOptions
+        @Option(help: ArgumentHelp("The name that apps reach it by. Default: this machine's.", valueName: "host"))
+        var name: String?
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let made = try await GatewayHost(location).initialize(name: name)
+            output.print(made, "made gateway \(made.name) in \(location.data)\nauthority \(made.authority)")
+        }
+    }
+
+    struct RunCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "run", abstract: "Run a gateway until SIGTERM or SIGINT, which drain and stop it.",
+            discussion: """
+                Prints one line when it is ready, with the addresses that it listens on. A second signal ends it at once.
+                """)
+        @OptionGroup var location: DataLocationOptions
+        @Option(help: ArgumentHelp("Where to listen for apps.", valueName: "host:port"))
+        var control = BindArgument(host: "0.0.0.0", port: 17433)
+        @Option(help: ArgumentHelp("Where to listen for tunnels.", valueName: "host:port"))
+        var relay = BindArgument(host: "0.0.0.0", port: 17533)
+        @Option(help: ArgumentHelp("The address that connections to servers come from.", valueName: "address"))
+        var egress: String?
+        @Option(help: ArgumentHelp("The resolver of names inside. Default: the system's.", valueName: "host[:port]"))
+        var dns: String?
+        @Option(help: "Tunnels that one instance may have open.")
+        var maxTunnels = 1024
+        @Option(help: "trace, debug, info, notice, warning or error.")
+        var logLevel = LogLevelArgument.notice
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard (1...65_536).contains(maxTunnels) else { throw ValidationError("--max-tunnels is 1 to 65536.") }
+        }
+
+        func run() async throws {
+            logLevel.bootstrap()
+            let output = output
+            try await GatewayHost(location).run(self) { addresses in
+                output.print(
+                    addresses, "ready: control \(addresses.control), relay \(addresses.relay)")
+            }
+        }
+    }
+
+    struct CertificateCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "certificate", abstract: "Issue key and certificate for a foreign relay.",
+            discussion: "Writes HOST.key, HOST.pem and ca.pem, for Squid, Apache httpd or Envoy as a relay.")
+        @Argument(help: "The relay's host name.") var host: String
+        @Option(name: .short, help: ArgumentHelp("Where to write.", valueName: "dir")) var outputDirectory: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let files = try await GatewayHost(location).issueCertificate(for: host, in: outputDirectory)
+            output.print(files, [files.key, files.certificate, files.authority].joined(separator: "\n"))
+        }
+    }
+}

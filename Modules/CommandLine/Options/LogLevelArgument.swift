@@ -1,0 +1,29 @@
+import ArgumentParser
+import Logging
+
+/// How much is logged, on standard error.
+struct LogLevelArgument: ExpressibleByArgument, Sendable, Hashable {
+    let level: Logger.Level
+
+    static let notice = LogLevelArgument(level: .notice)
+
+    init?(argument: String) {
+        guard let level = Logger.Level(rawValue: argument) else { return nil }
+        self.level = level
+    }
+
+    private init(level: Logger.Level) { self.level = level }
+
+    var defaultValueDescription: String { level.rawValue }
+    static var allValueStrings: [String] { Logger.Level.allCases.map(\.rawValue) }
+
+    /// Sends all logs to standard error. Once a process.
+    func bootstrap() {
+        let level = level
+        LoggingSystem.bootstrap { label in
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = level
+            return handler
+        }
+    }
+}

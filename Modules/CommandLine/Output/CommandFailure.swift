@@ -1,0 +1,55 @@
+/// Why a command failed: what is printed, and how the program ends.
+struct CommandFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    let status: ExitStatus
+    /// The documented code (-302, …) where there is one, the exit status otherwise.
+    let code: Int
+    let name: String
+    /// One sentence, without secrets.
+    let message: String
+    /// What to do next.
+    let hint: String?
+
+    init(_ status: ExitStatus, code: Int? = nil, name: String, _ message: String, hint: String? = nil) {
+        self.status = status
+        self.code = code ?? Int(status.rawValue)
+        self.name = name
+        self.message = message
+        self.hint = hint
+    }
+
+    /// One line: `sallyport: MESSAGE (HINT)`.
+    var description: String {
+        let end = message.hasSuffix(".") ? String(message.dropLast()) : message
+        return "sallyport: " + OneLine.of(hint.map { "\(end) (\($0))" } ?? message)
+    }
+
+    func text(asJSON isJSON: Bool) -> String {
+        guard isJSON else { return description }
+        return JSONOutput.text(FailureReport(error: .init(code: code, name: name, message: OneLine.of(message))))
+    }
+}
+
+/// The shape of a failure under `--json`.
+private struct FailureReport: Encodable {
+    struct Details: Encodable {
+        let code: Int
+        let name: String
+        let message: String
+    }
+    let error: Details
+}
+
+/// Text of others on one line of ours: a message must not break the line or steer the terminal.
+enum OneLine {
+    static func of(_ text: String) -> String {
+        String(
+            text.unicodeScalars.map { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator, .format: " "
+                default: Character(scalar)
+                }
+            }
+        )
+        .split(separator: " ").joined(separator: " ")
+    }
+}

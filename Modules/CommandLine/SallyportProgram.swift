@@ -1,0 +1,65 @@
+import ArgumentParser
+import Glibc
+
+/// The `sallyport` program.
+@main
+struct SallyportProgram: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sallyport",
+        abstract: "Reach servers behind the firewall: activate an app, fetch through the gateway, and run the gateway.",
+        discussion: """
+            An administrator prepares a gateway (gateway, admin) and hands out an activation link; an app is activated \
+            with it once (activate) and from then on reaches what the policy lists (fetch, explain, status).
+            """,
+        version: "sallyport \(Version.current)",
+        subcommands: [
+            ActivateCommand.self, StatusCommand.self, ExplainCommand.self, FetchCommand.self, GatewayCommand.self,
+            AdminCommand.self,
+        ])
+
+    static func main() async {
+        Glibc.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    /// Runs the program with these arguments; says what failed in one line.
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        // A reader that left (`| head`) is an error of the write, not the end of the program.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return .done
+        } catch {
+            return report(error, arguments: arguments)
+        }
+    }
+
+    private static func report(_ error: any Error, arguments: [String]) -> ExitStatus {
+        if let status = requestedText(error) { return status }
+        let failure = CommandFailure(error) ?? usageFailure(error, arguments: arguments)
+        StandardStreams.error(failure.text(asJSON: arguments.prefix { $0 != "--" }.contains("--json")))
+        return failure.status
+    }
+
+    /// Help and version come as errors too, and go to standard output.
+    private static func requestedText(_ error: any Error) -> ExitStatus? {
+        guard exitCode(for: error) == .success else { return nil }
+        StandardStreams.output(fullMessage(for: error))
+        return .done
+    }
+
+    private static func usageFailure(_ error: any Error, arguments: [String]) -> CommandFailure {
+        let command = CommandPath(arguments: arguments, root: Self.self)
+        let message = command.suggestion ?? message(for: error)
+        return CommandFailure(.usage, name: "usage", message, hint: "see '\(command.name) --help'")
+    }
+}
+
+/// The version of the program.
+enum Version {
+    static let current = "0.1.0"
+}

@@ -1,0 +1,42 @@
+import Glibc
+
+/// A file open for reading, closed when it is let go.
+struct FileDescriptor: ~Copyable {
+    enum Failure: Error {
+        case system(Int32)
+        case tooLarge
+    }
+
+    private let number: Int32
+    private let isOwned: Bool
+
+    /// `-` is standard input, which stays open.
+    init(reading path: String) throws(Failure) {
+        isOwned = path != "-"
+        number = isOwned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+        guard number >= 0 else { throw .system(errno) }
+    }
+
+    deinit { if isOwned, number >= 0 { close(number) } }
+
+    /// All that is there, or ``Failure/tooLarge`` where that is more than `limit` octets.
+    func read(upTo limit: Int) throws(Failure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = chunk.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
+            if count == 0 { return bytes }
+            guard count > 0 else {
+                guard errno == EINTR else { throw .system(errno) }
+                continue
+            }
+            bytes += chunk[..<count]
+            guard bytes.count <= limit else { throw .tooLarge }
+        }
+    }
+}
+
+/// What the system calls an error.
+enum SystemText {
+    static func of(_ number: Int32) -> String { String(cString: strerror(number)) }
+}

@@ -1,0 +1,30 @@
+/// Files that a command is given.
+enum InputFile {
+    /// Of a file that is sent to a gateway, in octets.
+    static let limit = 1 << 20
+
+    /// The text of a file; `-` is standard input.
+    static func text(_ path: String, limit: Int = Self.limit) throws(CommandFailure) -> String {
+        guard let text = String(validating: try bytes(path, limit: limit), as: UTF8.self) else {
+            throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")
+        }
+        return text
+    }
+
+    /// The octets of a file; `-` is standard input. Reads no more than the limit and one octet.
+    static func bytes(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
+        do throws(FileDescriptor.Failure) {
+            return try FileDescriptor(reading: path).read(upTo: limit)
+        } catch {
+            throw failure(error, path: path, limit: limit)
+        }
+    }
+
+    private static func failure(_ failure: FileDescriptor.Failure, path: String, limit: Int) -> CommandFailure {
+        switch failure {
+        case .tooLarge: CommandFailure(.usage, name: "tooLarge", "\(path) is longer than \(limit) octets.")
+        case .system(let number):
+            CommandFailure(.inputOutput, name: "file", "\(path) cannot be read: \(SystemText.of(number)).")
+        }
+    }
+}

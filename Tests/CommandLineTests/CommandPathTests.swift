@@ -1,0 +1,30 @@
+import Testing
+
+@testable import SallyportCommandLine
+
+@Suite struct CommandPathTests {
+    @Test(arguments: [
+        ("fecth", "fetch"), ("gatway", "gateway"), ("Status", "status"), ("explian", "explain"),
+    ])
+    func nearWordIsSuggested(word: String, meant: String) {
+        let path = CommandPath(arguments: [word], root: SallyportProgram.self)
+        #expect(path.suggestion == "'sallyport' has no command '\(word)'. Did you mean '\(meant)'?")
+    }
+
+    @Test func farWordIsAnsweredWithAllThereIs() {
+        let path = CommandPath(arguments: ["gateway", "xyzzy"], root: SallyportProgram.self)
+        #expect(path.suggestion == "'sallyport gateway' has no command 'xyzzy'; it has init, run, certificate")
+    }
+
+    @Test func knownWordsNameTheCommand() {
+        let path = CommandPath(arguments: ["admin", "user", "add", "--data"], root: SallyportProgram.self)
+        #expect(path.name == "sallyport admin user add")
+        #expect(path.suggestion == nil)
+    }
+
+    @Test(arguments: [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("kitten", "sitting", 3), ("a", "", 1)])
+    func distanceCountsEdits(left: String, right: String, distance: Int) {
+        #expect(EditDistance.between(left, right) == distance)
+        #expect(EditDistance.between(right, left) == distance)
+    }
+}

@@ -1,0 +1,4 @@
+// Links what an app links.
+import Sallyport
+
+print("linked")

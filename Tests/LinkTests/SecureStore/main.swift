@@ -1,0 +1,4 @@
+// Links the store alone.
+import SallyportSecureStore
+
+print(SecureStore.self)
