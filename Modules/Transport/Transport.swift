@@ -1,34 +1,94 @@
 package import Logging
 package import SallyportCore
 package import SallyportEventLoop
+internal import Synchronization
 
 /// HTTP exchanges and byte tunnels, each over the connections of one ``ConnectionPath``.
 ///
 /// Nothing of the environment has an effect: neither `http_proxy` and its kin nor `SSLKEYLOGFILE`. Redirects are not
 /// followed, cookies not kept, credentials not looked up.
 package final class Transport: Sendable {
-    package init(loops: EventLoopGroup = .shared, logger: Logger = Logger(label: "sallyport.transport")) {}
+    private let loops: EventLoopGroup
+    private let engines: [TransportEngine]
+    private let logger: Logger
+
+    package init(loops: EventLoopGroup = .shared, logger: Logger = Logger(label: "sallyport.transport")) {
+        self.loops = loops
+        self.logger = logger
+        engines = loops.loops.map(TransportEngine.init)
+    }
 
     /// Sends a request and returns at the head of the answer.
     ///
-    /// Cancelling the task ends the exchange, until the head is there; discarding the body ends it afterwards.
+    /// Cancelling the task ends the exchange, until the head is there; discarding the body ends it afterwards. A
+    /// request made on one of the transport's loops stays on it.
     ///
     /// - Throws: ``LoadError`` with the step that failed.
     package func exchange(
         _ request: ExchangeRequest, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
-        throw LoadError(.internalFailure, "Not built yet.")
+        if Task.isCancelled { throw .cancelled() }
+        guard request.url.endpoint != nil else {
+            throw LoadError(.unsupportedScheme, at: .routing, "The transport speaks http and https.")
+        }
+        if request.url.isSecure { try checkVersions(path) }
+        let exchange = try Exchange(request, engine: engine(for: path))
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: Exchange.Continuation) in
+                exchange.continuation = continuation
+                exchange.engine.post(.start(exchange, path))
+            }
+        } onCancel: {
+            exchange.isCancelled.store(true, ordering: .releasing)
+            exchange.engine.post(.cancel(exchange))
+        }
+        return try response(result.get(), to: request)
+    }
+
+    private func response(_ answer: Answer, to request: ExchangeRequest) throws(LoadError) -> ExchangeResponse {
+        var facts = HopFacts(url: request.url)
+        facts.timing = answer.timing
+        facts.connection = answer.connection
+        return try ExchangeResponse(head: HeadParser.parse(answer.head), body: answer.body, facts: facts)
     }
 
     /// Opens a stream of bytes to a server.
     ///
+    /// Cancelling the task gives the opening up.
+    ///
     /// - Throws: ``LoadError`` with the step that failed.
     package func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
-        throw LoadError(.internalFailure, "Not built yet.")
+        if Task.isCancelled { throw .cancelled() }
+        if request.isSecure { try checkVersions(path) }
+        let opening = TunnelOpening(request, engine: engine(for: path))
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
+                opening.continuation = continuation
+                opening.engine.post(.open(opening, path))
+            }
+        } onCancel: {
+            opening.isCancelled.store(true, ordering: .releasing)
+            opening.engine.post(.cancelOpening(opening))
+        }
+        return try result.get()
+    }
+
+    private func checkVersions(_ path: ConnectionPath) throws(LoadError) {
+        guard path.versions.allowed.isEmpty else { return }
+        throw LoadError(.noCommonTLSVersion, at: .routing, "Settings, blocks and floor leave no version to offer.")
+    }
+
+    /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared.
+    private func engine(for path: ConnectionPath) -> TransportEngine {
+        if engines.count == 1 { return engines[0] }
+        if let current = engines.first(where: \.loop.isCurrent) { return current }
+        return engines[Int(UInt(bitPattern: path.hashValue) % UInt(engines.count))]
     }
 
     /// Lets no new exchange use the connections of these paths; exchanges and tunnels in flight go on.
-    package func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {}
+    package func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
+        for engine in engines { engine.post(.retire(isAffected)) }
+    }
 
     /// Ends the exchanges and tunnels of these paths with `failure`, those whose body streams included: what a
     /// withdrawn authorization and an invalidated session do.
@@ -38,5 +98,7 @@ package final class Transport: Sendable {
 
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.
     /// Idempotent; later exchanges throw the same.
-    package func shutdown() async {}
+    package func shutdown() async {
+        for engine in engines { await engine.shutdown() }
+    }
 }

@@ -16,32 +16,32 @@ package struct TunnelRequest: Sendable {
 
 /// A stream of bytes to one server, direct or through a relay, with or without TLS to the server.
 ///
-/// One task may read while another writes. Releasing the tunnel closes it.
+/// One task may read while another writes. Releasing the tunnel closes it. At most 1 MiB is read ahead, and as much
+/// waits to be sent.
 package final class Tunnel: Sendable {
     package let endpoint: Endpoint
+    private let stream: TunnelStream
 
-    init(endpoint: Endpoint) { self.endpoint = endpoint }
+    init(_ endpoint: Endpoint, _ stream: TunnelStream) {
+        self.endpoint = endpoint
+        self.stream = stream
+    }
 
-    /// The next bytes, at most `limit` (one at least); nil once the server has ended its side.
+    deinit { close() }
+
+    /// The next bytes, as many as lie ready; nil once the server has ended its side.
     ///
-    /// The end of a TCP connection without TLS's own end is an error, not an end. Cancelling the task ends the wait
-    /// and leaves the tunnel open.
-    package func read(upTo limit: Int = 64 << 10) async throws(LoadError) -> [UInt8]? {
-        throw LoadError(.internalFailure, "Not built yet.")
-    }
+    /// The end of a TCP connection without TLS's own end is an error, not an end. Cancelling the task ends the
+    /// reading for good.
+    package func read() async throws(LoadError) -> [UInt8]? { try await stream.down.next() }
 
-    /// Sends all of `bytes`; returns when they are handed to the operating system.
-    ///
-    /// A cancelled write may have sent a part: the tunnel is closed then.
-    package func write(_ bytes: [UInt8]) async throws(LoadError) {
-        throw LoadError(.internalFailure, "Not built yet.")
-    }
+    /// Sends `bytes`; returns when there is room for more. What could not be sent fails the next read or write.
+    package func write(_ bytes: [UInt8]) async throws(LoadError) { try await stream.up.write(bytes) }
 
-    /// Ends the direction to the server and leaves the other open: close_notify where there is TLS, else FIN.
-    package func closeWrite() async throws(LoadError) {
-        throw LoadError(.internalFailure, "Not built yet.")
-    }
+    /// Ends the direction to the server once all is sent, and leaves the other open: close_notify where there is
+    /// TLS, else FIN.
+    package func closeWrite() { stream.up.finish() }
 
     /// Ends both directions at once. Reads and writes that wait throw ``LoadError/Code/connectionLost``.
-    package func close() {}
+    package func close() { stream.postClose() }
 }

@@ -1,0 +1,25 @@
+internal import CCurl
+internal import COpenSSL
+
+/// What is done once for the process. Never undone: FoundationNetworking may use the same libcurl.
+enum CurlLibrary {
+    /// The slot of an `SSL_CTX` that holds our ``HandshakeRecord``.
+    static let recordIndex: Int32 = {
+        unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil, releaseRecord)
+    }()
+
+    private static let initialResult = sallyport_curl_global_init()
+
+    static func prepare() {
+        precondition(initialResult == CURLE_OK, "libcurl can be initialised.")
+        _ = recordIndex
+    }
+}
+
+private func releaseRecord(
+    _: UnsafeMutableRawPointer?, record: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CRYPTO_EX_DATA>?, _: Int32,
+    _: Int, _: UnsafeMutableRawPointer?
+) {
+    guard let record = unsafe record else { return }
+    unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).release()
+}

@@ -1,0 +1,158 @@
+internal import CCurl
+internal import SallyportCore
+
+/// One of libcurl's transfer handles, with all settings of its path made once; only what differs between two
+/// transfers is set anew. On the loop only.
+@safe
+final class EasyHandle {
+    /// What the callbacks talk to.
+    protocol Client: AnyObject {
+        func received(headerLine: UnsafeRawBufferPointer) -> Bool
+        /// - Returns: how many octets were taken, or one of libcurl's codes.
+        func received(body: UnsafeRawBufferPointer) -> Int
+        func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int
+        func rewindBody() -> Bool
+        func willConnect(_ descriptor: Int32)
+        func willHandshake(_ context: OpaquePointer)
+        func willSendRequest()
+    }
+
+    let curl: OpaquePointer
+    var client: (any Client)?
+    /// The options for the method stand as for a GET without a body.
+    var isPlain = true
+    private let errorText: UnsafeMutablePointer<CChar>
+
+    init(configured configuration: PathConfiguration, sharing share: OpaquePointer, pool: Pool) {
+        guard let easy = unsafe curl_easy_init() else { preconditionFailure("libcurl has memory for a handle.") }
+        unsafe curl = OpaquePointer(easy)
+        unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        unsafe set(CURLOPT_ERRORBUFFER, pointer: errorText)
+        unsafe set(CURLOPT_SHARE, pointer: UnsafeMutableRawPointer(share))
+        setCallbacks(pool)
+        setCommon()
+        configuration.apply(to: self)
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(UnsafeMutableRawPointer(curl))
+        unsafe errorText.deallocate()
+    }
+
+    /// What libcurl said of the last failure. May name the host, never what was sent.
+    var errorMessage: String { unsafe String(cString: errorText) }
+
+    // MARK: Options
+
+    var raw: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(curl) }
+
+    func set(_ option: CURLoption, _ value: Int) { _ = unsafe sallyport_set_long(raw, option, value) }
+    func set(_ option: CURLoption, _ value: String) { _ = unsafe sallyport_set_text(raw, option, value) }
+    func setNothing(_ option: CURLoption) { _ = unsafe sallyport_set_pointer(raw, option, nil) }
+    func set(_ option: CURLoption, offset: Int64) { _ = unsafe sallyport_set_offset(raw, option, curl_off_t(offset)) }
+    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
+        _ = unsafe sallyport_set_pointer(raw, option, pointer)
+    }
+    func set(_ option: CURLoption, blob: [UInt8]) {
+        _ = unsafe blob.withUnsafeBytes { unsafe sallyport_set_blob(raw, option, $0.baseAddress, $0.count) }
+    }
+
+    func long(_ info: CURLINFO) -> Int { unsafe sallyport_get_long(raw, info) }
+    func text(_ info: CURLINFO) -> String {
+        unsafe sallyport_get_text(raw, info).map { unsafe String(cString: $0) } ?? ""
+    }
+    func microseconds(_ info: CURLINFO) -> Duration { unsafe .microseconds(sallyport_get_offset(raw, info)) }
+    var socket: Int32 { unsafe sallyport_get_socket(raw) }
+
+    private func setCallbacks(_ pool: Pool) {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe set(CURLOPT_PRIVATE, pointer: context)
+        for data in [
+            CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA,
+            CURLOPT_OPENSOCKETDATA, CURLOPT_SSL_CTX_DATA, CURLOPT_PREREQDATA,
+        ] {
+            unsafe set(data, pointer: context)
+        }
+        // The connection keeps this one, and outlives the handle.
+        unsafe set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(pool).toOpaque())
+        _ = unsafe sallyport_set_data(raw, CURLOPT_WRITEFUNCTION, takeBody)
+        _ = unsafe sallyport_set_data(raw, CURLOPT_HEADERFUNCTION, takeHeader)
+        _ = unsafe sallyport_set_data(raw, CURLOPT_READFUNCTION, giveBody)
+        _ = unsafe sallyport_set_seek(raw, seekBody)
+        _ = unsafe sallyport_set_opensocket(raw, openSocket)
+        _ = unsafe sallyport_set_closesocket(raw, closeSocket)
+        _ = unsafe sallyport_set_prerequest(raw, beforeRequest)
+        _ = unsafe sallyport_set_ssl_context(raw, beforeHandshake)
+    }
+
+    /// What holds on every path: nothing of the environment, no redirects, no credentials of libcurl's own.
+    private func setCommon() {
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        set(CURLOPT_NOPROXY, "")
+        set(CURLOPT_PATH_AS_IS, 1)
+        set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        set(CURLOPT_PIPEWAIT, 1)
+        set(CURLOPT_TCP_KEEPALIVE, 1)
+        set(CURLOPT_BUFFERSIZE, 128 << 10)
+        set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
+    }
+}
+
+// MARK: Callbacks
+
+@inline(__always)
+private func handle(_ context: UnsafeMutableRawPointer?) -> EasyHandle? {
+    guard let context = unsafe context else { return nil }
+    return unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+}
+
+private func takeBody(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client = unsafe handle(context)?.client else { return 0 }
+    return unsafe client.received(body: UnsafeRawBufferPointer(start: data, count: size * count))
+}
+
+private func takeHeader(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client = unsafe handle(context)?.client else { return 0 }
+    let isTaken = unsafe client.received(headerLine: UnsafeRawBufferPointer(start: data, count: size * count))
+    return isTaken ? size * count : 0
+}
+
+private func giveBody(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client = unsafe handle(context)?.client else { return Int(CURL_READFUNC_ABORT) }
+    return unsafe client.fill(UnsafeMutableRawBufferPointer(start: data, count: size * count))
+}
+
+private func seekBody(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
+    guard let client = unsafe handle(context)?.client, offset == 0, origin == 0, client.rewindBody() else {
+        return CURL_SEEKFUNC_FAIL
+    }
+    return CURL_SEEKFUNC_OK
+}
+
+private func beforeRequest(
+    _ context: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CChar>?, _: UnsafeMutablePointer<CChar>?, _: Int32,
+    _: Int32
+) -> Int32 {
+    unsafe handle(context)?.client?.willSendRequest()
+    return CURL_PREREQFUNC_OK
+}
+
+private func beforeHandshake(
+    _: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
+) -> CURLcode {
+    guard let context = unsafe context, let client = unsafe handle(data)?.client else {
+        return CURLE_ABORTED_BY_CALLBACK
+    }
+    unsafe client.willHandshake(OpaquePointer(context))
+    return CURLE_OK
+}

@@ -1,0 +1,83 @@
+internal import COpenSSL
+internal import SallyportCore
+
+/// What became of one TLS handshake: filled by OpenSSL's callbacks, read where an error must be told.
+///
+/// OpenSSL keeps it as long as the connection lives, which may be longer than the exchange that made it.
+@safe
+final class HandshakeRecord {
+    enum Peer { case relay, server }
+
+    let peer: Peer
+    private(set) var isDone = false
+    /// The description of the last alert that the peer sent (RFC 8446 §6).
+    private(set) var alert: UInt8?
+    /// The connection; valid while libcurl keeps it open.
+    private(set) var connection: OpaquePointer?
+
+    init(peer: Peer) { self.peer = peer }
+
+    /// The peer did not take our certificate, or wanted one: the `certificate_…` alerts, `bad_`, `unsupported_`,
+    /// `unknown_ca` and `access_denied`.
+    var refusedCertificate: Bool {
+        switch alert {
+        case 42, 43, 44, 45, 46, 48, 49, 116: true;
+        default: false
+        }
+    }
+
+    /// The alert `protocol_version`.
+    var refusedVersion: Bool { alert == 70 }
+
+    fileprivate func saw(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
+        unsafe self.connection = unsafe connection
+        if place & SSL_CB_HANDSHAKE_DONE != 0 { isDone = true }
+        if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
+    }
+}
+
+/// What the `SSL_CTX` of a new connection is told besides what libcurl told it.
+struct HandshakeSettings {
+    var peer: HandshakeRecord.Peer
+    var versions: TLSVersions
+    var additionalAuthorities: [[UInt8]]
+
+    /// - Returns: the record of the handshake that will be made with `context`.
+    func apply(to context: OpaquePointer) -> HandshakeRecord {
+        let record = HandshakeRecord(peer: peer)
+        // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
+        unsafe SSL_CTX_set_keylog_callback(context, nil)
+        unsafe SSL_CTX_set_info_callback(context, connectionChanged)
+        // The end of TCP without TLS's own end may be an attacker's doing: an error, not an end.
+        unsafe SSL_CTX_clear_options(context, UInt64(1) << 7)
+        _ = unsafe SSL_CTX_set_options(context, forbidden)
+        let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
+        unsafe SSL_CTX_set_ex_data(context, CurlLibrary.recordIndex, opaque)
+        for authority in additionalAuthorities { unsafe trust(authority, context) }
+        return record
+    }
+
+    /// libcurl takes a range of versions; blocks may leave a hole in it.
+    private var forbidden: UInt64 {
+        let bits: [(TLSVersion, UInt64)] = [
+            (.tls10, UInt64(1) << 26), (.tls11, UInt64(1) << 28), (.tls12, UInt64(1) << 27), (.tls13, UInt64(1) << 29),
+        ]
+        return bits.reduce(0) { versions.allowed.contains($1.0) ? $0 : $0 | $1.1 }
+    }
+
+    private func trust(_ authority: [UInt8], _ context: OpaquePointer) {
+        unsafe authority.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return }
+            unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate)
+            unsafe X509_free(certificate)
+        }
+    }
+}
+
+private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
+    guard let connection = unsafe connection, let context = unsafe SSL_get_SSL_CTX(connection),
+        let record = unsafe SSL_CTX_get_ex_data(context, CurlLibrary.recordIndex)
+    else { return }
+    unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).takeUnretainedValue().saw(connection, place, value)
+}

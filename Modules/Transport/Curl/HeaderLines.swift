@@ -1,0 +1,93 @@
+internal import CCurl
+internal import HTTPTypes
+
+/// Header lines as libcurl takes them: a list of C strings, in one allocation.
+///
+/// libcurl reads the list while the transfer runs; whoever started the transfer keeps this object as long.
+@safe
+final class HeaderLines {
+    private let storage: UnsafeMutableRawPointer
+    let list: UnsafeMutablePointer<curl_slist>
+
+    /// - Parameter extra: lines of the transport's own, such as `Expect:`, which keeps libcurl from making one.
+    init?(_ fields: HTTPFields, extra: [StaticString] = []) {
+        let fields = fields.filter { !Self.isOwnField($0.name) }
+        let count = fields.count + extra.count
+        guard count > 0 else { return nil }
+        let nodes = unsafe count * MemoryLayout<curl_slist>.stride
+        var octets = nodes + extra.reduce(0) { $0 + $1.utf8CodeUnitCount + 1 }
+        for field in fields {
+            unsafe octets += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 3
+        }
+        unsafe storage = .allocate(byteCount: octets, alignment: MemoryLayout<curl_slist>.alignment)
+        unsafe list = storage.bindMemory(to: curl_slist.self, capacity: count)
+        var writer = unsafe LineWriter(list: list, count: count, next: storage + nodes)
+        for field in fields { unsafe writer.write(field) }
+        for line in extra { unsafe writer.write(line) }
+    }
+
+    deinit { unsafe storage.deallocate() }
+
+    /// What the transport makes itself from URL and body; a second one of these makes two readings of one request.
+    private static func isOwnField(_ name: HTTPField.Name) -> Bool {
+        switch name.canonicalName {
+        case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
+            "te", "http2-settings", "proxy-authorization":
+            true
+        default: false
+        }
+    }
+}
+
+@unsafe
+private struct LineWriter {
+    let list: UnsafeMutablePointer<curl_slist>
+    let count: Int
+    var next: UnsafeMutableRawPointer
+    var index = 0
+
+    init(list: UnsafeMutablePointer<curl_slist>, count: Int, next: UnsafeMutableRawPointer) {
+        unsafe self.list = unsafe list
+        unsafe self.count = count
+        unsafe self.next = unsafe next
+    }
+
+    mutating func write(_ field: HTTPField) {
+        unsafe beginLine()
+        var name = field.name.rawName
+        name.withUTF8 { unsafe put(UnsafeRawBufferPointer($0)) }
+        unsafe field.withUnsafeBytesOfValue { value in
+            // "Name:" alone would tell libcurl to send no such field; "Name;" sends an empty one.
+            guard !value.isEmpty else { return unsafe put(UInt8(ascii: ";")) }
+            unsafe put(UInt8(ascii: ":"))
+            unsafe put(UInt8(ascii: " "))
+            unsafe put(UnsafeRawBufferPointer(value))
+        }
+        unsafe put(0)
+    }
+
+    mutating func write(_ line: StaticString) {
+        unsafe beginLine()
+        unsafe put(UnsafeRawBufferPointer(start: line.utf8Start, count: line.utf8CodeUnitCount))
+        unsafe put(0)
+    }
+
+    private mutating func beginLine() {
+        let isLast = unsafe index + 1 == count
+        unsafe (list + index).initialize(
+            to: curl_slist(
+                data: next.assumingMemoryBound(to: CChar.self), next: isLast ? nil : list + index + 1))
+        unsafe index += 1
+    }
+
+    private mutating func put(_ octet: UInt8) {
+        unsafe next.storeBytes(of: octet, as: UInt8.self)
+        unsafe next += 1
+    }
+
+    private mutating func put(_ octets: UnsafeRawBufferPointer) {
+        guard let start = octets.baseAddress else { return }
+        unsafe next.copyMemory(from: start, byteCount: octets.count)
+        unsafe next += octets.count
+    }
+}

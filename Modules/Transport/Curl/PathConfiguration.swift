@@ -1,0 +1,102 @@
+internal import CCurl
+internal import SallyportCore
+
+/// A path in libcurl's terms, made once for a pool.
+struct PathConfiguration {
+    let path: ConnectionPath
+    private let relayAuthorities: [UInt8]
+    private let relayChain: [UInt8]
+    private let trusted: [UInt8]?
+    private let chain: [UInt8]
+
+    init(_ path: ConnectionPath) {
+        self.path = path
+        relayAuthorities = path.relay.map { PEM.certificates($0.authorities) } ?? []
+        relayChain = path.relay.map { PEM.certificates($0.identity.certificates) } ?? []
+        trusted = if case .only(let anchors) = path.trust { PEM.certificates(anchors) } else { nil }
+        chain = path.identity.map { PEM.certificates($0.certificates) } ?? []
+    }
+
+    /// Authorities besides those of the operating system.
+    var additionalAuthorities: [[UInt8]] { if case .systemAnd(let anchors) = path.trust { anchors } else { [] } }
+
+    func apply(to handle: EasyHandle) {
+        applyServer(to: handle)
+        guard let relay = path.relay else { return handle.set(CURLOPT_PROXY, "") }
+        handle.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_HTTPS.rawValue))
+        handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+        handle.set(CURLOPT_PROXY_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, 2)
+        handle.set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        handle.setNothing(CURLOPT_PROXY_CAPATH)
+        handle.set(CURLOPT_PROXY_CAINFO_BLOB, blob: relayAuthorities)
+        handle.set(CURLOPT_PROXY_SSLCERT_BLOB, blob: relayChain)
+        handle.set(CURLOPT_PROXY_SSLKEY_BLOB, blob: Array(relay.identity.privateKey.reveal().utf8))
+    }
+
+    private func applyServer(to handle: EasyHandle) {
+        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+        handle.set(CURLOPT_SSLVERSION, versionRange)
+        // libcurl keeps the parsed authorities between connections only where no directory is looked through.
+        handle.setNothing(CURLOPT_CAPATH)
+        if let trusted { handle.set(CURLOPT_CAINFO_BLOB, blob: trusted) }
+        if let minimum = path.versions.minimum, minimum < .tls12 {
+            handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:@SECLEVEL=0")
+        }
+        guard let identity = path.identity else { return }
+        handle.set(CURLOPT_SSLCERT_BLOB, blob: chain)
+        handle.set(CURLOPT_SSLKEY_BLOB, blob: Array(identity.privateKey.reveal().utf8))
+    }
+
+    private var versionRange: Int {
+        let minimum =
+            switch path.versions.minimum {
+            case .tls10: CURL_SSLVERSION_TLSv1_0
+            case .tls11: CURL_SSLVERSION_TLSv1_1
+            case .tls12, nil: CURL_SSLVERSION_TLSv1_2
+            case .tls13: CURL_SSLVERSION_TLSv1_3
+            }
+        let maximum =
+            switch path.versions.maximum {
+            case .tls10: CURL_SSLVERSION_MAX_TLSv1_0
+            case .tls11: CURL_SSLVERSION_MAX_TLSv1_1
+            case .tls12: CURL_SSLVERSION_MAX_TLSv1_2
+            case .tls13, nil: CURL_SSLVERSION_MAX_TLSv1_3
+            }
+        return Int(minimum) | Int(maximum)
+    }
+}
+
+/// Textual encoding of certificates (RFC 7468).
+enum PEM {
+    static func certificates(_ certificates: [[UInt8]]) -> [UInt8] {
+        Array(certificates.map(certificate).joined().utf8)
+    }
+
+    private static func certificate(_ octets: [UInt8]) -> String {
+        "-----BEGIN CERTIFICATE-----\n" + lines(octets) + "-----END CERTIFICATE-----\n"
+    }
+
+    /// 48 octets make a line of 64 characters.
+    private static func lines(_ octets: [UInt8]) -> String {
+        stride(from: 0, to: octets.count, by: 48).reduce(into: "") { text, start in
+            text += base64(octets[start..<min(start + 48, octets.count)]) + "\n"
+        }
+    }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    private static func base64(_ octets: ArraySlice<UInt8>) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: octets.startIndex, to: octets.endIndex, by: 3) {
+            let group = octets[start..<min(start + 3, octets.endIndex)]
+            let bits = (0..<3).reduce(0) { $0 << 8 | ($1 < group.count ? Int(group[start + $1]) : 0) }
+            for position in 0..<4 {
+                let isPadding = position > group.count
+                text.append(isPadding ? UInt8(ascii: "=") : alphabet[bits >> (18 - 6 * position) & 63])
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

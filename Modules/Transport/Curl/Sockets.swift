@@ -1,0 +1,21 @@
+internal import CCurl
+internal import Glibc
+
+/// Makes the sockets of connections, so that they are closed on `exec`, and the exchange knows how far it has come.
+func openSocket(
+    _ context: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let context = unsafe context, let address = unsafe address?.pointee else { return CURL_SOCKET_BAD }
+    let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
+    guard descriptor >= 0 else { return CURL_SOCKET_BAD }
+    handle.client?.willConnect(descriptor)
+    return descriptor
+}
+
+func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+    if let context = unsafe context {
+        unsafe Unmanaged<Pool>.fromOpaque(context).takeUnretainedValue().willClose(descriptor)
+    }
+    return close(descriptor)
+}

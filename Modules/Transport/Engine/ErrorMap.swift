@@ -1,0 +1,103 @@
+internal import CCurl
+internal import SallyportCore
+
+/// libcurl's codes as errors of a load. The one table for both.
+struct ErrorMap {
+    let attempt: Attempt
+    let handle: EasyHandle
+    let isRelayed: Bool
+
+    func error(for code: CURLcode) -> LoadError {
+        let step = attempt.reachedStep
+        if let error = certificateAlert(step) { return error }
+        return switch step {
+        case .routing, .nameLookup, .connect: connecting(step, code)
+        case .relayTLS, .serverTLS: securing(step, code)
+        case .relayConnect: asking(code)
+        case .request, .response: exchanging(step, code)
+        }
+    }
+
+    private func connecting(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
+        let text = handle.errorMessage
+        if isRelayed { return LoadError(.relayUnreachable, at: step, "No connection to the relay: \(text)") }
+        if code == CURLE_COULDNT_RESOLVE_HOST { return LoadError(.cannotFindHost, at: .nameLookup, text) }
+        return switch code {
+        case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: LoadError(.cannotConnect, at: .connect, text)
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
+            LoadError(.invalidRequest, at: step, "libcurl does not take the URL.")
+        default: unknown(step, code)
+        }
+    }
+
+    private func securing(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
+        let isRelay = step == .relayTLS
+        let record = attempt.handshakes.last
+        // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
+        let verdict = handle.long(isRelay ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
+        if code == CURLE_OPERATION_TIMEDOUT {
+            return LoadError(.idleTimeout, at: step, "The handshake did not end in time.")
+        }
+        if code == CURLE_PEER_FAILED_VERIFICATION || verdict != 0 {
+            return LoadError(isRelay ? .relayNotTrusted : .serverNotTrusted, at: step, handle.errorMessage)
+        }
+        if record?.refusedVersion == true {
+            return LoadError(.noCommonTLSVersion, at: step, "The peer takes none of the offered versions.")
+        }
+        if record?.isDone == false, record?.alert == nil, Self.isLoss(code) {
+            return LoadError(.connectionLost, at: step, "The connection ended in the handshake.")
+        }
+        return LoadError(.tlsFailed, at: step, handle.errorMessage)
+    }
+
+    /// TLS 1.3 tells of a refused client certificate only after the handshake, so the alert counts at any step.
+    private func certificateAlert(_ step: LoadError.Step) -> LoadError? {
+        guard let record = attempt.handshakes.last(where: \.refusedCertificate) else { return nil }
+        let refused: LoadError.Step = record.peer == .relay ? .relayTLS : .serverTLS
+        return LoadError(
+            .clientCertificateRefused, at: refused, "The peer refused the certificate, or the lack of one (TLS alert).")
+    }
+
+    private func asking(_ code: CURLcode) -> LoadError {
+        let answer = attempt.relayAnswer
+        if code == CURLE_WRITE_ERROR {
+            return LoadError(.relayProtocol, at: .relayConnect, "The relay's header block is too long.")
+        }
+        if answer.status >= 300 {
+            let detail = answer.proxyStatus.map { ", \($0)" } ?? ""
+            return LoadError(
+                .relayRefused, at: .relayConnect, "The relay answered CONNECT with \(answer.status)\(detail).")
+        }
+        if code == CURLE_OPERATION_TIMEDOUT {
+            return LoadError(.idleTimeout, at: .relayConnect, "The relay did not answer CONNECT in time.")
+        }
+        let isSilent = answer.status == 0 && Self.isLoss(code) && !handle.errorMessage.contains("response")
+        if isSilent {
+            return LoadError(.connectionLost, at: .relayConnect, "The relay closed the connection without an answer.")
+        }
+        return LoadError(.relayProtocol, at: .relayConnect, "The relay's answer to CONNECT is not HTTP.")
+    }
+
+    private func exchanging(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
+        switch code {
+        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM,
+            CURLE_SEND_FAIL_REWIND:
+            LoadError(.connectionLost, at: step, "The connection ended before the answer was whole.")
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_BAD_CONTENT_ENCODING:
+            LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP.")
+        case CURLE_OPERATION_TIMEDOUT:
+            LoadError(.idleTimeout, at: step, "The exchange did not go on in time.")
+        case CURLE_ABORTED_BY_CALLBACK:
+            LoadError(.requestBodyFailed, at: .request, "The request's body ended early.")
+        default: unknown(step, code)
+        }
+    }
+
+    private func unknown(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
+        LoadError(.internalFailure, at: step, "libcurl code \(code.rawValue).")
+    }
+
+    private static func isLoss(_ code: CURLcode) -> Bool {
+        [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_SSL_CONNECT_ERROR].contains { $0 == code }
+    }
+}

@@ -1,0 +1,260 @@
+internal import CCurl
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The connections of one path: one of libcurl's multi handles. On the loop only.
+///
+/// Teardown: the members end first, then the multi handle (its callbacks still find the pool), then the handles.
+@safe
+final class Pool: DescriptorHandler, TurnObserver {
+    /// Idle connections that are kept, over all hosts of the path.
+    private static let maximumConnections = 512
+    /// Idle handles that are kept.
+    private static let maximumHandles = 64
+
+    let configuration: PathConfiguration
+    let loop: EventLoop
+    var relays: RelayOrder
+    /// Serves no new exchange, and goes with its last member.
+    var isRetired = false
+
+    private let multi: UnsafeMutableRawPointer
+    private let share: OpaquePointer
+    private var idleHandles: [EasyHandle] = []
+    private var members: [ObjectIdentifier: any PoolMember] = [:]
+    private var signalled: [any PoolMember] = []
+    private var waitsForTurn = false
+    private var isCurlDue = false
+    private var curlDeadline = LoopInstant.never
+    private var armed = LoopInstant.never
+    private lazy var timer = LoopTimer { [unowned self] in timerFired() }
+    /// Descriptors that are connections, and what libcurl wants of them; empty while they idle in the pool. Idle ones
+    /// stay in epoll: a connection that is used again costs no call into the kernel.
+    private var connections: [Int32: Interest] = [:]
+    private(set) lazy var watchdog = Watchdog(pool: self)
+    private var turnTime: LoopInstant?
+
+    init(_ path: ConnectionPath, on loop: EventLoop) {
+        self.loop = loop
+        configuration = PathConfiguration(path)
+        relays = RelayOrder(path.relay)
+        guard let multi = unsafe curl_multi_init(), let share = unsafe curl_share_init() else {
+            preconditionFailure("libcurl has memory for a pool.")
+        }
+        unsafe self.multi = unsafe multi
+        unsafe self.share = OpaquePointer(share)
+        _ = unsafe sallyport_share_sessions(share)
+        _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.maximumConnections)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
+    }
+
+    /// Frees the connections. The pool has no members any more.
+    func close() {
+        loop.set(timer, at: nil)
+        watchdog.stop()
+        unsafe curl_multi_cleanup(multi)
+        idleHandles = []
+        unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
+        for descriptor in connections.keys { loop.forget(descriptor) }
+        connections = [:]
+    }
+
+    var isEmpty: Bool { members.isEmpty }
+    var allMembers: [any PoolMember] { Array(members.values) }
+
+    /// The time of this turn, read from the clock once.
+    var now: LoopInstant {
+        if let turnTime { return turnTime }
+        let now = LoopInstant.now
+        turnTime = now
+        scheduleTurn()
+        return now
+    }
+
+    // MARK: Members
+
+    func start(_ member: any PoolMember) {
+        let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
+        let attempt = member.attempt
+        attempt.handle = handle
+        attempt.relays = relays.order(now)
+        handle.client = member
+        member.configure(handle)
+        members[ObjectIdentifier(member)] = member
+        add(attempt, handle)
+    }
+
+    private func add(_ attempt: Attempt, _ handle: EasyHandle) {
+        if let relay = attempt.relays.first { handle.set(CURLOPT_PROXY, "https://\(relay)") }
+        _ = unsafe curl_multi_add_handle(multi, handle.raw)
+        scheduleTurn()
+    }
+
+    /// Ends a member's transfer from our side.
+    func end(_ member: any PoolMember, _ failure: LoadError) {
+        guard members[ObjectIdentifier(member)] != nil else { return }
+        remove(member, failure, isReusable: false)
+    }
+
+    private func done(_ member: any PoolMember, _ handle: EasyHandle, _ code: CURLcode) {
+        let attempt = member.attempt
+        if code == CURLE_OK, let opening = member as? TunnelOpening { return opening.connected() }
+        guard code != CURLE_OK else { return remove(member, nil, isReusable: true) }
+        let isRelayed = configuration.path.relay != nil
+        let map = ErrorMap(attempt: attempt, handle: handle, isRelayed: isRelayed)
+        let failure = attempt.failure ?? map.error(for: code)
+        guard isRelayed, attempt.failure == nil, triesNextRelay(attempt) else {
+            return remove(member, failure, isReusable: true)
+        }
+        _ = unsafe curl_multi_remove_handle(multi, handle.raw)
+        attempt.startOver()
+        add(attempt, handle)
+    }
+
+    /// The next relay is tried where nothing was asked of this one yet.
+    private func triesNextRelay(_ attempt: Attempt) -> Bool {
+        guard [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep),
+            let failed = attempt.relays.popFirst()
+        else { return false }
+        relays.failed(failed, now)
+        return !attempt.relays.isEmpty
+    }
+
+    private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
+        guard let handle = member.attempt.handle else { return }
+        member.finished(failure)
+        members[ObjectIdentifier(member)] = nil
+        _ = unsafe curl_multi_remove_handle(multi, handle.raw)
+        member.attempt.handle = nil
+        handle.client = nil
+        if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
+    }
+
+    /// Lets a member know when the turn ends.
+    func signal(_ member: any PoolMember) {
+        guard !member.attempt.isSignalled else { return }
+        member.attempt.isSignalled = true
+        signalled.append(member)
+        scheduleTurn()
+    }
+
+    /// Keeps a member's handle, whose connection is a tunnel now, until ``release(_:)``.
+    func unwatch(_ descriptor: Int32) {
+        connections[descriptor] = nil
+        loop.forget(descriptor)
+    }
+
+    // MARK: Turns
+
+    func scheduleTurn() {
+        guard !waitsForTurn else { return }
+        waitsForTurn = true
+        loop.callAtEndOfTurn(self)
+    }
+
+    func turnEnds() {
+        waitsForTurn = false
+        turnTime = nil
+        if isCurlDue {
+            isCurlDue = false
+            act(CURL_SOCKET_TIMEOUT, 0)
+        }
+        collectDone()
+        let due = signalled
+        signalled.removeAll(keepingCapacity: true)
+        for member in due {
+            member.attempt.isSignalled = false
+            member.turnEnds()
+        }
+        if isCurlDue { scheduleTurn() }
+    }
+
+    private func collectDone() {
+        var code = CURLE_OK
+        while let easy = unsafe sallyport_next_done(multi, &code) {
+            guard let context = unsafe sallyport_get_private(easy) else { continue }
+            let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+            guard let member = handle.client as? any PoolMember else { continue }
+            done(member, handle, code)
+        }
+    }
+
+    // MARK: Readiness
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        if let wanted = connections[descriptor], wanted.isEmpty {
+            // The server closed, or spoke on, an idle connection: libcurl finds out when it wants to use it.
+            return loop.forget(descriptor)
+        }
+        var bits = Int32(0)
+        if readiness.contains(.read) { bits |= CURL_CSELECT_IN }
+        if readiness.contains(.write) { bits |= CURL_CSELECT_OUT }
+        if readiness.contains(.hangUp) { bits |= CURL_CSELECT_ERR }
+        act(descriptor, bits)
+        scheduleTurn()
+    }
+
+    private func act(_ descriptor: Int32, _ bits: Int32) {
+        var running = Int32(0)
+        _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &running)
+    }
+
+    fileprivate func wants(_ descriptor: Int32, _ what: Int32) {
+        guard what != CURL_POLL_REMOVE else {
+            if connections[descriptor] != nil { connections[descriptor] = [] } else { loop.forget(descriptor) }
+            return
+        }
+        var interest: Interest = []
+        if what & CURL_POLL_IN != 0 { interest.insert(.read) }
+        if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
+        if connections[descriptor] != nil { connections[descriptor] = interest }
+        loop.watch(descriptor, for: interest, handler: self)
+    }
+
+    func opened(_ descriptor: Int32) { connections[descriptor] = [] }
+
+    func willClose(_ descriptor: Int32) {
+        connections[descriptor] = nil
+        loop.forget(descriptor, isClosed: true)
+    }
+
+    // MARK: Timer
+
+    fileprivate func wantsCall(inMilliseconds delay: Int) {
+        isCurlDue = delay == 0
+        curlDeadline = delay > 0 ? now.advanced(byNanoseconds: Int64(delay) * 1_000_000) : .never
+        if isCurlDue { return scheduleTurn() }
+        guard curlDeadline < armed else { return }
+        armed = curlDeadline
+        loop.set(timer, at: armed)
+    }
+
+    /// The timer is only ever set earlier; one that comes too early is set again.
+    private func timerFired() {
+        armed = .never
+        guard curlDeadline > now else {
+            curlDeadline = .never
+            isCurlDue = true
+            return scheduleTurn()
+        }
+        guard curlDeadline != .never else { return }
+        armed = curlDeadline
+        loop.set(timer, at: armed)
+    }
+}
+
+private func socketChanged(
+    _: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t, _ what: Int32, _ context: UnsafeMutableRawPointer?,
+    _: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context = unsafe context else { return 0 }
+    unsafe Unmanaged<Pool>.fromOpaque(context).takeUnretainedValue().wants(descriptor, what)
+    return 0
+}
+
+private func timerChanged(_: UnsafeMutableRawPointer?, _ delay: Int, _ context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let context = unsafe context else { return 0 }
+    unsafe Unmanaged<Pool>.fromOpaque(context).takeUnretainedValue().wantsCall(inMilliseconds: delay)
+    return 0
+}

@@ -1,0 +1,72 @@
+internal import CCurl
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
+protocol PoolMember: EasyHandle.Client, Sendable {
+    var attempt: Attempt { get }
+    /// Sets what is this member's own on a handle of the pool.
+    func configure(_ handle: EasyHandle)
+    /// The transfer is over; the handle is still in the pool.
+    func finished(_ failure: LoadError?)
+    /// Everything that came together in one turn is there.
+    func turnEnds()
+}
+
+/// How far one transfer has come on its connection. On the loop only.
+final class Attempt {
+    let start = LoopInstant.now
+    var step = LoadError.Step.nameLookup
+    var handle: EasyHandle?
+    /// One for each handshake, the relay's first.
+    var handshakes: [HandshakeRecord] = []
+    /// The relays not tried yet, the one in use first.
+    var relays: ArraySlice<Endpoint> = []
+    var relayAnswer = RelayAnswer()
+    var isSignalled = false
+    /// Set when the transfer is ended from our side.
+    var failure: LoadError?
+
+    /// Forgets a connection that did not come about.
+    func startOver() {
+        step = .nameLookup
+        handshakes = []
+        relayAnswer = RelayAnswer()
+    }
+
+    /// The step, with what only OpenSSL knows: whether the handshake with the relay was over.
+    var reachedStep: LoadError.Step {
+        step == .relayTLS && handshakes.first?.isDone == true ? .relayConnect : step
+    }
+
+    func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
+        let isRelay = configuration.path.relay != nil && handshakes.isEmpty
+        step = isRelay ? .relayTLS : .serverTLS
+        let settings = HandshakeSettings(
+            peer: isRelay ? .relay : .server, versions: isRelay ? .standard : configuration.path.versions,
+            additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities)
+        handshakes.append(unsafe settings.apply(to: context))
+    }
+}
+
+/// What the relay said to CONNECT.
+struct RelayAnswer {
+    /// The longest header block of a relay, in octets.
+    static let limit = 64 << 10
+
+    private(set) var status = 0
+    private(set) var proxyStatus: String?
+    private var octets = 0
+
+    /// - Returns: false where the header block is too long.
+    mutating func received(_ line: UnsafeRawBufferPointer) -> Bool {
+        octets += line.count
+        guard octets <= Self.limit else { return false }
+        var text = unsafe String(decoding: line, as: UTF8.self)
+        while text.last?.isNewline == true { text.removeLast() }
+        if text.hasPrefix("HTTP/") { status = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0 }
+        guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "proxy-status" else { return true }
+        proxyStatus = String(text[text.index(after: colon)...].drop { $0 == " " }.prefix(512))
+        return true
+    }
+}

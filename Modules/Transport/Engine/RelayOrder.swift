@@ -1,0 +1,25 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// In which order the relays of a cluster are tried: drawn once for a pool, so that connections are used again, with
+/// relays that failed lately at the end.
+struct RelayOrder {
+    /// How long a relay that failed is tried last.
+    private static let penalty = Duration.seconds(30)
+
+    private let drawn: [Endpoint]
+    private var failures: [Endpoint: LoopInstant] = [:]
+
+    init(_ access: RelayAccess?) {
+        var generator = SystemRandomNumberGenerator()
+        drawn = ServerSelection.order(access?.relays ?? [], priority: \.priority, using: &generator).map(\.endpoint)
+    }
+
+    mutating func failed(_ relay: Endpoint, _ now: LoopInstant) { failures[relay] = now.advanced(by: Self.penalty) }
+
+    mutating func order(_ now: LoopInstant) -> ArraySlice<Endpoint> {
+        guard !failures.isEmpty else { return drawn[...] }
+        failures = failures.filter { $0.value > now }
+        return (drawn.filter { failures[$0] == nil } + drawn.filter { failures[$0] != nil })[...]
+    }
+}

@@ -1,0 +1,113 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import Synchronization
+
+/// Owns the pools of one loop. Its executor is the loop, so libcurl's handles need no lock.
+actor TransportEngine {
+    /// What callers and consumers ask for. They are handled in the order in which they were posted, so that a
+    /// cancellation never overtakes the start of what it cancels.
+    enum Command: Sendable {
+        case start(Exchange, ConnectionPath)
+        case cancel(Exchange)
+        case resumeReceiving(Exchange)
+        case resumeSending(Exchange)
+        case open(TunnelOpening, ConnectionPath)
+        case cancelOpening(TunnelOpening)
+        case pump(TunnelStream)
+        case close(TunnelStream)
+        case retire(@Sendable (ConnectionPath) -> Bool)
+    }
+
+    nonisolated let loop: EventLoop
+    private nonisolated let inbox = Lock<[Command]>([])
+    private var pools: [ConnectionPath: Pool] = [:]
+    /// Pools that serve nothing new.
+    private var retired: [Pool] = []
+    private var isShutDown = false
+
+    init(on loop: EventLoop) {
+        CurlLibrary.prepare()
+        self.loop = loop
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    /// Takes a command from any thread. Commands that come while one waits share its wake-up.
+    nonisolated func post(_ command: Command) {
+        let isFirst = inbox.withLock { inbox in
+            inbox.append(command)
+            return inbox.count == 1
+        }
+        if isFirst { loop.execute { self.assumeIsolated { $0.handlePosted() } } }
+    }
+
+    private func handlePosted() {
+        let commands = inbox.withLock { inbox in
+            defer { inbox = [] }
+            return inbox
+        }
+        for command in commands { handle(command) }
+        freeRetired()
+    }
+
+    private func handle(_ command: Command) {
+        switch command {
+        case .start(let exchange, let path): start(exchange, path)
+        case .cancel(let exchange): exchange.pool?.end(exchange, .cancelled())
+        case .resumeReceiving(let exchange): exchange.resumeReceiving()
+        case .resumeSending(let exchange): exchange.resumeSending()
+        case .open(let opening, let path): open(opening, path)
+        case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
+        case .pump(let stream): stream.pump()
+        case .close(let stream): stream.close()
+        case .retire(let isAffected): retire(where: isAffected)
+        }
+    }
+
+    private func start(_ exchange: Exchange, _ path: ConnectionPath) {
+        guard !isShutDown else { return exchange.refuse(Self.invalidated()) }
+        guard !exchange.isCancelled.load(ordering: .acquiring) else { return exchange.refuse(.cancelled()) }
+        exchange.start(in: pool(for: path))
+    }
+
+    private func open(_ opening: TunnelOpening, _ path: ConnectionPath) {
+        guard !isShutDown else { return opening.refuse(Self.invalidated()) }
+        guard !opening.isCancelled.load(ordering: .acquiring) else { return opening.refuse(.cancelled()) }
+        opening.start(in: pool(for: path))
+    }
+
+    private func pool(for path: ConnectionPath) -> Pool {
+        if let pool = pools[path] { return pool }
+        let pool = Pool(path, on: loop)
+        pools[path] = pool
+        return pool
+    }
+
+    // MARK: End
+
+    private func retire(where isAffected: (ConnectionPath) -> Bool) {
+        for path in pools.keys where isAffected(path) {
+            if let pool = pools.removeValue(forKey: path) { retired.append(pool) }
+        }
+    }
+
+    private func freeRetired() {
+        guard !retired.isEmpty else { return }
+        for pool in retired where pool.isEmpty { pool.close() }
+        retired.removeAll(where: \.isEmpty)
+    }
+
+    /// Ends all exchanges and tunnels, then frees the pools. Idempotent.
+    func shutdown() {
+        isShutDown = true
+        retire { _ in true }
+        for pool in retired {
+            for member in pool.allMembers { pool.end(member, Self.invalidated()) }
+        }
+        freeRetired()
+    }
+
+    private static func invalidated() -> LoadError {
+        LoadError(.sessionInvalidated, "The transport was shut down.")
+    }
+}

@@ -1,0 +1,31 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// Ends members that are idle or late. One timer for a pool, set to the earliest instant at which a member may be
+/// overdue when it started; so a request costs it nothing while others wait longer.
+final class Watchdog {
+    private unowned let pool: Pool
+    private var armed = LoopInstant.never
+    private lazy var timer = LoopTimer { [unowned self] in fired() }
+
+    init(pool: Pool) { self.pool = pool }
+
+    func stop() { pool.loop.set(timer, at: nil) }
+
+    func watch(_ exchange: Exchange) { arm(exchange.dueAt) }
+
+    private func arm(_ instant: LoopInstant) {
+        guard instant < armed else { return }
+        armed = instant
+        pool.loop.set(timer, at: instant)
+    }
+
+    private func fired() {
+        armed = .never
+        let now = pool.now
+        for case let exchange as Exchange in pool.allMembers {
+            if let failure = exchange.overdue(at: now) { pool.end(exchange, failure) } else { arm(exchange.dueAt) }
+        }
+        pool.scheduleTurn()
+    }
+}

@@ -1,0 +1,259 @@
+internal import CCurl
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import Synchronization
+
+/// What a pool hands back once the head of an answer is there.
+struct Answer: Sendable {
+    /// The header block as it came; the caller's task parses it.
+    var head: [UInt8]
+    var body: ResponseBody
+    var timing: ExchangeTiming
+    var connection: ConnectionFacts
+}
+
+/// One exchange on its way: made by the caller, run by a pool on the loop.
+final class Exchange: @unchecked Sendable {
+    // SAFETY: what is not constant is set by the caller before it posts the exchange to the engine, whose inbox
+    // orders the two threads, and touched on the loop only from then on; `isCancelled` is atomic.
+    typealias Continuation = CheckedContinuation<Result<Answer, LoadError>, Never>
+
+    let request: ExchangeRequest
+    let attempt = Attempt()
+    let isCancelled = Atomic(false)
+    let engine: TransportEngine
+    /// Set by the caller before the exchange is posted, and taken when it is answered.
+    var continuation: Continuation?
+
+    private let url: String
+    private let lines: HeaderLines?
+    private let upload: Upload
+    private var download: Download
+    private var pipe: BodyPipe?
+    private var isDownloadPaused = false
+    private(set) var pool: Pool?
+    private var queueTime = Duration.zero
+    private let deadline: LoopInstant
+    private let idleNanoseconds: Int64
+    private var lastActivity = LoopInstant.never
+
+    init(_ request: ExchangeRequest, engine: TransportEngine) throws(LoadError) {
+        self.request = request
+        self.engine = engine
+        url = request.url.absoluteText
+        upload = try Upload(request.body)
+        lines = HeaderLines(
+            request.headerFields, extra: upload.extraLines(for: request.method, request.headerFields))
+        download = Download(headerLimit: request.headerLimit.octets)
+        idleNanoseconds = request.idleTimeout.wholeNanoseconds
+        deadline = request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+    }
+
+    // MARK: Commands, on the loop
+
+    func start(in pool: Pool) {
+        self.pool = pool
+        lastActivity = pool.now
+        queueTime = .nanoseconds(lastActivity.nanoseconds - attempt.start.nanoseconds)
+        pool.start(self)
+        pool.watchdog.watch(self)
+    }
+
+    func resumeReceiving() {
+        guard isDownloadPaused else { return }
+        isDownloadPaused = false
+        flowChanged()
+    }
+
+    func resumeSending() {
+        guard upload.isPaused else { return }
+        upload.resumed()
+        flowChanged()
+    }
+
+    private func flowChanged() {
+        guard let handle = attempt.handle, let pool else { return }
+        lastActivity = pool.now
+        let bits = (isDownloadPaused ? CURLPAUSE_RECV : 0) | (upload.isPaused ? CURLPAUSE_SEND : 0)
+        _ = unsafe curl_easy_pause(handle.raw, bits)
+        pool.scheduleTurn()
+    }
+
+    /// Answers an exchange that never reached a pool.
+    func refuse(_ failure: LoadError) {
+        upload.end()
+        continuation.take()?.resume(returning: .failure(failure))
+    }
+
+    // MARK: Time
+
+    /// The earliest instant at which it may be overdue, as things stand.
+    var dueAt: LoopInstant { min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds)) }
+
+    func overdue(at now: LoopInstant) -> LoadError? {
+        if now >= deadline {
+            return LoadError(.resourceTimeout, at: attempt.reachedStep, "The time for the whole load is over.")
+        }
+        // Whoever stops the flow on this side is not waited for by this clock.
+        if isDownloadPaused || upload.isPaused { lastActivity = now }
+        guard now >= dueAt else { return nil }
+        return LoadError(.idleTimeout, at: attempt.reachedStep, "No byte came or went for \(request.idleTimeout).")
+    }
+
+    private func active() { if let pool { lastActivity = pool.now } }
+}
+
+// MARK: Pool
+
+extension Exchange: PoolMember {
+    func configure(_ handle: EasyHandle) {
+        handle.set(CURLOPT_URL, url)
+        unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
+        let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
+        let version = isPlainHTTP ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
+        handle.set(CURLOPT_HTTP_VERSION, Int(version))
+        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
+        upload.configure(handle, request.method)
+    }
+
+    func finished(_ failure: LoadError?) {
+        let failure = failure.map { attempt.failure ?? upload.failure ?? $0 }
+        upload.end()
+        if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
+        continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
+        pipe?.finish(failure)
+        pipe = nil
+        pool = nil
+    }
+
+    private static func headless() -> LoadError {
+        LoadError(.protocolViolation, at: .response, "The answer has no head.")
+    }
+
+    func turnEnds() {
+        guard pool != nil else { return }
+        answer(isComplete: false)
+    }
+
+    /// Hands over what is there: the head first, then the octets that lie ready.
+    private func answer(isComplete: Bool) {
+        guard download.isHeadWhole else { return }
+        guard let continuation = continuation.take() else { return pushChunk() }
+        if isComplete && pipe == nil {
+            return resume(continuation, with: ResponseBody(download.takeChunk()))
+        }
+        let pipe = openPipe()
+        pushChunk()
+        resume(continuation, with: ResponseBody(pipe))
+    }
+
+    private func resume(_ continuation: Continuation, with body: ResponseBody) {
+        continuation.resume(
+            returning: .success(Answer(head: download.head, body: body, timing: timing, connection: connectionFacts)))
+    }
+
+    private func openPipe() -> BodyPipe {
+        if let pipe { return pipe }
+        let pipe = BodyPipe(
+            hooks: .init(
+                hasRoom: { [self] in engine.post(.resumeReceiving(self)) },
+                wasDiscarded: { [self] in engine.post(.cancel(self)) }))
+        self.pipe = pipe
+        return pipe
+    }
+
+    private func pushChunk() {
+        guard !download.chunk.isEmpty else { return }
+        guard case .full = openPipe().push(download.takeChunk()), !isDownloadPaused else { return }
+        isDownloadPaused = true
+    }
+}
+
+// MARK: Callbacks
+
+extension Exchange {
+    func willConnect(_ descriptor: Int32) {
+        attempt.step = .connect
+        pool?.opened(descriptor)
+    }
+
+    func willHandshake(_ context: OpaquePointer) {
+        guard let pool else { return }
+        unsafe attempt.willHandshake(pool.configuration, context)
+    }
+
+    func willSendRequest() {
+        attempt.step = upload.isSent ? .response : .request
+        active()
+    }
+
+    func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
+        active()
+        guard attempt.step == .request || attempt.step == .response else {
+            return unsafe attempt.relayAnswer.received(line)
+        }
+        attempt.step = .response
+        if unsafe download.received(line) != nil {
+            attempt.failure = LoadError(
+                .responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
+            return false
+        }
+        if download.isHeadWhole { pool?.signal(self) }
+        return true
+    }
+
+    func received(body: UnsafeRawBufferPointer) -> Int {
+        guard !isDownloadPaused else { return Int(CURL_WRITEFUNC_PAUSE) }
+        active()
+        unsafe download.append(body)
+        if download.chunk.count >= Download.chunkSize { pushChunk() }
+        pool?.signal(self)
+        return body.count
+    }
+
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        active()
+        let count = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
+        if upload.isSent { attempt.step = .response }
+        return count
+    }
+
+    func rewindBody() -> Bool { upload.rewind() }
+}
+
+// MARK: Facts
+
+extension Exchange {
+    private var isReused: Bool { attempt.handle?.long(CURLINFO_NUM_CONNECTS) == 0 }
+
+    private var timing: ExchangeTiming {
+        var timing = ExchangeTiming()
+        timing.queue = queueTime
+        guard let handle = attempt.handle else { return timing }
+        timing.requestSent = queueTime + handle.microseconds(CURLINFO_PRETRANSFER_TIME_T)
+        timing.firstByte = queueTime + handle.microseconds(CURLINFO_STARTTRANSFER_TIME_T)
+        guard !isReused else { return timing }
+        timing.nameLookup = queueTime + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+        timing.connect = queueTime + handle.microseconds(CURLINFO_CONNECT_TIME_T)
+        let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
+        if secured > .zero { timing.secured = queueTime + secured }
+        return timing
+    }
+
+    private var connectionFacts: ConnectionFacts {
+        var facts = ConnectionFacts()
+        guard let handle = attempt.handle else { return facts }
+        facts.isReused = isReused
+        facts.httpVersion =
+            handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0)
+            ? "HTTP/2" : "HTTP/1.1"
+        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
+        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
+        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
+        facts.relay = attempt.relays.first
+        facts.proxyStatus = attempt.relayAnswer.proxyStatus
+        return facts
+    }
+}

@@ -1,0 +1,181 @@
+internal import CCurl
+internal import Glibc
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The body of a request on its way up. On the loop only, once made.
+final class Upload {
+    private enum Source {
+        case none
+        case bytes([UInt8])
+        case produced(@Sendable (RequestBodyWriter) async throws -> Void)
+    }
+
+    /// How much a producer may be ahead of the connection, in octets.
+    private static let watermarks = BodyPipe.Watermarks(low: 64 << 10, high: 256 << 10)
+
+    private let source: Source
+    /// In octets; -1 where it is not known.
+    private let length: Int64
+    private var offset = 0
+    private var pipe: BodyPipe?
+    private var producer: Task<Void, Never>?
+    private(set) var isPaused = false
+    /// The body's own failure, where it had one.
+    private(set) var failure: LoadError?
+    /// All of it is with libcurl.
+    private(set) var isSent = false
+
+    init(_ body: RequestBody?) throws(LoadError) {
+        switch body?.source {
+        case nil: (source, length) = (.none, 0)
+        case .bytes(let bytes): (source, length) = (.bytes(bytes), Int64(bytes.count))
+        case .stream(_, let produce): (source, length) = (.produced(produce), body?.length ?? -1)
+        case .file(let path):
+            length = try FileBody.length(path)
+            source = .produced { writer in try await FileBody.send(path, to: writer) }
+        }
+        if case .none = source { isSent = true }
+    }
+
+    /// Lines that keep libcurl from making its own: it would wait for `100 Continue`, and call every body a form.
+    func extraLines(for method: HTTPRequest.Method, _ fields: HTTPFields) -> [StaticString] {
+        guard hasBody || Self.expectsBody(method) else { return [] }
+        return (fields[.expect] == nil ? ["Expect:"] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
+    }
+
+    private var hasBody: Bool { if case .none = source { false } else { true } }
+
+    /// Methods whose requests say `Content-Length: 0` where they have no body (RFC 9110 §8.6).
+    private static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
+        method == .post || method == .put || method == .patch
+    }
+
+    func configure(_ handle: EasyHandle, _ method: HTTPRequest.Method) {
+        if !hasBody && method == .get && handle.isPlain { return }
+        handle.isPlain = !hasBody && method == .get
+        guard hasBody || Self.expectsBody(method) else {
+            handle.set(method == .head ? CURLOPT_NOBODY : CURLOPT_HTTPGET, 1)
+            if method != .head { handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
+            return
+        }
+        handle.set(CURLOPT_POST, 1)
+        handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: length)
+        handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
+        if !hasBody { handle.set(CURLOPT_COPYPOSTFIELDS, "") }
+    }
+
+    // MARK: Octets
+
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, wake: @escaping @Sendable () -> Void) -> Int {
+        switch source {
+        case .none: return 0
+        case .bytes(let bytes): return unsafe copy(bytes, to: buffer)
+        case .produced(let produce):
+            if pipe == nil { start(produce, wake: wake) }
+            return unsafe take(into: buffer)
+        }
+    }
+
+    private func copy(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(buffer.count, bytes.count - offset)
+        unsafe buffer.copyBytes(from: bytes[offset..<offset + count])
+        offset += count
+        if offset == bytes.count { isSent = true }
+        return count
+    }
+
+    private func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        switch pipe?.take(upTo: buffer.count) {
+        case .bytes(let bytes): return unsafe copyChunk(bytes, to: buffer)
+        case .empty:
+            isPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        case .end, nil: return endOfProduced()
+        case .failed(let failure):
+            self.failure = LoadError(
+                .requestBodyFailed, at: .request, "The request's body failed.", underlying: failure.underlying)
+            return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    private func copyChunk(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard length < 0 || offset + bytes.count <= length else { return wrongLength() }
+        unsafe buffer.copyBytes(from: bytes)
+        offset += bytes.count
+        return bytes.count
+    }
+
+    private func endOfProduced() -> Int {
+        guard length < 0 || offset == length else { return wrongLength() }
+        isSent = true
+        return 0
+    }
+
+    /// A body of another length than was said would end in the middle, or run into the next request.
+    private func wrongLength() -> Int {
+        failure = LoadError(.requestBodyFailed, at: .request, "The body has another length than it was said to have.")
+        return Int(CURL_READFUNC_ABORT)
+    }
+
+    /// Whether the body can be sent from its start again, on another connection.
+    func rewind() -> Bool {
+        if case .produced = source { return pipe == nil }
+        offset = 0
+        return true
+    }
+
+    func resumed() { isPaused = false }
+
+    // MARK: Producer
+
+    /// Runs the app's closure beside the exchange. The task is not a child of the caller's, since the body may still
+    /// be sent when the head of the answer is back; it is cancelled when the exchange ends.
+    private func start(
+        _ produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void, wake: @escaping @Sendable () -> Void
+    ) {
+        let pipe = BodyPipe(watermarks: Self.watermarks, hooks: .init(hasBytes: wake))
+        self.pipe = pipe
+        producer = Task { @concurrent in
+            do {
+                try await produce(RequestBodyWriter(pipe))
+                pipe.finish()
+            } catch {
+                pipe.finish(LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error))
+            }
+        }
+    }
+
+    func end() {
+        pipe?.discard()
+        producer?.cancel()
+        producer = nil
+    }
+}
+
+/// A file as a request's body.
+private enum FileBody {
+    static func length(_ path: String) throws(LoadError) -> Int64 {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw LoadError(.fileSystem, at: .request, "The body is not a regular file that can be read.")
+        }
+        return Int64(status.st_size)
+    }
+
+    static func send(_ path: String, to writer: RequestBodyWriter) async throws(LoadError) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw LoadError(.fileSystem, at: .request, "The body's file cannot be opened.")
+        }
+        defer { close(descriptor) }
+        while true {
+            let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
+                unsafe count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+            }
+            if chunk.isEmpty { return }
+            try await writer.write(chunk)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+internal import CCurl
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import Synchronization
+
+/// The connection of a tunnel, until it stands: made by the caller, run by a pool on the loop.
+final class TunnelOpening: @unchecked Sendable {
+    // SAFETY: as ``Exchange``: set before it is posted, then touched on the loop only; `isCancelled` is atomic.
+    typealias Continuation = CheckedContinuation<Result<Tunnel, LoadError>, Never>
+
+    let request: TunnelRequest
+    let attempt = Attempt()
+    let isCancelled = Atomic(false)
+    let engine: TransportEngine
+    var continuation: Continuation?
+    private(set) var pool: Pool?
+    private var descriptor: Int32 = -1
+    private(set) weak var stream: TunnelStream?
+
+    init(_ request: TunnelRequest, engine: TransportEngine) {
+        self.request = request
+        self.engine = engine
+    }
+
+    func start(in pool: Pool) {
+        self.pool = pool
+        pool.start(self)
+    }
+
+    func refuse(_ failure: LoadError) { continuation.take()?.resume(returning: .failure(failure)) }
+}
+
+extension TunnelOpening: PoolMember {
+    func configure(_ handle: EasyHandle) {
+        // A handle that carried a tunnel carries nothing else afterwards.
+        handle.isPlain = false
+        handle.set(CURLOPT_URL, "\(request.isSecure ? "https" : "http")://\(request.endpoint)/")
+        handle.set(CURLOPT_CONNECT_ONLY, 1)
+        // With HTTP/2 chosen by ALPN, curl_easy_send() crashes (7.88).
+        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        handle.set(CURLOPT_SSL_ENABLE_ALPN, 0)
+        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
+    }
+
+    /// The pool gives the member up: it failed, was cancelled, or its tunnel is closed.
+    func finished(_ failure: LoadError?) {
+        stream?.detach(failure ?? .cancelled())
+        continuation.take()?.resume(returning: .failure(failure ?? .cancelled()))
+        pool = nil
+    }
+
+    /// The connection stands.
+    func connected() {
+        guard let handle = attempt.handle, let pool, let continuation = continuation.take() else { return }
+        let descriptor = handle.socket
+        pool.unwatch(descriptor)
+        let stream = TunnelStream(self, pool, handle, descriptor)
+        self.stream = stream
+        stream.pump()
+        continuation.resume(returning: .success(Tunnel(request.endpoint, stream)))
+    }
+
+    func turnEnds() {}
+
+    func willConnect(_ descriptor: Int32) {
+        attempt.step = .connect
+        pool?.opened(descriptor)
+    }
+
+    func willHandshake(_ context: OpaquePointer) {
+        guard let pool else { return }
+        unsafe attempt.willHandshake(pool.configuration, context)
+    }
+
+    func willSendRequest() {}
+    func received(headerLine line: UnsafeRawBufferPointer) -> Bool { unsafe attempt.relayAnswer.received(line) }
+    func received(body: UnsafeRawBufferPointer) -> Int { 0 }
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int { Int(CURL_READFUNC_ABORT) }
+    func rewindBody() -> Bool { false }
+}

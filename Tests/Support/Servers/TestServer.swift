@@ -1,0 +1,166 @@
+internal import Glibc
+package import SallyportCore
+
+/// A server on a free loopback port whose connections a test handles with blocking calls, one thread each.
+///
+/// Made for peers that misbehave: it stalls, resets and answers garbage at any octet. Every wait in it is bounded.
+package final class TestServer: Sendable {
+    package let port: UInt16
+    private let listener: Int32
+    private let state: Lock<State>
+
+    private struct State {
+        var accepted = 0
+        var open: Set<Int32> = []
+        var isStopped = false
+    }
+
+    /// - Parameter handler: handles one connection; it is closed when the handler returns.
+    package init(_ handler: @escaping @Sendable (TestConnection) -> Void) throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        port = try Self.bindLoopback(listener)
+        state = Lock(State())
+        let (listener, state) = (listener, state)
+        startThread {
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { return }
+                let isStopped = state.withLock { state in
+                    state.accepted += 1
+                    state.open.insert(descriptor)
+                    return state.isStopped
+                }
+                if isStopped { close(descriptor) } else { Self.serve(descriptor, state, handler) }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    private static func serve(
+        _ descriptor: Int32, _ state: Lock<State>, _ handler: @escaping @Sendable (TestConnection) -> Void
+    ) {
+        startThread {
+            handler(TestConnection(descriptor))
+            let isOpen = state.withLock { $0.open.remove(descriptor) != nil }
+            if isOpen { close(descriptor) }
+        }
+    }
+
+    private static func bindLoopback(_ descriptor: Int32) throws -> UInt16 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int32 in
+                guard bind(descriptor, address, length) == 0, listen(descriptor, 1024) == 0 else { return -1 }
+                return getsockname(descriptor, address, &length)
+            }
+        }
+        guard result == 0 else { throw TestServerError.cannotListen }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    /// How many connections came so far.
+    package var acceptedConnections: Int { state.withLock { $0.accepted } }
+
+    /// Connections whose handlers run.
+    package var openConnections: Int { state.withLock { $0.open.count } }
+
+    package func url(_ path: String = "/", scheme: String = "http") throws -> RequestURL {
+        try RequestURL("\(scheme)://127.0.0.1:\(port)\(path)")
+    }
+
+    package var endpoint: Endpoint { get throws { try Endpoint("127.0.0.1:\(port)") } }
+
+    /// Ends all connections and takes no more.
+    package func stop() {
+        let open = state.withLock { state in
+            defer { state.isStopped = true }
+            return state.isStopped ? nil : state.open
+        }
+        guard let open else { return }
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    }
+}
+
+package enum TestServerError: Error { case cannotListen }
+
+/// One connection of a ``TestServer``, with blocking calls that give up after 20 s.
+package struct TestConnection: Sendable {
+    package let descriptor: Int32
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// What came, at most `limit` octets; empty at the end or on failure.
+    package func read(upTo limit: Int = 65536) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = max(0, recv(descriptor, buffer.baseAddress, limit, 0))
+        }
+    }
+
+    /// Reads until a blank line; nil where the peer ended before.
+    package func readHead() -> String? {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            let octet = read(upTo: 1)
+            if octet.isEmpty || head.count > 1 << 20 { return nil }
+            head += octet
+        }
+        return String(decoding: head, as: UTF8.self)
+    }
+
+    /// - Returns: whether all was sent.
+    @discardableResult
+    package func write(_ octets: [UInt8]) -> Bool {
+        var rest = octets[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    @discardableResult
+    package func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+
+    /// Answers requests one after another with one text until the peer leaves.
+    package func answerAll(_ answer: String) {
+        while readHead() != nil { write(answer) }
+    }
+
+    /// Waits until the peer has left, or the time of a read is over.
+    package func awaitEnd() { while !read().isEmpty {} }
+
+    /// Makes the close a reset.
+    package func reset() {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+    }
+}
+
+private final class ThreadBody {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+private func startThread(_ body: @escaping @Sendable () -> Void) {
+    var thread = pthread_t()
+    let context = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+    pthread_create(
+        &thread, nil,
+        { context in
+            if let context { Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run() }
+            return nil
+        }, context)
+    pthread_detach(thread)
+}
