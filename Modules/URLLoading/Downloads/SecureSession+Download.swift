@@ -9,16 +9,16 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - path: the target; a file that stands there is replaced. Its directory must exist.
+    ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
     ///   - isKept: whether an answer with this head becomes the file; success (2xx) does where nothing else is said.
     ///     The body of any other answer is not read, and the target is not touched.
-    ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
     /// - Returns: the head of the answer, kept or not.
     /// - Throws: `fileSystem` where the file cannot be written, and all that ``bytes(for:)`` throws.
     @discardableResult
     public func download(
         for request: LoadRequest, to path: String,
-        keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful },
-        progress: (TransferProgress) -> Void = { _ in }
+        progress: (TransferProgress) -> Void = { _ in },
+        keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {

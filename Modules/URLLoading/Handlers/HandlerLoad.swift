@@ -59,11 +59,12 @@ final class HandlerLoad: Sendable {
 
 extension HandlerLoad {
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError) {
-        let response = LoadResponse(head: head, url: url, body: ResponseBody(pipe), facts: facts)
-        guard let action = state.withLock({ $0.begun(response) }) else {
+        guard state.withLock({ $0.begins() }) else {
             throw LoadError(.handlerFailed, "A handler begins once, and before its load has ended.")
         }
-        perform(action)
+        // Made only now: a body that nobody gets would end the transfer when it is released.
+        let response = LoadResponse(head: head, url: url, body: ResponseBody(pipe), facts: facts)
+        perform(state.withLock { $0.answered(.response(response)) })
     }
 
     func write(_ bytes: [UInt8]) async throws(LoadError) {

@@ -32,18 +32,19 @@ struct HandlerLoadStateMachine: Sendable {
         return Action(caller: caller, outcome: outcome)
     }
 
-    /// The head is there. Nil where it comes twice or after the end, which is the handler's error.
-    mutating func begun(_ response: LoadResponse) -> Action?? {
-        guard !hasBegun, !hasEnded else { return nil }
+    /// The head comes; ``answered(_:)`` must follow. False where it comes twice or after the end, which is the
+    /// handler's error.
+    mutating func begins() -> Bool {
+        guard !hasBegun, !hasEnded else { return false }
         hasBegun = true
-        return .some(answer(.response(response)))
+        return true
     }
 
     /// The handler passes the request on. Nil where it is too late for that.
     mutating func declined() -> Action?? {
         guard !hasBegun, !hasEnded else { return nil }
         hasEnded = true
-        return .some(answer(.declined))
+        return .some(answered(.declined))
     }
 
     /// The load is over; only the first call counts, and only before the head it is the caller's answer.
@@ -51,10 +52,10 @@ struct HandlerLoadStateMachine: Sendable {
         guard !hasEnded else { return nil }
         hasEnded = true
         guard !hasBegun else { return nil }
-        return answer(.failed(failure ?? .cancelled()))
+        return answered(.failed(failure ?? .cancelled()))
     }
 
-    private mutating func answer(_ outcome: HandlerLoad.Outcome) -> Action? {
+    mutating func answered(_ outcome: HandlerLoad.Outcome) -> Action? {
         guard case .waiting(let caller) = state else {
             state = .ready(outcome)
             return nil

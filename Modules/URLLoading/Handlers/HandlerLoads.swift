@@ -8,6 +8,8 @@ final class HandlerLoads: Sendable {
 
     func remove(_ load: HandlerLoad) { loads.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(load)) } }
 
+    var count: Int { loads.withLock { $0.count } }
+
     /// Ends the loads of the sessions whose tag matches.
     func end(with failure: LoadError, where isAffected: (String) -> Bool = { _ in true }) {
         let affected = loads.withLock { Array($0.values) }

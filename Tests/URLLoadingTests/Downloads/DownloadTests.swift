@@ -1,0 +1,114 @@
+import FoundationEssentials
+import HTTPTypes
+import SallyportCore
+import SallyportTransport
+import Testing
+
+@testable import SallyportURLLoading
+
+@Suite(.timeLimit(.minutes(1))) struct DownloadTests {
+    /// A directory of the test's own, removed with it.
+    private final class Directory: Sendable {
+        let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
+
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
+        func bytes(_ name: String) -> [UInt8]? {
+            FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init)
+        }
+    }
+
+    private let directory: Directory
+    private var target: String { "\(directory.path)/file" }
+
+    init() throws { directory = try Directory() }
+
+    private func session(_ answer: StubAnswer) -> (SecureSession, StubClient) {
+        let fixture = Fixture(answers: [answer])
+        return (fixture.loading.session, fixture.client)
+    }
+
+    @Test func theFileAppearsWhenItIsWhole() async throws {
+        let answer = StubAnswer(fields: [.contentLength: "5"], chunks: [[1, 2], [3, 4, 5]])
+        let (session, client) = session(answer)
+        var progress: [TransferProgress] = []
+        let head = try await session.download(for: .get("http://a.example/"), to: target) { step in
+            #expect((try? directory.names.contains("file")) == false)
+            progress.append(step)
+        }
+        #expect(head.status == .ok)
+        #expect(directory.bytes("file") == [1, 2, 3, 4, 5])
+        #expect(try directory.names == ["file"])
+        #expect(progress.map(\.completed) == [0, 2, 5])
+        #expect(progress.map(\.fraction) == [0, 0.4, 1])
+        #expect(client.requests[0].headerFields[.acceptEncoding] == "identity")
+    }
+
+    @Test func anUnknownTotalHasNoFraction() async throws {
+        let (session, _) = session(StubAnswer(chunks: [[1]]))
+        var progress: [TransferProgress] = []
+        try await session.download(for: .get("http://a.example/"), to: target) { progress.append($0) }
+        #expect(progress == [.init(completed: 0, total: nil), .init(completed: 1, total: nil)])
+        #expect(progress.allSatisfy { $0.fraction == nil })
+        #expect(TransferProgress(completed: 0, total: 0).fraction == 1)
+    }
+
+    @Test func aFailureLeavesTheTargetAsItWas() async throws {
+        try Data([9]).write(to: URL(filePath: target))
+        let (session, _) = session(StubAnswer(chunks: [[1]], failure: LoadError(.connectionLost, "")))
+        await #expect(throws: LoadError(.connectionLost, "")) {
+            try await session.download(for: .get("http://a.example/"), to: target)
+        }
+        #expect(directory.bytes("file") == [9])
+        #expect(try directory.names == ["file"])
+    }
+
+    @Test func cancellationLeavesNothing() async throws {
+        let (session, client) = session(StubAnswer(chunks: [[1]], staysOpen: true))
+        let (started, continuation) = AsyncStream.makeStream(of: Void.self)
+        let task = Task { [target] in
+            try await session.download(for: .get("http://a.example/"), to: target) { progress in
+                if progress.completed == 1 { continuation.finish() }
+            }
+        }
+        for await _ in started {}
+        task.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await task.value }
+        #expect(try directory.names == [])
+        #expect(client.discards == 1)
+    }
+
+    @Test func aFileThatStandsThereIsReplaced() async throws {
+        try Data([9, 9, 9]).write(to: URL(filePath: target))
+        let (session, _) = session(StubAnswer(chunks: [[1]]))
+        try await session.download(for: .get("http://a.example/"), to: target)
+        #expect(directory.bytes("file") == [1])
+    }
+
+    @Test func onlySuccessIsKeptUnlessTheCallerSaysOtherwise() async throws {
+        let (session, client) = session(StubAnswer(status: .notFound, chunks: [[1]]))
+        let head = try await session.download(for: .get("http://a.example/"), to: target)
+        #expect(head.status == .notFound && client.requests.count == 1)
+        #expect(try directory.names == [])
+        try await session.download(for: .get("http://a.example/"), to: target, keeping: { _ in true })
+        #expect(directory.bytes("file") == [1])
+    }
+
+    @Test(arguments: ["/missing/file", "/"]) func aTargetThatTakesNoFileIsAnError(_ tail: String) async throws {
+        let (session, client) = session(StubAnswer(chunks: [[1]], staysOpen: true))
+        await #expect(throws: LoadError(.fileSystem, "")) {
+            try await session.download(for: .get("http://a.example/"), to: directory.path + tail)
+        }
+        #expect(client.discards == 1)
+    }
+
+    @Test func namesWithoutADirectoryStandInTheWorkingDirectory() throws {
+        let name = "sallyport-test-\(UUID())"
+        let file = try DownloadFile(for: name)
+        try file.write([1])
+        let path = FileManager.default.currentDirectoryPath
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).contains { $0.contains(name) })
+    }
+}
