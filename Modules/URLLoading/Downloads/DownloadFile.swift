@@ -9,14 +9,20 @@ struct DownloadFile: ~Copyable {
     private let partPath: String
     private let path: String
 
-    /// - Throws: `fileSystem` where the directory takes no new file.
-    init(for path: String) throws(LoadError) {
+    private init(descriptor: Int32, partPath: String, path: String) {
+        self.descriptor = descriptor
+        self.partPath = partPath
         self.path = path
-        let (directory, name) = Self.split(path)
-        partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
-        let opened = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
-        guard opened >= 0 else { throw Self.failure("No file can be made beside the target", errno) }
-        descriptor = opened
+    }
+
+    /// - Throws: `fileSystem` where the target is a directory, or its directory takes no new file.
+    static func make(for path: String) throws(LoadError) -> DownloadFile {
+        let (directory, name) = split(path)
+        guard !name.isEmpty, !isDirectory(path) else { throw failure("The target is not a file", EISDIR) }
+        let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
+        let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard descriptor >= 0 else { throw failure("No file can be made beside the target", errno) }
+        return DownloadFile(descriptor: descriptor, partPath: partPath, path: path)
     }
 
     deinit {
@@ -52,6 +58,11 @@ struct DownloadFile: ~Copyable {
         guard directory >= 0 else { return errno }
         defer { Glibc.close(directory) }
         return fsync(directory) == 0 ? 0 : errno
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     private static func split(_ path: String) -> (directory: String, name: Substring) {

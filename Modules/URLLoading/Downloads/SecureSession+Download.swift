@@ -29,7 +29,7 @@ extension SecureSession {
             response.body.discard()
             return response.head
         }
-        let file = try DownloadFile(for: path)
+        let file = try DownloadFile.make(for: path)
         try await copy(response, to: file, progress: progress)
         try await file.commit()
         return response.head

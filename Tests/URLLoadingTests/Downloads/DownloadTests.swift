@@ -96,7 +96,7 @@ import Testing
         #expect(directory.bytes("file") == [1])
     }
 
-    @Test(arguments: ["/missing/file", "/"]) func aTargetThatTakesNoFileIsAnError(_ tail: String) async throws {
+    @Test(arguments: ["/missing/file", "/", ""]) func aTargetThatTakesNoFileIsAnError(_ tail: String) async throws {
         let (session, client) = session(StubAnswer(chunks: [[1]], staysOpen: true))
         await #expect(throws: LoadError(.fileSystem, "")) {
             try await session.download(for: .get("http://a.example/"), to: directory.path + tail)
@@ -106,7 +106,7 @@ import Testing
 
     @Test func namesWithoutADirectoryStandInTheWorkingDirectory() throws {
         let name = "sallyport-test-\(UUID())"
-        let file = try DownloadFile(for: name)
+        let file = try DownloadFile.make(for: name)
         try file.write([1])
         let path = FileManager.default.currentDirectoryPath
         #expect(try FileManager.default.contentsOfDirectory(atPath: path).contains { $0.contains(name) })
