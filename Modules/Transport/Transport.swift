@@ -90,11 +90,13 @@ package final class Transport: Sendable {
         for engine in engines { engine.post(.retire(isAffected)) }
     }
 
-    /// Ends the exchanges and tunnels of these paths with `failure`, those whose body streams included: what a
+    /// Ends the exchanges and the openings of tunnels of these paths with `failure`, those whose body streams included: what a
     /// withdrawn authorization and an invalidated session do.
     package func endExchanges(
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
-    ) {}
+    ) {
+        for engine in engines { engine.post(.end(failure, isAffected)) }
+    }
 
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.
     /// Idempotent; later exchanges throw the same.

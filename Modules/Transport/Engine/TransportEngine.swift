@@ -16,6 +16,7 @@ actor TransportEngine {
         case pump(TunnelStream)
         case close(TunnelStream)
         case retire(@Sendable (ConnectionPath) -> Bool)
+        case end(LoadError, @Sendable (ConnectionPath) -> Bool)
     }
 
     nonisolated let loop: EventLoop
@@ -61,6 +62,7 @@ actor TransportEngine {
         case .pump(let stream): stream.pump()
         case .close(let stream): stream.close()
         case .retire(let isAffected): retire(where: isAffected)
+        case .end(let failure, let isAffected): end(failure, where: isAffected)
         }
     }
 
@@ -84,6 +86,12 @@ actor TransportEngine {
     }
 
     // MARK: End
+
+    private func end(_ failure: LoadError, where isAffected: (ConnectionPath) -> Bool) {
+        for pool in retired + pools.values where isAffected(pool.configuration.path) {
+            for member in pool.allMembers { pool.end(member, failure) }
+        }
+    }
 
     private func retire(where isAffected: (ConnectionPath) -> Bool) {
         for path in pools.keys where isAffected(path) {
