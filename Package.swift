@@ -158,7 +158,7 @@ let package = Package(
 
         // Tests
         .target(
-            name: "TestSupport", dependencies: ["SallyportCore", .logging, .crypto, .x509, .asn1],
+            name: "TestSupport", dependencies: ["SallyportCore", "COpenSSL", .logging, .crypto, .x509, .asn1],
             path: "Tests/Support"),
         tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
