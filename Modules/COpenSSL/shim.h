@@ -1,4 +1,5 @@
 #pragma once
 
 #include <openssl/ssl.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>

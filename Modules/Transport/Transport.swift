@@ -18,6 +18,8 @@ package final class Transport: Sendable {
         engines = loops.loops.map(TransportEngine.init)
     }
 
+    deinit { closeConnections { _ in true } }
+
     /// Sends a request and returns at the head of the answer.
     ///
     /// Cancelling the task ends the exchange, until the head is there; discarding the body ends it afterwards. A

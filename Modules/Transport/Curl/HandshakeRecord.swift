@@ -10,6 +10,8 @@ final class HandshakeRecord {
 
     let peer: Peer
     private(set) var isDone = false
+    /// The chain did not verify.
+    fileprivate(set) var isUntrusted = false
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?
     /// The connection; valid while libcurl keeps it open.
@@ -25,6 +27,10 @@ final class HandshakeRecord {
         default: false
         }
     }
+
+    /// The peer has ended its side with `close_notify`. An end of TCP without it may be an attacker's doing; libcurl's
+    /// BIO hides the difference.
+    var isEnded: Bool { alert == 0 }
 
     /// The alert `protocol_version`.
     var refusedVersion: Bool { alert == 70 }
@@ -48,8 +54,7 @@ struct HandshakeSettings {
         // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
-        // The end of TCP without TLS's own end may be an attacker's doing: an error, not an end.
-        unsafe SSL_CTX_clear_options(context, UInt64(1) << 7)
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, chainVerified)
         _ = unsafe SSL_CTX_set_options(context, forbidden)
         let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
         unsafe SSL_CTX_set_ex_data(context, CurlLibrary.recordIndex, opaque)
@@ -76,8 +81,20 @@ struct HandshakeSettings {
 }
 
 private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
+    unsafe record(of: connection)?.saw(connection, place, value)
+}
+
+/// Takes note of OpenSSL's verdict and leaves it as it is: libcurl does not always tell it.
+private func chainVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {
+    guard isGood != 1 else { return isGood }
+    let connection = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+    unsafe record(of: connection.map { OpaquePointer($0) })?.isUntrusted = true
+    return isGood
+}
+
+private func record(of connection: OpaquePointer?) -> HandshakeRecord? {
     guard let connection = unsafe connection, let context = unsafe SSL_get_SSL_CTX(connection),
         let record = unsafe SSL_CTX_get_ex_data(context, CurlLibrary.recordIndex)
-    else { return }
-    unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).takeUnretainedValue().saw(connection, place, value)
+    else { return nil }
+    return unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).takeUnretainedValue()
 }

@@ -8,7 +8,8 @@ struct ErrorMap {
     let isRelayed: Bool
 
     func error(for code: CURLcode) -> LoadError {
-        let step = attempt.reachedStep
+        // The name is checked after the handshake.
+        let step = code == CURLE_PEER_FAILED_VERIFICATION ? attempt.step : attempt.reachedStep
         if let error = certificateAlert(step) { return error }
         return switch step {
         case .routing, .nameLookup, .connect: connecting(step, code)
@@ -33,12 +34,11 @@ struct ErrorMap {
     private func securing(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
         let isRelay = step == .relayTLS
         let record = attempt.handshakes.last
-        // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
-        let verdict = handle.long(isRelay ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: step, "The handshake did not end in time.")
         }
-        if code == CURLE_PEER_FAILED_VERIFICATION || verdict != 0 {
+        // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
+        if code == CURLE_PEER_FAILED_VERIFICATION || record?.isUntrusted == true {
             return LoadError(isRelay ? .relayNotTrusted : .serverNotTrusted, at: step, handle.errorMessage)
         }
         if record?.refusedVersion == true {

@@ -16,7 +16,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     let loop: EventLoop
     var relays: RelayOrder
     /// Serves no new exchange, and goes with its last member.
-    var isRetired = false
+    private(set) var isRetired = false
+    private(set) var isClosed = false
 
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
@@ -49,8 +50,16 @@ final class Pool: DescriptorHandler, TurnObserver {
         _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
     }
 
-    /// Frees the connections. The pool has no members any more.
-    func close() {
+    /// Takes no new member, and frees the connections once the last one is gone.
+    func retire() {
+        isRetired = true
+        closeIfDone()
+    }
+
+    /// Frees the connections. Never inside a call of libcurl's.
+    private func closeIfDone() {
+        guard isRetired, members.isEmpty, !isClosed else { return }
+        isClosed = true
         loop.set(timer, at: nil)
         watchdog.stop()
         unsafe curl_multi_cleanup(multi)
@@ -60,7 +69,6 @@ final class Pool: DescriptorHandler, TurnObserver {
         connections = [:]
     }
 
-    var isEmpty: Bool { members.isEmpty }
     var allMembers: [any PoolMember] { Array(members.values) }
 
     /// The time of this turn, read from the clock once.
@@ -128,6 +136,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         member.attempt.handle = nil
         handle.client = nil
+        if isRetired { scheduleTurn() }
         if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
     }
 
@@ -154,6 +163,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     func turnEnds() {
+        guard !isClosed else { return }
         waitsForTurn = false
         turnTime = nil
         if isCurlDue {
@@ -168,6 +178,7 @@ final class Pool: DescriptorHandler, TurnObserver {
             member.turnEnds()
         }
         if isCurlDue { scheduleTurn() }
+        closeIfDone()
     }
 
     private func collectDone() {

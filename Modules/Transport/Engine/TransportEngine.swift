@@ -22,7 +22,7 @@ actor TransportEngine {
     nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Command]>([])
     private var pools: [ConnectionPath: Pool] = [:]
-    /// Pools that serve nothing new.
+    /// Pools that serve nothing new, until their last member is gone.
     private var retired: [Pool] = []
     private var isShutDown = false
 
@@ -48,7 +48,6 @@ actor TransportEngine {
             return inbox
         }
         for command in commands { handle(command) }
-        freeRetired()
     }
 
     private func handle(_ command: Command) {
@@ -95,24 +94,20 @@ actor TransportEngine {
 
     private func retire(where isAffected: (ConnectionPath) -> Bool) {
         for path in pools.keys where isAffected(path) {
-            if let pool = pools.removeValue(forKey: path) { retired.append(pool) }
+            guard let pool = pools.removeValue(forKey: path) else { continue }
+            retired.append(pool)
+            pool.retire()
         }
-    }
-
-    private func freeRetired() {
-        guard !retired.isEmpty else { return }
-        for pool in retired where pool.isEmpty { pool.close() }
-        retired.removeAll(where: \.isEmpty)
+        retired.removeAll(where: \.isClosed)
     }
 
     /// Ends all exchanges and tunnels, then frees the pools. Idempotent.
     func shutdown() {
         isShutDown = true
-        retire { _ in true }
-        for pool in retired {
+        for pool in retired + pools.values {
             for member in pool.allMembers { pool.end(member, Self.invalidated()) }
         }
-        freeRetired()
+        retire { _ in true }
     }
 
     private static func invalidated() -> LoadError {

@@ -13,6 +13,8 @@ struct Download {
     private var headerOctets = 0
     private(set) var isHeadWhole = false
     var chunk: [UInt8] = []
+    /// Octets of the body so far.
+    private var bodyOctets = 0
 
     init(headerLimit: Int) { self.headerLimit = headerLimit }
 
@@ -38,8 +40,16 @@ struct Download {
         return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
     }
 
+    /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
+    var isDelimitedByClose: Bool {
+        guard head.starts(with: "HTTP/1".utf8), let head = try? HeadParser.parse(head) else { return false }
+        let fields = head.headerFields
+        return fields[.contentLength] == nil && fields[.transferEncoding] == nil && bodyOctets > 0
+    }
+
     mutating func append(_ octets: UnsafeRawBufferPointer) {
         if chunk.isEmpty { chunk.reserveCapacity(octets.count < 4096 ? octets.count : Self.chunkSize + 16 << 10) }
+        bodyOctets += octets.count
         unsafe chunk.append(contentsOf: octets)
     }
 

@@ -119,13 +119,19 @@ extension Exchange: PoolMember {
     }
 
     func finished(_ failure: LoadError?) {
-        let failure = failure.map { attempt.failure ?? upload.failure ?? $0 }
+        let failure = failure.map { attempt.failure ?? upload.failure ?? $0 } ?? truncation
         upload.end()
         if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
         continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
         pipe?.finish(failure)
         pipe = nil
         pool = nil
+    }
+
+    /// A body that only the end of the connection ends is whole only where TLS says so (RFC 9112 §9.8).
+    private var truncation: LoadError? {
+        guard let last = attempt.handshakes.last, !last.isEnded, download.isDelimitedByClose else { return nil }
+        return LoadError(.connectionLost, at: .response, "The connection ended without close_notify.")
     }
 
     private static func headless() -> LoadError {

@@ -115,6 +115,8 @@ final class TunnelStream: @unchecked Sendable {
     private func received(_ chunk: [UInt8]) {
         guard !chunk.isEmpty else {
             isDownEnded = true
+            // The end of TCP without TLS's own end is an error, not an end.
+            if let last = opening.attempt.handshakes.last, !last.isEnded { return fail(CURLE_RECV_ERROR) }
             return down.finish()
         }
         switch down.push(chunk) {

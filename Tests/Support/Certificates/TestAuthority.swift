@@ -56,13 +56,15 @@ extension TestAuthority {
     /// How long a certificate holds.
     package enum Validity: Sendable { case current, expired, notYet }
 
-    /// Issues a server's certificate for names and IP addresses (`127.0.0.1`, `::1`), for serverAuth only.
+    /// Issues a server's certificate for names and IP addresses (`127.0.0.1`, `::1`), for serverAuth
+    /// unless a test wants a wrong one.
     package func server(
-        names: [String] = ["localhost"], addresses: [IPAddress] = [], validity: Validity = .current
+        names: [String] = ["localhost"], addresses: [IPAddress] = [], usage: Usage = .server,
+        validity: Validity = .current
     ) throws -> TestIdentity {
         let octets = addresses.map { GeneralName.ipAddress(ASN1OctetString(contentBytes: $0.octets[...])) }
         return try issue(
-            name: names.first ?? "server", alternatives: names.map(GeneralName.dnsName) + octets, usage: .server,
+            name: names.first ?? "server", alternatives: names.map(GeneralName.dnsName) + octets, usage: usage,
             validity: validity)
     }
 

@@ -24,14 +24,17 @@ package final class TestServer: Sendable {
         startThread {
             while true {
                 let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
+                guard descriptor >= 0 else { break }
                 let isStopped = state.withLock { state in
                     state.accepted += 1
                     state.open.insert(descriptor)
                     return state.isStopped
                 }
-                if isStopped { close(descriptor) } else { Self.serve(descriptor, state, handler) }
+                if isStopped { shutdown(descriptor, Int32(SHUT_RDWR)) }
+                Self.serve(descriptor, state, handler)
             }
+            // Closed by the thread that uses it: the number may belong to another test at once.
+            close(listener)
         }
     }
 
@@ -42,8 +45,10 @@ package final class TestServer: Sendable {
     ) {
         startThread {
             handler(TestConnection(descriptor))
-            let isOpen = state.withLock { $0.open.remove(descriptor) != nil }
-            if isOpen { close(descriptor) }
+            state.withLock { state in
+                state.open.remove(descriptor)
+                _ = close(descriptor)
+            }
         }
     }
 
@@ -76,14 +81,12 @@ package final class TestServer: Sendable {
 
     /// Ends all connections and takes no more.
     package func stop() {
-        let open = state.withLock { state in
+        let isFirst = state.withLock { state in
+            for descriptor in state.open { shutdown(descriptor, Int32(SHUT_RDWR)) }
             defer { state.isStopped = true }
-            return state.isStopped ? nil : state.open
+            return !state.isStopped
         }
-        guard let open else { return }
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
-        for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        if isFirst { shutdown(listener, Int32(SHUT_RDWR)) }
     }
 }
 
@@ -148,6 +151,14 @@ package struct TestConnection: Sendable {
     }
 }
 
+/// OpenSSL writes without MSG_NOSIGNAL. Only a test server's own threads are spared the signal.
+private func blockBrokenPipes() {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+}
+
 private final class ThreadBody {
     let run: @Sendable () -> Void
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
@@ -159,6 +170,7 @@ private func startThread(_ body: @escaping @Sendable () -> Void) {
     pthread_create(
         &thread, nil,
         { context in
+            blockBrokenPipes()
             if let context { Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run() }
             return nil
         }, context)

@@ -1,0 +1,179 @@
+internal import COpenSSL
+internal import Glibc
+
+/// What a test server shows in TLS, and what it asks for.
+package struct TestTLS: Sendable {
+    package var identity: TestIdentity
+    /// The authority of the client certificates that are required; nil where none is asked for.
+    package var clientAuthority: TestAuthority?
+
+    package init(_ identity: TestIdentity, requiring clientAuthority: TestAuthority? = nil) {
+        self.identity = identity
+        self.clientAuthority = clientAuthority
+    }
+
+    /// Makes the handshake as the server; nil where it fails.
+    package func accept(_ connection: TestConnection) -> TestTLSConnection? {
+        guard let context = SSL_CTX_new(TLS_server_method()) else { return nil }
+        defer { SSL_CTX_free(context) }
+        guard (try? use(context)) != nil, let tls = SSL_new(context) else { return nil }
+        SSL_set_fd(tls, connection.descriptor)
+        guard SSL_accept(tls) == 1 else {
+            SSL_free(tls)
+            return nil
+        }
+        return TestTLSConnection(tls, connection.descriptor)
+    }
+
+    private func use(_ context: OpaquePointer) throws {
+        var identifier: [UInt8] = [1]
+        SSL_CTX_set_session_id_context(context, &identifier, 1)
+        try withBIO(identity.pem) { bio in
+            let certificate = PEM_read_bio_X509(bio, nil, nil, nil)
+            SSL_CTX_use_certificate(context, certificate)
+            X509_free(certificate)
+        }
+        withBIO(identity.keyPEM) { bio in
+            let key = PEM_read_bio_PrivateKey(bio, nil, nil, nil)
+            SSL_CTX_use_PrivateKey(context, key)
+            EVP_PKEY_free(key)
+        }
+        guard let clientAuthority else { return }
+        try withBIO(clientAuthority.pem) { bio in
+            let authority = PEM_read_bio_X509(bio, nil, nil, nil)
+            X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority)
+            X509_free(authority)
+        }
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    }
+
+    private func withBIO(_ text: String, _ body: (OpaquePointer?) -> Void) {
+        let octets = Array(text.utf8)
+        octets.withUnsafeBytes { buffer in
+            let bio = BIO_new_mem_buf(buffer.baseAddress, Int32(buffer.count))
+            body(bio)
+            BIO_free(bio)
+        }
+    }
+}
+
+/// A TLS connection of a test server, with blocking calls. For one thread.
+package final class TestTLSConnection {
+    private let tls: OpaquePointer
+    package let descriptor: Int32
+
+    fileprivate init(_ tls: OpaquePointer, _ descriptor: Int32) {
+        self.tls = tls
+        self.descriptor = descriptor
+    }
+
+    deinit { SSL_free(tls) }
+
+    /// The peer's certificate, DER; nil where it showed none.
+    package var peerCertificate: [UInt8]? {
+        guard let certificate = SSL_get1_peer_certificate(tls) else { return nil }
+        defer { X509_free(certificate) }
+        var octets = [UInt8](repeating: 0, count: Int(i2d_X509(certificate, nil)))
+        octets.withUnsafeMutableBufferPointer { buffer in
+            var start = buffer.baseAddress
+            _ = i2d_X509(certificate, &start)
+        }
+        return octets
+    }
+
+    package var isResumed: Bool { SSL_session_reused(tls) == 1 }
+    /// The peer has sent close_notify.
+    package var peerEnded: Bool { SSL_get_shutdown(tls) & SSL_RECEIVED_SHUTDOWN != 0 }
+
+    /// What came, at most `limit` octets; empty at the end or on failure.
+    package func read(upTo limit: Int = 16384) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = max(0, Int(SSL_read(tls, buffer.baseAddress, Int32(limit))))
+        }
+    }
+
+    @discardableResult
+    package func write(_ octets: [UInt8]) -> Bool {
+        octets.isEmpty || octets.withUnsafeBytes { SSL_write(tls, $0.baseAddress, Int32($0.count)) > 0 }
+    }
+
+    @discardableResult
+    package func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+
+    package func readHead() -> String? {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            let octet = read(upTo: 1)
+            if octet.isEmpty { return nil }
+            head += octet
+        }
+        return String(decoding: head, as: UTF8.self)
+    }
+
+    package func answerAll(_ answer: String) {
+        while readHead() != nil { write(answer) }
+    }
+
+    /// Sends close_notify.
+    package func end() { SSL_shutdown(tls) }
+
+    fileprivate var hasPending: Bool { SSL_pending(tls) > 0 }
+}
+
+/// A relay for tests: CONNECT over TLS with client certificates, to ports of the loopback.
+package enum TestRelay {
+    /// Serves one connection as a well-behaved relay.
+    package static func serve(_ connection: TestConnection, _ tls: TestTLS) {
+        guard let client = tls.accept(connection), let head = client.readHead() else { return }
+        guard
+            let port = head.split(separator: " ").dropFirst().first?.split(separator: ":").last.flatMap({ UInt16($0) }),
+            let server = connect(port)
+        else {
+            client.write("HTTP/1.1 502 Bad Gateway\r\nProxy-Status: test; error=connection_refused\r\n\r\n")
+            return
+        }
+        client.write("HTTP/1.1 200 OK\r\n\r\n")
+        pump(client, server)
+        close(server)
+    }
+
+    private static func connect(_ port: UInt16) -> Int32? {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        if result != 0 { close(descriptor) }
+        return result == 0 ? descriptor : nil
+    }
+
+    /// Moves bytes until both sides have ended, or nothing moves for 20 s.
+    private static func pump(_ client: TestTLSConnection, _ server: Int32) {
+        var clientEnded = false
+        var serverEnded = false
+        while !(clientEnded && serverEnded) {
+            var ends = [
+                pollfd(fd: clientEnded ? -1 : client.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: serverEnded ? -1 : server, events: Int16(POLLIN), revents: 0),
+            ]
+            let isPending = !clientEnded && client.hasPending
+            guard poll(&ends, 2, isPending ? 0 : 20_000) > 0 || isPending else { return }
+            if ends[0].revents != 0 || isPending {
+                let bytes = client.read()
+                clientEnded = bytes.isEmpty
+                if clientEnded && !client.peerEnded { return }
+                if clientEnded { shutdown(server, Int32(SHUT_WR)) } else { TestConnection(server).write(bytes) }
+            }
+            if ends[1].revents != 0 {
+                let bytes = TestConnection(server).read()
+                serverEnded = bytes.isEmpty
+                if serverEnded { client.end() } else if !client.write(bytes) { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import SallyportCore
+import SallyportTransport
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct TunnelTests {
+    private let world: RelayWorld
+    private let transport = Transport()
+
+    init() throws { world = try RelayWorld() }
+
+    private func readAll(_ tunnel: Tunnel) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let chunk = try await tunnel.read() { bytes += chunk }
+        return bytes
+    }
+
+    /// Sends everything back after the client has ended its side.
+    private func echoServer(_ tls: TestTLS? = nil) throws -> TestServer {
+        try TestServer { connection in
+            var bytes: [UInt8] = []
+            guard let tls else {
+                while case let chunk = connection.read(), !chunk.isEmpty { bytes += chunk }
+                connection.write(bytes)
+                return
+            }
+            guard let client = tls.accept(connection) else { return }
+            while case let chunk = client.read(), !chunk.isEmpty { bytes += chunk }
+            guard client.peerEnded else { return }
+            for start in stride(from: 0, to: bytes.count, by: 16384) {
+                client.write(Array(bytes[start..<min(start + 16384, bytes.count)]))
+            }
+            client.end()
+        }
+    }
+
+    private static let payload = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+
+    @Test(arguments: [false, true], [false, true])
+    func carriesBytesAndHalfClose(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let server = try echoServer(isSecure ? world.originTLS : nil)
+        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let direct = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let path = try isRelayed ? world.path(relay) : direct
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: isSecure), via: path)
+        for start in stride(from: 0, to: Self.payload.count, by: 100_000) {
+            try await tunnel.write(Array(Self.payload[start..<start + 100_000]))
+        }
+        tunnel.closeWrite()
+        #expect(try await readAll(tunnel) == Self.payload)
+        #expect(relay.acceptedConnections == (isRelayed ? 1 : 0))
+    }
+
+    @Test func anEndWithoutCloseNotifyIsAnError() async throws {
+        let server = try TestServer { [world] connection in
+            guard let client = world.originTLS.accept(connection) else { return }
+            client.write("half of it")
+        }
+        let path = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: true), via: path)
+        let error = await #expect(throws: LoadError.self) { try await readAll(tunnel) }
+        #expect(error?.code == .connectionLost)
+    }
+
+    @Test func closingEndsTheServersSide() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath())
+        try await eventually { server.openConnections == 1 }
+        tunnel.close()
+        await #expect(throws: LoadError.self) { try await tunnel.read() }
+        try await eventually { server.openConnections == 0 }
+    }
+
+    @Test func releasingItClosesIt() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        do { _ = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath()) }
+        try await eventually { server.openConnections == 0 }
+    }
+
+    @Test func aRefusedConnectionIsTyped() async throws {
+        let server = try TestServer { _ in }
+        let endpoint = try server.endpoint
+        server.stop()
+        let error = await #expect(throws: LoadError.self) {
+            try await transport.tunnel(TunnelRequest(to: endpoint), via: ConnectionPath())
+        }
+        #expect(error?.code == .cannotConnect && error?.step == .connect)
+    }
+}
+
+/// Waits until a condition holds that another thread brings about, at most 10 s.
+func eventually(_ condition: () -> Bool) async throws {
+    for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(condition())
+}
