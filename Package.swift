@@ -53,6 +53,7 @@ extension Target.Dependency {
     static let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
     static let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
     static let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+    static let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
     static let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
     static let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
     static let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -139,7 +140,8 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportCore", "SallyportSecureStore", "SallyportWire", .crypto, .asn1, .x509, .structuredFields,
-                .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .hummingbird, .hummingbirdHTTP2, .hummingbirdTLS, .yams,
+                .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .hummingbird, .hummingbirdCore,
+                .hummingbirdHTTP2, .hummingbirdTLS, .yams,
                 .lifecycle, .metrics,
             ]),
 

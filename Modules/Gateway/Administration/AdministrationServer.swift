@@ -1,0 +1,100 @@
+internal import Foundation
+internal import Glibc
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import SallyportCore
+internal import SallyportWire
+
+/// Takes commands over a Unix socket in a 0700 directory, from the owner of the process and from root.
+struct AdministrationServer: Sendable {
+    private let data: GatewayData
+    private let socket: (path: String, directory: DirectoryHandle?)
+    private let server: NIOAsyncChannel<Connection, Never>
+    private let logger: Logger
+
+    typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    /// Binds the socket of a data directory.
+    static func bind(data: GatewayData, path: String, logger: Logger) async throws -> AdministrationServer {
+        let directory = AdministrationSocket.directory(of: path)
+        // The directory is there, and closed to others, before the socket is bound in it.
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST, chmod(directory, 0o700) == 0 else {
+            throw GatewayError(.fileSystem, "The directory \(directory) cannot be made.")
+        }
+        let socket = try AdministrationSocket.path(of: path)
+        unlink(socket.path)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(unixDomainSocketPath: socket.path) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try Connection(wrappingChannelSynchronously: channel)
+                }
+            }
+        return AdministrationServer(data: data, socket: socket, server: server, logger: logger)
+    }
+
+    /// Serves until the task is cancelled.
+    func run() async throws {
+        defer { unlink(socket.path) }
+        try await server.executeThenClose { connections in
+            try await withThrowingDiscardingTaskGroup { group in
+                for try await connection in connections {
+                    group.addTask { await serve(connection) }
+                }
+            }
+        }
+    }
+
+    private func serve(_ connection: Connection) async {
+        do {
+            guard try await isAllowed(connection.channel) else {
+                logger.notice("An administration connection of another user was refused.")
+                return try await connection.channel.close()
+            }
+            try await connection.executeThenClose { inbound, outbound in
+                var line: [UInt8] = []
+                for try await buffer in inbound {
+                    line += buffer.readableBytesView
+                    guard line.count <= AdministrationSocket.maximumMessage else { return }
+                    guard line.last == UInt8(ascii: "\n") else { continue }
+                    try await outbound.write(ByteBuffer(bytes: try await answer(line) + [UInt8(ascii: "\n")]))
+                    line = []
+                }
+            }
+        } catch {
+            logger.debug("An administration connection ended.", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func answer(_ line: [UInt8]) async throws -> [UInt8] {
+        guard let command = try? JSONDecoder().decode(AdministrationCommand.self, from: Data(line)) else {
+            let failure = AdministrationReply.Failure(
+                name: "invalid", message: "The gateway does not know this command: is it of another version?")
+            return try Array(JSONEncoder().encode(AdministrationReply.failure(failure)))
+        }
+        let reply = await data.perform(command)
+        logger.info("An administrator's command was carried out.", metadata: ["command": "\(command.name)"])
+        return try Array(JSONEncoder().encode(reply))
+    }
+
+    /// The other end is the owner of this process, or root (SO_PEERCRED, unix(7)).
+    private func isAllowed(_ channel: any Channel) async throws -> Bool {
+        guard let provider = channel as? any SocketOptionProvider else { return false }
+        let credentials: PeerCredentials = try await provider.unsafeGetSocketOption(
+            level: NIOBSDSocket.OptionLevel.socket, name: NIOBSDSocket.Option(rawValue: SO_PEERCRED)
+        ).get()
+        return credentials.uid == getuid() || credentials.uid == 0
+    }
+}
+
+/// `struct ucred` of unix(7), which Swift's glibc module leaves out.
+private struct PeerCredentials: Sendable {
+    var process: pid_t = 0
+    var uid: uid_t = 0
+    var gid: gid_t = 0
+}
+
+extension AdministrationCommand {
+    /// The case's name: what a log may hold of a command.
+    var name: String { String("\(self)".prefix { $0 != "(" }) }
+}

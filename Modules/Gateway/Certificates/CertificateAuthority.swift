@@ -1,0 +1,191 @@
+internal import Crypto
+internal import Foundation
+internal import SallyportCore
+internal import SallyportWire
+internal import SwiftASN1
+internal import X509
+
+/// A certificate and the private key of its holder, as they lie in the store.
+struct StoredIdentity: Codable, Sendable {
+    /// DER.
+    var certificate: [UInt8]
+    /// PKCS#8, PEM.
+    var key: String
+
+    func parsed() throws(GatewayError) -> (certificate: Certificate, key: P256.Signing.PrivateKey) {
+        do {
+            return (try Certificate(derEncoded: certificate), try P256.Signing.PrivateKey(pemRepresentation: key))
+        } catch {
+            throw GatewayError(.internalFailure, "A stored certificate cannot be read.", underlying: error)
+        }
+    }
+}
+
+/// Issues the certificates of a gateway and its instances: P-256 throughout.
+struct CertificateAuthority: Sendable {
+    /// How long certificates hold, in seconds (CONTRACTS "Activation").
+    enum Lifetime {
+        static let authority: TimeInterval = 10 * 365 * 86_400
+        static let gateway: TimeInterval = 90 * 86_400
+        static let instance: TimeInterval = 7 * 86_400
+        /// How long after its end an instance's certificate may still be renewed.
+        static let renewalGrace: TimeInterval = 30 * 86_400
+        /// Certificates begin earlier than now, for clocks that lag.
+        static let backdating: TimeInterval = 300
+    }
+
+    private let certificate: Certificate
+    private let key: P256.Signing.PrivateKey
+    let der: [UInt8]
+
+    init(_ identity: StoredIdentity) throws(GatewayError) {
+        (certificate, key) = try identity.parsed()
+        der = identity.certificate
+    }
+
+    /// A new authority that may issue leaves only.
+    static func create(name: String, now: Date) throws(GatewayError) -> StoredIdentity {
+        let key = P256.Signing.PrivateKey()
+        return try mapped {
+            let subject = try DistinguishedName { CommonName("Sallyport \(name)") }
+            let certificate = try Certificate(
+                version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: .init(key.publicKey),
+                notValidBefore: now.addingTimeInterval(-Lifetime.backdating),
+                notValidAfter: now.addingTimeInterval(Lifetime.authority), issuer: subject, subject: subject,
+                signatureAlgorithm: .ecdsaWithSHA256,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                    Critical(KeyUsage(keyCertSign: true, cRLSign: true))
+                    SubjectKeyIdentifier(hash: Certificate.PublicKey(key.publicKey))
+                },
+                issuerPrivateKey: .init(key))
+            return StoredIdentity(certificate: try certificate.derOctets(), key: key.pemRepresentation)
+        }
+    }
+
+    /// A server's certificate, for serverAuth only.
+    func server(host: String, now: Date) throws(GatewayError) -> StoredIdentity {
+        let name: GeneralName =
+            IPAddress(host).map { .ipAddress(ASN1OctetString(contentBytes: $0.octets[...])) } ?? .dnsName(host)
+        let key = P256.Signing.PrivateKey()
+        let der = try issue(
+            key: .init(key.publicKey), subject: host, usage: .serverAuth, alternative: name,
+            lifetime: Lifetime.gateway, now: now)
+        return StoredIdentity(certificate: der, key: key.pemRepresentation)
+    }
+
+    /// The certificate that signs configurations, with an extended key usage of its own.
+    func signer(now: Date) throws(GatewayError) -> StoredIdentity {
+        let key = P256.Signing.PrivateKey()
+        let usage = ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.configurationSigning)
+        let der = try issue(
+            key: .init(key.publicKey), subject: "configuration", usage: usage, alternative: nil,
+            lifetime: Lifetime.gateway, now: now)
+        return StoredIdentity(certificate: der, key: key.pemRepresentation)
+    }
+
+    /// An instance's certificate, for clientAuth only; the name is ours, never the request's.
+    func instance(
+        _ name: InstanceName, key: Certificate.PublicKey, now: Date
+    ) throws(GatewayError) -> [UInt8] {
+        try issue(
+            key: key, subject: name.instance.description, usage: .clientAuth,
+            alternative: .uniformResourceIdentifier(name.description), lifetime: Lifetime.instance, now: now)
+    }
+
+    private func issue(
+        key subjectKey: Certificate.PublicKey, subject: String, usage: ExtendedKeyUsage.Usage,
+        alternative: GeneralName?, lifetime: TimeInterval, now: Date
+    ) throws(GatewayError) -> [UInt8] {
+        try Self.mapped {
+            let certificate = try Certificate(
+                version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: subjectKey,
+                notValidBefore: now.addingTimeInterval(-Lifetime.backdating),
+                notValidAfter: now.addingTimeInterval(lifetime), issuer: self.certificate.subject,
+                subject: DistinguishedName { CommonName(subject) }, signatureAlgorithm: .ecdsaWithSHA256,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.notCertificateAuthority)
+                    Critical(KeyUsage(digitalSignature: true))
+                    try ExtendedKeyUsage([usage])
+                    if let alternative { SubjectAlternativeNames([alternative]) }
+                    SubjectKeyIdentifier(hash: subjectKey)
+                    AuthorityKeyIdentifier(
+                        keyIdentifier: SubjectKeyIdentifier(hash: self.certificate.publicKey).keyIdentifier)
+                },
+                issuerPrivateKey: .init(self.key))
+            return try certificate.derOctets()
+        }
+    }
+
+    private static func mapped<Value>(_ body: () throws -> Value) throws(GatewayError) -> Value {
+        do { return try body() } catch {
+            throw GatewayError(.internalFailure, "A certificate could not be made.", underlying: error)
+        }
+    }
+}
+
+// MARK: Reading
+
+/// An instance's certificate as it was presented, once its signature was checked.
+struct PresentedCertificate: Sendable, Hashable {
+    let name: InstanceName
+    /// Hexadecimal.
+    let serial: String
+    let end: Date
+
+    func isExpired(at now: Date) -> Bool { end <= now }
+}
+
+extension CertificateAuthority {
+    /// Reads a client's certificate: issued by this authority, for clientAuth, named as an instance. Its end is not
+    /// looked at: one path takes an expired one.
+    func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
+        let refusal = GatewayError(.unauthorized, "The certificate is not one of an instance of this gateway.")
+        guard let leaf = try? Certificate(derEncoded: der), leaf.issuer == certificate.subject,
+            certificate.publicKey.isValidSignature(leaf.signature, for: leaf), leaf.notValidBefore <= now,
+            let usage = try? leaf.extensions.extendedKeyUsage, usage.contains(.clientAuth),
+            let constraints = try? leaf.extensions.basicConstraints, case .notCertificateAuthority = constraints,
+            let alternatives = try? leaf.extensions.subjectAlternativeNames, alternatives.count == 1,
+            case .uniformResourceIdentifier(let uri)? = alternatives.first, let name = InstanceName(uri)
+        else { throw refusal }
+        return PresentedCertificate(name: name, serial: Self.serial(of: leaf), end: leaf.notValidAfter)
+    }
+
+    static func serial(of certificate: Certificate) -> String {
+        certificate.serialNumber.bytes.map { octet in
+            let text = String(octet, radix: 16)
+            return text.count == 1 ? "0\(text)" : text
+        }.joined()
+    }
+
+    static func serial(ofDER der: [UInt8]) -> String {
+        (try? Certificate(derEncoded: der)).map(serial) ?? ""
+    }
+
+    static func end(ofDER der: [UInt8]) -> Date? { (try? Certificate(derEncoded: der))?.notValidAfter }
+    static func start(ofDER der: [UInt8]) -> Date? { (try? Certificate(derEncoded: der))?.notValidBefore }
+
+    /// Reads a request: its signature is that of its own key, and the key is P-256. Nothing else of it is used.
+    static func key(ofRequest der: [UInt8]) throws(GatewayError) -> Certificate.PublicKey {
+        guard let request = try? CertificateSigningRequest(derEncoded: der) else {
+            throw GatewayError(.invalid, "The body is not a certificate request (PKCS#10).")
+        }
+        guard request.publicKey.isValidSignature(request.signature, for: request) else {
+            throw GatewayError(.invalid, "The certificate request is not signed by its own key.")
+        }
+        guard P256.Signing.PublicKey(request.publicKey) != nil else {
+            throw GatewayError(.invalid, "The key of a certificate request is P-256.")
+        }
+        return request.publicKey
+    }
+}
+
+extension Certificate {
+    func derOctets() throws -> [UInt8] {
+        var serializer = DER.Serializer()
+        try serializer.serialize(self)
+        return serializer.serializedBytes
+    }
+
+    func pem() throws -> String { try serializeAsPEM().pemString + "\n" }
+}

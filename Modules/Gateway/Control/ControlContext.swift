@@ -1,0 +1,32 @@
+internal import Hummingbird
+internal import Logging
+internal import NIOCore
+internal import NIOSSL
+
+/// A request to the control plane, with the connection that it came on.
+struct ControlContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    private let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        channel = source.channel
+    }
+
+    /// 64 KiB, whatever the path.
+    var maxUploadSize: Int { 64 << 10 }
+
+    /// The address that tries at access keys are counted by.
+    var source: String { channel.remoteAddress?.ipAddress ?? "" }
+
+    /// The certificate that the client presented, DER; nil where there is none.
+    ///
+    /// On HTTP/2 the TLS handler belongs to the connection, which is the parent of the stream's channel.
+    func peerCertificate() async throws -> [UInt8]? {
+        do {
+            return try await channel.nioSSL_peerCertificate().get()?.toDERBytes()
+        } catch let error as ChannelPipelineError where error == .notFound {
+            return try await channel.parent?.nioSSL_peerCertificate().get()?.toDERBytes()
+        }
+    }
+}

@@ -1,0 +1,181 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import Logging
+internal import NIOCore
+internal import SallyportCore
+internal import SallyportWire
+internal import ServiceLifecycle
+
+/// The paths of the control plane, and who may use which.
+///
+/// The listener asks for a client certificate and demands it path by path: enrolment has none yet, and a certificate
+/// that expired may do one thing, renew. No header that forwards a certificate is ever looked at.
+struct ControlPlane: Sendable {
+    let data: GatewayData
+    let events: EventHub
+    let logger: Logger
+
+    private static let transferEncoding = HTTPField.Name("Content-Transfer-Encoding")
+    private static let lastEventID = HTTPField.Name("Last-Event-ID")
+
+    func router() -> Router<ControlContext> {
+        let router = Router(context: ControlContext.self)
+        router.add(middleware: FailureMiddleware(logger: logger))
+        router.get(RouterPath(ControlAPI.Path.health)) { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: ControlAPI.MediaType.json],
+                body: .init(byteBuffer: .init(string: "{\"status\":\"ok\"}\n")))
+        }
+        router.get(RouterPath(ControlAPI.Path.authorities)) { _, _ in try await authorities() }
+        router.post(RouterPath(ControlAPI.Path.enroll)) { try await enroll($0, $1) }
+        router.post(RouterPath(ControlAPI.Path.reenroll)) { try await reenroll($0, $1) }
+        router.get(RouterPath(ControlAPI.Path.configuration)) { try await configuration($0, $1) }
+        router.get(RouterPath(ControlAPI.Path.events)) { try await eventStream($0, $1) }
+        return router
+    }
+
+    // MARK: EST
+
+    private func authorities() async throws -> Response {
+        try Self.certificates([await data.authorityDER])
+    }
+
+    private func enroll(_ request: Request, _ context: ControlContext) async throws -> Response {
+        guard let field = request.headers[.authorization], let credentials = try? BasicCredentials(fieldValue: field)
+        else {
+            throw GatewayError(.unauthorized, "Enrolment needs user and access key (HTTP Basic).")
+        }
+        let body = try await Self.body(of: request)
+        let chain = try await data.enroll(credentials, request: body, source: context.source)
+        logger.info("An instance was activated.", metadata: ["user": "\(credentials.user)"])
+        return try Self.certificates(Array(chain.prefix(1)))
+    }
+
+    private func reenroll(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let presented = try await presented(context)
+        let chain = try await data.reenroll(presented, request: Self.body(of: request))
+        logger.info("A certificate was renewed.", metadata: ["instance": "\(presented.name.instance)"])
+        return try Self.certificates(Array(chain.prefix(1)))
+    }
+
+    private static func body(of request: Request) async throws -> [UInt8] {
+        var request = request
+        let buffer = try await request.collectBody(upTo: ControlAPI.Limits.request)
+        do { return try ESTBody.decode(Array(buffer.readableBytesView)) } catch {
+            throw GatewayError(.invalid, "The body is not base64 (RFC 7030).", underlying: error)
+        }
+    }
+
+    private static func certificates(_ der: [[UInt8]]) throws -> Response {
+        let text = ESTBody.encode(try CertificateBag(der).serialized())
+        var headers = HTTPFields()
+        headers[.contentType] = ControlAPI.MediaType.certificates
+        if let name = Self.transferEncoding { headers[name] = "base64" }
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: .init(string: text)))
+    }
+
+    // MARK: Configuration and events
+
+    private func configuration(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let presented = try await current(context)
+        let version = request.uri.queryParameters.get(ControlAPI.Query.version)
+        if let version, EntitlementVersion(version) == nil {
+            throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
+        }
+        let text = try await data.configuration(for: presented, version: version)
+        return Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.configuration, .cacheControl: "no-store"],
+            body: .init(byteBuffer: .init(string: text)))
+    }
+
+    private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let presented = try await current(context)
+        let record = try await data.admitted(presented)
+        let status = await data.status(of: record)
+        guard status != .wiped, status != .denied else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
+        let lastID = Self.lastEventID.flatMap { request.headers[$0] }
+        let stream = events.begin(presented.name.instance, lastEventID: lastID)
+        return Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.events, .cacheControl: "no-store"],
+            body: .init { writer in
+                try await writer.write(ByteBuffer(string: ServerSentEvent.heartbeat))
+                for await item in stream.cancelOnGracefulShutdown() {
+                    let text: String =
+                        switch item {
+                        case .event(let event): event.serverSentEvent.serialized
+                        case .heartbeat: ServerSentEvent.heartbeat
+                        }
+                    try await writer.write(ByteBuffer(string: text))
+                }
+                try await writer.finish(nil)
+            })
+    }
+
+    // MARK: Certificates
+
+    private func presented(_ context: ControlContext) async throws -> PresentedCertificate {
+        guard let der = try await context.peerCertificate() else {
+            throw GatewayError(.unauthorized, "This path needs an instance's certificate.")
+        }
+        return try await data.presented(der)
+    }
+
+    /// A certificate that has not expired: what every path but renewal demands.
+    private func current(_ context: ControlContext) async throws -> PresentedCertificate {
+        let presented = try await presented(context)
+        guard await !data.isExpired(presented) else {
+            throw GatewayError(.expired, "The certificate has expired: renew it.")
+        }
+        return presented
+    }
+}
+
+/// Turns errors into the body of ``ControlAPI/Failure``.
+private struct FailureMiddleware: RouterMiddleware {
+    let logger: Logger
+
+    func handle(
+        _ request: Request, context: ControlContext,
+        next: @concurrent (Request, ControlContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as GatewayError {
+            logger.notice(
+                "A request was refused.",
+                metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
+            return Self.response(error)
+        } catch let error as HTTPError {
+            return Self.response(
+                status: error.status, code: .serverCommunicationFailed, "invalid", "The request was refused.")
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            logger.error("A request failed.", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
+            return Self.response(
+                status: .internalServerError, code: .serverCommunicationFailed, "internalFailure",
+                "The gateway failed; its log says why.")
+        }
+    }
+
+    private static func response(_ error: GatewayError) -> Response {
+        let (status, code): (HTTPResponse.Status, ResultCode) =
+            switch error.code {
+            case .unauthorized: (.unauthorized, .credentialsFailed)
+            case .forbidden, .locked, .expired: (.forbidden, .credentialsFailed)
+            case .invalid: (.badRequest, .serverCommunicationFailed)
+            default: (.internalServerError, .serverCommunicationFailed)
+            }
+        return response(status: status, code: code, error.code.description, error.message)
+    }
+
+    private static func response(
+        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String
+    ) -> Response {
+        let failure = ControlAPI.Failure(code: code.rawValue, name: name, message: message)
+        let body = (try? WireJSON.encode(failure)) ?? []
+        var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
+        if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
+        return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
+    }
+}

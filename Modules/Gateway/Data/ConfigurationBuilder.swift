@@ -1,0 +1,88 @@
+internal import Foundation
+internal import SallyportCore
+internal import SallyportWire
+
+/// Makes the configuration of one instance from what the gateway knows. A value without I/O.
+struct ConfigurationBuilder {
+    let directory: Directory
+    let record: InstanceRecord
+    let settings: GatewaySettings
+    /// DER.
+    let authority: [UInt8]
+    let now: Date
+
+    /// 24 hours.
+    static let lease: Int64 = 24 * 3600
+
+    /// What holds for an instance: the administrator's word first, then what its user is entitled to.
+    static func status(
+        of record: InstanceRecord, entitled: [EntitlementVersion], version: EntitlementVersion? = nil
+    ) -> (status: ConfigurationDocument.Status, code: ResultCode) {
+        if record.withdrawal == .wiped { return (.wiped, .wiped) }
+        if entitled.isEmpty { return (.denied, .appDenied) }
+        switch record.withdrawal {
+        case .locked: return (.locked, .remoteLockout)
+        case .blocked: return (.blocked, .blocked)
+        case .wiped, nil: break
+        }
+        let version = version ?? record.version.flatMap(EntitlementVersion.init)
+        if let version, !entitled.contains(version) { return (.locked, .appVersionNotEntitled) }
+        return (.active, .none)
+    }
+
+    func document(
+        version: EntitlementVersion?, entitled: [EntitlementVersion]
+    ) throws -> ConfigurationDocument {
+        let (status, code) = Self.status(of: record, entitled: entitled, version: version)
+        let seconds = Int64(now.timeIntervalSince1970)
+        let id = record.name.entitlement
+        guard let version = version ?? EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }
+        var document = ConfigurationDocument(
+            aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + Self.lease,
+            status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
+            defaultRoute: .init(route: .deny))
+        guard status == .active || status == .blocked || code == .appVersionNotEntitled else { return document }
+        let application = directory.applications[id.description]
+        document.servers = try servers(of: id.description)
+        document.domains = directory.domains.sorted { $0.key < $1.key }.map {
+            .init($0.key, route: $0.value.route, ports: $0.value.ports.sorted())
+        }
+        document.defaultRoute = .init(
+            route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
+        document.clusters = try clusters()
+        document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
+        document.policy = try WireJSON.decode(
+            JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
+        document.entitlements = (directory.users[record.user]?.entitlements ?? [:]).sorted { $0.key < $1.key }
+            .compactMap { id, versions in
+                EntitlementIdentifier(id).map {
+                    .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
+                }
+            }
+        document.application.config = application?.configuration ?? ""
+        return document
+    }
+
+    private func servers(of entitlement: String) throws -> [ConfigurationDocument.Server] {
+        try directory.servers.filter { $0.application == nil || $0.application == entitlement }
+            .sorted { ($0.priority, $0.endpoint) < ($1.priority, $1.endpoint) }
+            .map { server in
+                .init(
+                    try Endpoint(server.endpoint), priority: server.priority, route: server.route,
+                    isApplicationServer: server.application != nil)
+            }
+    }
+
+    private func clusters() throws -> [ConfigurationDocument.Cluster] {
+        let own = ConfigurationDocument.Cluster(
+            name: Route.mainCluster,
+            relays: [.init(try Endpoint(host: Host(settings.name), port: settings.relayPort), priority: 1)],
+            authorities: [authority])
+        return [own]
+            + (try directory.clusters.sorted { $0.key < $1.key }.map { name, relays in
+                .init(
+                    name: name, relays: try relays.map { .init(try Endpoint($0.endpoint), priority: $0.priority) },
+                    authorities: [authority])
+            })
+    }
+}

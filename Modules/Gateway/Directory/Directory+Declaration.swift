@@ -1,0 +1,284 @@
+internal import SallyportCore
+internal import Yams
+
+/// The form of a directory in YAML: what `admin apply` takes and `admin show` prints. Everything may be left out.
+struct Declaration: Codable, Sendable, Hashable {
+    struct Application: Codable, Sendable, Hashable {
+        var id: String
+        var versions: [String]
+        var config: String?
+        /// JSON in a text.
+        var policy: String?
+    }
+
+    struct Entitlement: Codable, Sendable, Hashable {
+        var app: String
+        var versions: [String]
+    }
+
+    struct User: Codable, Sendable, Hashable {
+        var name: String
+        var entitlements: [Entitlement]?
+    }
+
+    struct Server: Codable, Sendable, Hashable {
+        var server: String
+        var app: String?
+        var priority: Int?
+        var route: String?
+        var address: String?
+    }
+
+    struct Rule: Codable, Sendable, Hashable {
+        /// `default` for what nothing else matches.
+        var domain: String
+        var route: String
+        var ports: [UInt16]?
+    }
+
+    struct Cluster: Codable, Sendable, Hashable {
+        var name: String
+        var relays: [Relay]
+    }
+
+    struct Relay: Codable, Sendable, Hashable {
+        var server: String
+        var priority: Int?
+    }
+
+    struct TLS: Codable, Sendable, Hashable {
+        var block: [String]?
+        var floor: String?
+    }
+
+    var apps: [Application]?
+    var users: [User]?
+    var clusters: [Cluster]?
+    var servers: [Server]?
+    var routes: [Rule]?
+    var tls: TLS?
+}
+
+extension Declaration {
+    /// In octets.
+    static let maximumLength = 1 << 20
+
+    /// Reads YAML strictly: unknown keys, aliases, and files over ``maximumLength`` are refused.
+    init(yaml: String) throws(GatewayError) {
+        guard yaml.utf8.count <= Self.maximumLength else {
+            throw GatewayError(.invalid, "A declaration has at most 1 MiB.")
+        }
+        do {
+            // Nodes hold their anchors weakly; the parser keeps them.
+            let parser = try Parser(yaml: yaml)
+            guard let node = try parser.singleRoot() else {
+                self = Declaration()
+                return
+            }
+            try withExtendedLifetime(parser) { try Self.checkKeys(of: node) }
+            self = try YAMLDecoder().decode(Declaration.self, from: yaml)
+        } catch let error as GatewayError {
+            throw error
+        } catch {
+            throw GatewayError(.invalid, "Not a declaration: \(Self.reason(error))", underlying: error)
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            "\(path(context)) has no \(key.stringValue)."
+        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+            DecodingError.dataCorrupted(let context):
+            "\(path(context)): \(context.debugDescription)"
+        default: "\(error)"
+        }
+    }
+
+    private static func path(_ context: DecodingError.Context) -> String {
+        let path = context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }
+        return path.isEmpty ? "the file" : path.joined(separator: ".")
+    }
+
+    /// The keys that each mapping may have, by the key under which it stands.
+    private static let keys: [String: Set<String>] = [
+        "": ["apps", "users", "clusters", "servers", "routes", "tls"],
+        "apps": ["id", "versions", "config", "policy"],
+        "users": ["name", "entitlements"],
+        "entitlements": ["app", "versions"],
+        "clusters": ["name", "relays"],
+        "relays": ["server", "priority"],
+        "servers": ["server", "app", "priority", "route", "address"],
+        "routes": ["domain", "route", "ports"],
+        "tls": ["block", "floor"],
+    ]
+
+    private static func checkKeys(of node: Node, under name: String = "") throws(GatewayError) {
+        // An alias needs an anchor, which stands before it.
+        guard node.anchor == nil else { throw GatewayError(.invalid, "Anchors and aliases are not taken.") }
+        if let sequence = node.sequence {
+            for element in sequence { try checkKeys(of: element, under: name) }
+        }
+        guard let mapping = node.mapping else { return }
+        for (key, value) in mapping {
+            let text = key.string ?? "?"
+            guard keys[name]?.contains(text) == true else {
+                throw GatewayError(.invalid, "Unknown key \(text)\(name.isEmpty ? "" : " under \(name)").")
+            }
+            try checkKeys(of: value, under: text)
+        }
+    }
+
+    func yaml() throws(GatewayError) -> String {
+        do {
+            let encoder = YAMLEncoder()
+            encoder.options.sortKeys = false
+            return try encoder.encode(self)
+        } catch {
+            throw GatewayError(.internalFailure, "The directory has no form in YAML.", underlying: error)
+        }
+    }
+}
+
+extension Directory {
+    /// The directory as `apply` accepts it: without secrets, in a stable order.
+    var declaration: Declaration {
+        var declaration = Declaration()
+        declaration.apps = applications.sorted { $0.key < $1.key }.map { id, app in
+            Declaration.Application(
+                id: id, versions: app.versions.sorted(), config: app.configuration.isEmpty ? nil : app.configuration,
+                policy: app.policy == "{}" ? nil : app.policy)
+        }
+        declaration.users = users.sorted { $0.key < $1.key }.map { name, user in
+            let entitlements = user.entitlements.sorted { $0.key < $1.key }.map {
+                Declaration.Entitlement(app: $0.key, versions: $0.value.sorted())
+            }
+            return Declaration.User(name: name, entitlements: entitlements.isEmpty ? nil : entitlements)
+        }
+        declaration.clusters = clusters.sorted { $0.key < $1.key }.map { name, relays in
+            let relays = relays.map { Declaration.Relay(server: $0.endpoint, priority: $0.priority) }
+            return Declaration.Cluster(name: name, relays: relays)
+        }
+        declaration.servers = servers.map { server in
+            Declaration.Server(
+                server: server.endpoint, app: server.application,
+                priority: server.application == nil ? nil : server.priority, route: "\(server.route)",
+                address: server.address)
+        }
+        let rules = domains.sorted { $0.key < $1.key } + [("default", defaultRoute)]
+        declaration.routes = rules.map { name, rule in
+            Declaration.Rule(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
+        }
+        declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
+        return declaration
+    }
+
+    /// The directory with a declaration applied; with `prune`, without what the declaration does not name.
+    func applying(_ declaration: Declaration, prune: Bool) throws(GatewayError) -> Directory {
+        var result = prune ? Directory() : self
+        try result.apply(declaration.clusters ?? [])
+        try result.apply(declaration.apps ?? [])
+        try result.apply(declaration.users ?? [])
+        try result.apply(declaration.servers ?? [])
+        for rule in declaration.routes ?? [] {
+            let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
+            try result.setRoute(rule.domain, Domain(route: Self.route(rule.route), ports: ports))
+        }
+        if let block = declaration.tls?.block {
+            var versions: Set<TLSVersion> = []
+            for text in block { versions.insert(try Self.tlsVersion(text)) }
+            result.blockedTLS = versions
+        }
+        if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
+        return result
+    }
+
+    private mutating func apply(_ declared: [Declaration.Cluster]) throws(GatewayError) {
+        for cluster in declared {
+            try setCluster(
+                cluster.name, cluster.relays.map { Relay(endpoint: $0.server, priority: $0.priority ?? 1) })
+        }
+    }
+
+    private mutating func apply(_ declared: [Declaration.Application]) throws(GatewayError) {
+        for app in declared {
+            for version in app.versions where applications[app.id]?.versions.contains(version) != true {
+                try addApplication(app.id, version: version)
+            }
+            if let text = app.config { try configure(app.id, text: text) }
+            if let policy = app.policy { try setPolicy(app.id, json: policy) }
+        }
+    }
+
+    private mutating func apply(_ declared: [Declaration.User]) throws(GatewayError) {
+        for user in declared {
+            if users[user.name] == nil { try addUser(user.name) }
+            for entitlement in user.entitlements ?? [] {
+                for version in entitlement.versions {
+                    try entitle(user.name, to: entitlement.app, version: version)
+                }
+            }
+        }
+    }
+
+    private mutating func apply(_ declared: [Declaration.Server]) throws(GatewayError) {
+        for server in declared {
+            try addServer(
+                Server(
+                    endpoint: server.server, application: server.app, priority: server.priority ?? 1,
+                    route: Self.route(server.route ?? "relay"), address: server.address))
+        }
+    }
+
+    static func route(_ text: String) throws(GatewayError) -> Route {
+        guard let route = Route(text) else {
+            throw GatewayError(.invalid, "A route is relay, relay:CLUSTER, direct or deny.")
+        }
+        return route
+    }
+
+    static func tlsVersion(_ text: String) throws(GatewayError) -> TLSVersion {
+        guard let version = TLSVersion(rawValue: text.hasPrefix("TLS") ? text : "TLS\(text)") else {
+            throw GatewayError(.invalid, "A TLS version is TLS1.0, TLS1.1, TLS1.2 or TLS1.3.")
+        }
+        return version
+    }
+
+    /// One line for each entry that differs, `+` and `-` before it.
+    func difference(to new: Directory) -> [String] {
+        let (before, after) = (lines, new.lines)
+        return before.subtracting(after).sorted().map { "- \($0)" }
+            + after.subtracting(before).sorted().map { "+ \($0)" }
+    }
+
+    private var lines: Set<String> {
+        var lines: Set<String> = []
+        for (id, app) in applications {
+            for version in app.versions { lines.insert("app \(id) \(version)") }
+            if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) octets") }
+            if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) octets") }
+        }
+        for (name, user) in users {
+            lines.insert("user \(name)")
+            for (app, versions) in user.entitlements {
+                for version in versions { lines.insert("user \(name) entitled to \(app) \(version)") }
+            }
+        }
+        for server in servers {
+            let app = server.application.map { " app \($0) priority \(server.priority)" } ?? ""
+            let address = server.address.map { " at \($0)" } ?? ""
+            lines.insert("server \(server.endpoint) \(server.route)\(app)\(address)")
+        }
+        for (name, rule) in domains.merging(["default": defaultRoute], uniquingKeysWith: { $1 }) {
+            lines.insert(
+                "route \(name) \(rule.route) ports \(rule.ports.sorted().map(String.init).joined(separator: ","))")
+        }
+        for (name, relays) in clusters {
+            let text = relays.map { "\($0.endpoint),\($0.priority)" }.joined(separator: " ")
+            lines.insert("cluster \(name) \(text)")
+        }
+        for version in blockedTLS { lines.insert("tls block \(version)") }
+        if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
+        return lines
+    }
+}

@@ -1,0 +1,270 @@
+internal import SallyportCore
+internal import SallyportWire
+
+/// What an administrator declares: who may use what, and what may be reached. A value; the gateway keeps one.
+///
+/// Docs/Administration.md describes its form in YAML. Every change goes through the methods of this type, which
+/// refuse what is not valid and change nothing then.
+struct Directory: Sendable, Hashable, Codable {
+    /// How many entries of each kind are taken.
+    enum Limits {
+        static let users = 100_000
+        static let applications = 1_000
+        static let versions = 100
+        static let servers = 4_000
+        static let domains = 4_000
+        static let clusters = 64
+        static let relays = 64
+        static let configuration = 64 << 10
+        static let policy = 64 << 10
+    }
+
+    struct User: Sendable, Hashable, Codable {
+        /// By entitlement.
+        var entitlements: [String: Set<String>] = [:]
+    }
+
+    struct Application: Sendable, Hashable, Codable {
+        var versions: Set<String> = []
+        var configuration = ""
+        /// A JSON object.
+        var policy = "{}"
+    }
+
+    struct Server: Sendable, Hashable, Codable {
+        var endpoint: String
+        /// nil: additional, for all.
+        var application: String?
+        var priority = 1
+        var route: Route = .relay
+        /// Where the name leads inside.
+        var address: String?
+    }
+
+    struct Domain: Sendable, Hashable, Codable {
+        var route: Route
+        var ports: Set<UInt16> = RoutingTable.defaultPorts
+    }
+
+    struct Relay: Sendable, Hashable, Codable {
+        var endpoint: String
+        var priority = 1
+    }
+
+    var users: [String: User] = [:]
+    var applications: [String: Application] = [:]
+    /// In the order of endpoint and application.
+    var servers: [Server] = []
+    /// By name; the default stands apart.
+    var domains: [String: Domain] = [:]
+    var defaultRoute = Domain(route: .deny)
+    var blockedTLS: Set<TLSVersion> = []
+    var tlsFloor: TLSVersion?
+    /// By name, without the gateway's own.
+    var clusters: [String: [Relay]] = [:]
+}
+
+// MARK: Users, applications, entitlements
+
+extension Directory {
+    mutating func addUser(_ name: String) throws(GatewayError) {
+        guard BasicCredentials.isUser(name) else {
+            throw GatewayError(.invalid, "A user has 1 to 254 octets, no control characters and no colon.")
+        }
+        guard users[name] == nil else { throw GatewayError(.exists, "User \(name) exists.") }
+        try check(users.count, Limits.users, "users")
+        users[name] = User()
+    }
+
+    mutating func removeUser(_ name: String) throws(GatewayError) {
+        guard users.removeValue(forKey: name) != nil else { throw unknown(user: name) }
+    }
+
+    mutating func addApplication(_ entitlement: String, version: String) throws(GatewayError) {
+        let (id, version) = try Self.parsed(entitlement, version)
+        if applications[id] == nil { try check(applications.count, Limits.applications, "apps") }
+        try check(applications[id]?.versions.count ?? 0, Limits.versions, "versions of \(id)")
+        guard applications[id, default: Application()].versions.insert(version).inserted else {
+            throw GatewayError(.exists, "App \(id) \(version) exists.")
+        }
+    }
+
+    mutating func removeApplication(_ entitlement: String, version: String) throws(GatewayError) {
+        guard applications[entitlement]?.versions.remove(version) != nil else {
+            throw unknown(application: entitlement, version)
+        }
+        for name in users.keys { users[name]?.entitlements[entitlement]?.remove(version) }
+        if applications[entitlement]?.versions.isEmpty == true {
+            applications[entitlement] = nil
+            servers.removeAll { $0.application == entitlement }
+        }
+        dropEmptyEntitlements()
+    }
+
+    mutating func configure(_ entitlement: String, text: String) throws(GatewayError) {
+        guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
+        guard text.utf8.count <= Limits.configuration else {
+            throw GatewayError(.invalid, "A configuration has at most \(Limits.configuration) octets.")
+        }
+        applications[entitlement]?.configuration = text
+    }
+
+    mutating func setPolicy(_ entitlement: String, json: String) throws(GatewayError) {
+        guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
+        guard let value = try? WireJSON.decode(JSONValue.self, from: Array(json.utf8), limit: Limits.policy),
+            case .object = value
+        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) octets.") }
+        applications[entitlement]?.policy = json
+    }
+
+    mutating func entitle(_ user: String, to entitlement: String, version: String) throws(GatewayError) {
+        guard users[user] != nil else { throw unknown(user: user) }
+        guard applications[entitlement]?.versions.contains(version) == true else {
+            throw unknown(application: entitlement, version)
+        }
+        users[user]?.entitlements[entitlement, default: []].insert(version)
+    }
+
+    mutating func unentitle(_ user: String, from entitlement: String, version: String) throws(GatewayError) {
+        guard users[user] != nil else { throw unknown(user: user) }
+        guard users[user]?.entitlements[entitlement]?.remove(version) != nil else {
+            throw GatewayError(.notFound, "User \(user) is not entitled to \(entitlement) \(version).")
+        }
+        dropEmptyEntitlements()
+    }
+
+    /// The versions of an application that a user is entitled to, in ascending order.
+    func versions(of entitlement: String, for user: String) -> [EntitlementVersion] {
+        (users[user]?.entitlements[entitlement] ?? []).compactMap(EntitlementVersion.init).sorted()
+    }
+
+    private mutating func dropEmptyEntitlements() {
+        users = users.mapValues { user in User(entitlements: user.entitlements.filter { !$0.value.isEmpty }) }
+    }
+}
+
+// MARK: Servers, routes, clusters, TLS
+
+extension Directory {
+    mutating func addServer(_ server: Server) throws(GatewayError) {
+        var server = server
+        server.endpoint = try Self.endpoint(server.endpoint).description
+        if let application = server.application, applications[application] == nil {
+            throw unknown(application: application)
+        }
+        guard (1...1000).contains(server.priority) else {
+            throw GatewayError(.invalid, "A priority is 1 to 1000; 1 is tried first.")
+        }
+        if let text = server.address {
+            guard let address = IPAddress(text) else { throw GatewayError(.invalid, "An address is IPv4 or IPv6.") }
+            server.address = "\(address)"
+        }
+        try checkCluster(of: server.route)
+        servers.removeAll { $0.endpoint == server.endpoint && $0.application == server.application }
+        try check(servers.count, Limits.servers, "servers")
+        servers.append(server)
+        servers.sort { ($0.endpoint, $0.application ?? "") < ($1.endpoint, $1.application ?? "") }
+    }
+
+    mutating func removeServer(_ endpoint: String) throws(GatewayError) {
+        let endpoint = try Self.endpoint(endpoint).description
+        let count = servers.count
+        servers.removeAll { $0.endpoint == endpoint }
+        guard servers.count < count else { throw GatewayError(.notFound, "No server \(endpoint) is listed.") }
+    }
+
+    mutating func setRoute(_ name: String, _ domain: Domain) throws(GatewayError) {
+        try checkCluster(of: domain.route)
+        guard !domain.ports.isEmpty, !domain.ports.contains(0), domain.ports.count <= 64 else {
+            throw GatewayError(.invalid, "A rule opens 1 to 64 ports from 1 to 65535.")
+        }
+        if name == "default" {
+            defaultRoute = domain
+            return
+        }
+        let text = try Self.domain(name)
+        if domains[text] == nil { try check(domains.count, Limits.domains, "domains") }
+        domains[text] = domain
+    }
+
+    mutating func removeRoute(_ name: String) throws(GatewayError) {
+        if name == "default" {
+            defaultRoute = Domain(route: .deny)
+            return
+        }
+        guard domains.removeValue(forKey: try Self.domain(name)) != nil else {
+            throw GatewayError(.notFound, "No route for \(name) is set.")
+        }
+    }
+
+    mutating func setCluster(_ name: String, _ relays: [Relay]) throws(GatewayError) {
+        guard Route.isClusterName(name), name != Route.mainCluster else {
+            throw GatewayError(.invalid, "A cluster has a name of its own; \(Route.mainCluster) is the gateway's.")
+        }
+        guard (1...Limits.relays).contains(relays.count) else {
+            throw GatewayError(.invalid, "A cluster has 1 to \(Limits.relays) relays.")
+        }
+        var parsed: [Relay] = []
+        for relay in relays {
+            guard (1...1000).contains(relay.priority) else { throw GatewayError(.invalid, "A priority is 1 to 1000.") }
+            parsed.append(Relay(endpoint: try Self.endpoint(relay.endpoint).description, priority: relay.priority))
+        }
+        if clusters[name] == nil { try check(clusters.count, Limits.clusters, "clusters") }
+        clusters[name] = parsed
+    }
+
+    mutating func removeCluster(_ name: String) throws(GatewayError) {
+        guard clusters[name] != nil else { throw GatewayError(.notFound, "No cluster \(name) is set.") }
+        let route = Route.relay(cluster: name)
+        let isUsed =
+            servers.contains { $0.route == route } || domains.values.contains { $0.route == route }
+            || defaultRoute.route == route
+        guard !isUsed else { throw GatewayError(.invalid, "Cluster \(name) is in use: change its routes first.") }
+        clusters[name] = nil
+    }
+
+    private func checkCluster(of route: Route) throws(GatewayError) {
+        guard case .relay(let name) = route, name != Route.mainCluster, clusters[name] == nil else { return }
+        throw GatewayError(.notFound, "No cluster \(name) is set: `admin cluster set \(name) HOST:PORT` sets one.")
+    }
+}
+
+// MARK: Reading text
+
+extension Directory {
+    static func endpoint(_ text: String) throws(GatewayError) -> Endpoint {
+        do { return try Endpoint(text) } catch {
+            throw GatewayError(.invalid, "A server is HOST:PORT. \(error.message)", underlying: error)
+        }
+    }
+
+    private static func domain(_ text: String) throws(GatewayError) -> String {
+        guard case .name(let name)? = try? Host(text.hasPrefix(".") ? String(text.dropFirst()) : text) else {
+            throw GatewayError(.invalid, "A domain is a name, or `default`.")
+        }
+        return name
+    }
+
+    private static func parsed(_ entitlement: String, _ version: String) throws(GatewayError) -> (String, String) {
+        guard let id = EntitlementIdentifier(entitlement) else {
+            throw GatewayError(.invalid, "An app is a reversed domain name in lower case, such as com.example.report.")
+        }
+        guard let version = EntitlementVersion(version) else {
+            throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits, such as 1.0.0.0.")
+        }
+        return (id.description, version.description)
+    }
+
+    private func check(_ count: Int, _ limit: Int, _ what: String) throws(GatewayError) {
+        guard count < limit else { throw GatewayError(.invalid, "There are \(limit) \(what) already, the most.") }
+    }
+
+    private func unknown(user: String) -> GatewayError {
+        GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
+    }
+
+    private func unknown(application: String, _ version: String? = nil) -> GatewayError {
+        let name = version.map { "\(application) \($0)" } ?? application
+        return GatewayError(.notFound, "No app \(name): `admin app add` adds one, `admin show` shows them.")
+    }
+}

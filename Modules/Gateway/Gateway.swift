@@ -1,0 +1,165 @@
+internal import Foundation
+internal import Hummingbird
+internal import HummingbirdCore
+internal import HummingbirdTLS
+package import Logging
+internal import NIOCore
+package import SallyportCore
+internal import SallyportWire
+internal import ServiceLifecycle
+
+/// A running gateway: control plane, relay and administration over one data directory.
+///
+/// ``run()`` serves until it is cancelled or the service group shuts down gracefully: then it takes no more
+/// connections, ends event streams, gives open tunnels ten seconds, and returns.
+package final class Gateway: Service {
+    /// Where a gateway listens.
+    package struct Configuration: Sendable {
+        /// HOST and port; port 0 takes a free one.
+        package var controlHost = "0.0.0.0"
+        package var controlPort = Int(ControlAPI.defaultPort)
+        package var relayHost = "0.0.0.0"
+        package var relayPort = Int(ControlAPI.defaultRelayPort)
+        /// The address that tunnels are dialled from.
+        package var egress: IPAddress?
+        /// The resolver for names inside; the system's where nil.
+        package var resolver: Endpoint?
+        /// For each instance.
+        package var maximumTunnels = 1024
+
+        package init() {}
+    }
+
+    /// What a gateway listens on.
+    package struct Listeners: Sendable {
+        package let controlPort: Int
+        package let relayPort: Int
+    }
+
+    private let data: GatewayData
+    private let path: String
+    private let configuration: Configuration
+    private let logger: Logger
+    private let onReady: @Sendable (Listeners) -> Void
+
+    /// - Parameters:
+    ///   - path: the data directory, in which the administration socket is made.
+    ///   - onReady: called once, when all three listen.
+    package init(
+        data: GatewayData, at path: String, configuration: Configuration, logger: Logger,
+        onReady: @escaping @Sendable (Listeners) -> Void = { _ in }
+    ) {
+        self.data = data
+        self.path = path
+        self.configuration = configuration
+        self.logger = logger
+        self.onReady = onReady
+    }
+
+    package func run() async throws {
+        let authority = await data.authorityDER
+        let certificate = ServerCertificate(await data.serverIdentity)
+        let policy = CurrentRelayPolicy(await data.relaySnapshot())
+        let events = EventHub(start: await data.settings.starts + 1)
+        let relay = try makeRelay(certificate, policy, authority)
+        let relayPort = try await relay.start()
+        do {
+            try await observe(events, policy, relay, certificate)
+            let administration = try await AdministrationServer.bind(data: data, path: path, logger: logger)
+            let control = try makeControl(certificate, events, authority, relayPort: relayPort)
+            try await serve(control, administration, relay, events)
+        } catch {
+            await relay.shutdown()
+            await data.close()
+            throw error
+        }
+        await relay.shutdown()
+        await data.close()
+    }
+
+    private func serve(
+        _ control: some ApplicationProtocol, _ administration: AdministrationServer, _ relay: Relay, _ events: EventHub
+    ) async throws {
+        try await withGracefulShutdownHandler {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await control.run() }
+                group.addTask { try await Self.untilShutdown { try await administration.run() } }
+                group.addTask { try await Self.untilShutdown { try await self.tick(events) } }
+                try await group.waitForAll()
+            }
+        } onGracefulShutdown: {
+            events.finish()
+        }
+    }
+
+    private static func untilShutdown(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
+    }
+
+    /// Every two seconds a heartbeat, and once an hour a look at the gateway's own certificates.
+    private func tick(_ events: EventHub) async throws {
+        var beats = 0
+        while !Task.isCancelled {
+            if beats % 1800 == 0 { try await data.renewOwnCertificates() }
+            beats += 1
+            try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
+            events.beat()
+        }
+    }
+
+    private func observe(
+        _ events: EventHub, _ policy: CurrentRelayPolicy, _ relay: Relay, _ certificate: ServerCertificate
+    ) async throws {
+        let data = data
+        await data.onChange { change in
+            // Runs on the data's actor, so that no later change overtakes this one.
+            data.assumeIsolated { data in
+                if case .serverCertificate = change { certificate.update(data.serverIdentity) }
+                policy.update(data.relaySnapshot())
+            }
+            relay.policyChanged()
+            switch change {
+            case .directory: events.notify()
+            case .instance(let instance): events.notify(instance)
+            case .serverCertificate: break
+            }
+        }
+    }
+}
+
+// MARK: Parts
+
+extension Gateway {
+    private func makeControl(
+        _ certificate: ServerCertificate, _ events: EventHub, _ authority: [UInt8], relayPort: Int
+    ) throws -> some ApplicationProtocol {
+        let plane = ControlPlane(data: data, events: events, logger: logger)
+        let http = HTTPServerBuilder.http1(
+            configuration: .init(
+                idleTimeout: .seconds(60),
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100)))
+        return Application(
+            router: plane.router(),
+            server: try .tls(
+                http, configuration: .control(certificate, data: data, authority: authority)),
+            configuration: .init(
+                address: .hostname(configuration.controlHost, port: configuration.controlPort), serverName: nil),
+            onServerRunning: { [data, logger, onReady] channel in
+                let port = channel.localAddress?.port ?? 0
+                do {
+                    try await data.listens(controlPort: UInt16(port), relayPort: UInt16(relayPort))
+                    onReady(Listeners(controlPort: port, relayPort: relayPort))
+                } catch {
+                    logger.error("The ports could not be kept.", metadata: ["error": "\(error)"])
+                }
+            },
+            logger: logger)
+    }
+
+    private func makeRelay(
+        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8]
+    ) throws -> Relay {
+        throw GatewayError(.internalFailure, "relay")
+    }
+}

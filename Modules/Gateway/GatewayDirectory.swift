@@ -1,0 +1,60 @@
+internal import Foundation
+internal import SallyportCore
+package import SallyportSecureStore
+internal import SwiftASN1
+internal import X509
+
+/// The data directory of a gateway.
+package enum GatewayDirectory {
+    /// Makes a new gateway in a directory, which it makes where it is missing.
+    package static func initialize(
+        _ path: String, name: String, protectedBy protector: any KeyProtector
+    ) async throws {
+        let store = try await open(store: path, protectedBy: protector, options: StoreOptions())
+        defer { store.close() }
+        try await GatewayData.initialize(store, name: name)
+    }
+
+    /// Opens the data of a gateway that was made before.
+    package static func open(_ path: String, protectedBy protector: any KeyProtector) async throws -> GatewayData {
+        let store = try await open(store: path, protectedBy: protector, options: .existing)
+        do { return try GatewayData(store) { Date() } } catch {
+            store.close()
+            throw error
+        }
+    }
+
+    private static func open(
+        store path: String, protectedBy protector: any KeyProtector, options: StoreOptions
+    ) async throws -> SecureStore {
+        do throws(StoreError) {
+            return try await SecureStore.open(at: path, protectedBy: protector, options: options)
+        } catch {
+            throw mapped(error, path)
+        }
+    }
+
+    private static func mapped(_ error: StoreError, _ path: String) -> any Error {
+        switch error.code {
+        case .notFound:
+            GatewayError(.notInitialized, "There is no gateway at \(path): `sallyport gateway init` makes one.")
+        case .unsafePermissions: GatewayError(.unsafePermissions, error.message, underlying: error)
+        case .inUse: GatewayError(.inUse, error.message, underlying: error)
+        default: error
+        }
+    }
+
+    /// A certificate for a foreign relay: PEM texts of certificate, key and authority.
+    package static func certificate(
+        _ path: String, host: String, protectedBy protector: any KeyProtector
+    ) async throws -> (certificate: String, key: String, authority: String) {
+        let data = try await open(path, protectedBy: protector)
+        let result: Result<(identity: StoredIdentity, authority: [UInt8]), GatewayError> = await data.issued(host: host)
+        await data.close()
+        let (identity, authority) = try result.get()
+        return (
+            try Certificate(derEncoded: identity.certificate).pem(), identity.key + "\n",
+            try Certificate(derEncoded: authority).pem()
+        )
+    }
+}

@@ -1,0 +1,277 @@
+import Crypto
+import Foundation
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import SwiftASN1
+import Testing
+import X509
+
+@testable import SallyportGateway
+
+/// A gateway's data in a directory of its own, with a clock that the test moves.
+final class DataFixture: Sendable {
+    let path = "/tmp/sallyport-gateway-\(UUID().uuidString)"
+    private let time = Lock(Date())
+    let data: GatewayData
+
+    init() async throws {
+        let options = StoreOptions()
+        let store = try await SecureStore.open(
+            at: path, protectedBy: .keyFile("\(path)/key"), options: options)
+        try await GatewayData.initialize(store, name: "localhost")
+        data = try GatewayData(store) { [time] in time.withLock { $0 } }
+        for command: AdministrationCommand in [
+            .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
+            .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),
+            .entitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0"),
+        ] {
+            guard case .done = await data.perform(command) else { throw GatewayError(.invalid, "\(command)") }
+        }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func advance(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
+
+    func link() async throws -> ActivationLink {
+        guard case .link(let text) = await data.perform(.issueKey(user: "ann", entitlement: "com.example.report"))
+        else { throw GatewayError(.invalid, "no link") }
+        return try ActivationLink(text)
+    }
+
+    static func request(_ key: P256.Signing.PrivateKey = .init()) throws -> [UInt8] {
+        let request = try CertificateSigningRequest(
+            version: .v1, subject: DistinguishedName { CommonName("anything") }, privateKey: .init(key),
+            attributes: .init(), signatureAlgorithm: .ecdsaWithSHA256)
+        var serializer = DER.Serializer()
+        try serializer.serialize(request)
+        return serializer.serializedBytes
+    }
+
+    func enroll(_ link: ActivationLink, _ request: [UInt8], source: String = "s") async throws -> PresentedCertificate {
+        let credentials = BasicCredentials(user: link.user, password: link.accessKey)
+        let chain = try await data.enroll(credentials, request: request, source: source)
+        return try await data.presented(chain[0])
+    }
+
+    func document(_ presented: PresentedCertificate, version: String? = nil) async throws -> ConfigurationDocument {
+        let text = try await data.configuration(for: presented, version: version)
+        return try ConfigurationDocument(parsing: JWS(Array(text.utf8), type: ConfigurationDocument.type).payload)
+    }
+
+    func perform(_ command: AdministrationCommand) async throws {
+        let reply = await data.perform(command)
+        guard case .done = reply else { throw GatewayError(.invalid, "\(reply)") }
+    }
+}
+
+@Suite struct EnrolmentTests {
+    @Test func anAccessKeyWorksOnceAndItsKeyAgainForTenMinutes() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let request = try DataFixture.request()
+        let first = try await fixture.enroll(link, request)
+        #expect(first.name.entitlement.description == "com.example.report")
+        #expect(try await fixture.enroll(link, request) == first)
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, DataFixture.request()) }
+        fixture.advance(601)
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, request) }
+    }
+
+    @Test func ofTwoUsesAtOnceOneWins() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let won = await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<8 {
+                group.addTask {
+                    (try? await fixture.enroll(link, DataFixture.request(), source: "\(index)")) != nil
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(won == 1)
+        guard case .instances(let entries) = await fixture.data.perform(.listInstances) else { return }
+        #expect(entries.count == 1)
+    }
+
+    @Test func anExpiredKeyIsRefused() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        fixture.advance(24 * 3600)
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, DataFixture.request()) }
+    }
+
+    @Test func wrongTriesAreSlowedAndConsumeNothing() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let wrong = BasicCredentials(user: link.user, password: Redacted("wrong"))
+        let request = try DataFixture.request()
+        await #expect(throws: GatewayError.self) {
+            try await fixture.data.enroll(wrong, request: request, source: "s")
+        }
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, request) }
+        _ = try await fixture.enroll(link, request, source: "another")
+    }
+
+    @Test func aWrongTryBarsItsSourceForASecond() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let wrong = BasicCredentials(user: link.user, password: Redacted("wrong"))
+        _ = try? await fixture.data.enroll(wrong, request: DataFixture.request(), source: "s")
+        fixture.advance(1)
+        _ = try await fixture.enroll(link, DataFixture.request())
+    }
+
+    @Test(arguments: [[], [0x30, 0x00], Array("garbage".utf8)] as [[UInt8]])
+    func aMalformedRequestConsumesNothing(_ request: [UInt8]) async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, request) }
+        _ = try await fixture.enroll(link, DataFixture.request())
+    }
+
+    @Test func aRequestThatItsKeyDidNotSignIsRefused() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        var request = try DataFixture.request()
+        request[request.count - 1] ^= 1
+        let tampered = request
+        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, tampered) }
+    }
+
+    @Test func theUseOfARenewedCertificateRetiresTheOldOne() async throws {
+        let fixture = try await DataFixture()
+        let old = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
+        let new = try await fixture.data.presented(chain[0])
+        #expect(new.serial != old.serial && new.name == old.name)
+        _ = try await fixture.document(old)
+        #expect(try await fixture.document(new).status == .active)
+        let error = await #expect(throws: GatewayError.self) { try await fixture.document(old) }
+        #expect(error?.code == .locked)
+        #expect(try await fixture.document(new).status == .locked)
+    }
+
+    @Test func anExpiredCertificateRenewsForThirtyDays() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        fixture.advance(8 * 86_400)
+        #expect(await fixture.data.isExpired(presented))
+        _ = try await fixture.data.reenroll(presented, request: DataFixture.request())
+        fixture.advance(30 * 86_400)
+        await #expect(throws: GatewayError.self) {
+            try await fixture.data.reenroll(presented, request: DataFixture.request())
+        }
+    }
+}
+
+@Suite struct ConfigurationTests {
+    @Test func everySigningHasAHigherEpoch() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        var last: Int64 = 0
+        for _ in 0..<5 {
+            let document = try await fixture.document(presented)
+            #expect(document.epoch > last)
+            #expect(document.aud == presented.name.instance)
+            last = document.epoch
+        }
+        fixture.advance(-3600)
+        #expect(try await fixture.document(presented).epoch == last + 1)
+    }
+
+    @Test func statusFollowsEntitlementVersionAndTheAdministrator() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let id = presented.name.instance.description
+        #expect(try await fixture.document(presented).entitlement.version.description == "1.0.0.0")
+        let other = try await fixture.document(presented, version: "2.0.0.0")
+        #expect(other.status == .locked && other.code == .appVersionNotEntitled)
+        #expect(try await fixture.document(presented, version: "1.0.0.0").status == .active)
+        for (withdrawal, status, code) in [
+            (AdministrationCommand.Withdrawal.block, ConfigurationDocument.Status.blocked, ResultCode.blocked),
+            (.lock, .locked, .remoteLockout), (.unlock, .blocked, .blocked), (.unblock, .active, .none),
+        ] {
+            try await fixture.perform(.withdraw(instance: id, withdrawal))
+            let document = try await fixture.document(presented)
+            #expect(document.status == status && document.code == code)
+        }
+        let unentitle = AdministrationCommand.unentitle(
+            user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: false)
+        guard case .needsConfirmation(let entries) = await fixture.data.perform(unentitle) else {
+            Issue.record("an instance would be wiped")
+            return
+        }
+        #expect(entries.map(\.instance) == [id])
+        #expect(try await fixture.document(presented).status == .active)
+        try await fixture.perform(
+            .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
+        let denied = try await fixture.document(presented)
+        #expect(denied.status == .denied && denied.code == .appDenied)
+        try await fixture.perform(.withdraw(instance: id, .wipe))
+        #expect(try await fixture.document(presented).code == .wiped)
+    }
+
+    @Test func serversOfAnAppAreForThatAppOnly() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.addApplication(entitlement: "com.example.other", version: "1"))
+        try await fixture.perform(
+            .addServer(.init(endpoint: "own.example:443", entitlement: "com.example.report", priority: 3)))
+        try await fixture.perform(.addServer(.init(endpoint: "other.example:443", entitlement: "com.example.other")))
+        try await fixture.perform(.addServer(.init(endpoint: "all.example:443", route: "direct")))
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let document = try await fixture.document(presented)
+        #expect(document.servers.map(\.endpoint.description).sorted() == ["all.example:443", "own.example:443"])
+        #expect(document.servers.first { $0.isApplicationServer }?.priority == 3)
+        #expect(document.defaultRoute.route == .deny)
+        #expect(document.clusters.map(\.name) == ["main"])
+    }
+}
+
+@Suite struct RelayPolicyTests {
+    @Test func theRelayJudgesByCertificateStatusAndRoute() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.addServer(.init(endpoint: "in.example:443", address: "127.0.0.9")))
+        try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
+        try await fixture.perform(.addServer(.init(endpoint: "out.example:443", route: "direct")))
+        let credentials = try await fixture.link()
+        let chain = try await fixture.data.enroll(
+            BasicCredentials(user: credentials.user, password: credentials.accessKey),
+            request: DataFixture.request(), source: "s")
+        let id = try await fixture.data.presented(chain[0]).name.instance.description
+
+        func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict {
+            await fixture.data.relaySnapshot().decide(
+                certificateDER: certificate ?? chain[0], target: try Endpoint(target))
+        }
+        guard case .allowed(let instance, let address, true) = try await verdict("IN.example.:443") else {
+            Issue.record("a listed server is relayed")
+            return
+        }
+        #expect(instance == id && address == IPAddress("127.0.0.9"))
+        guard case .allowed(_, nil, true) = try await verdict("0x7f.1:8080") else {
+            Issue.record("an address literal leads where it says")
+            return
+        }
+        for target in ["out.example:443", "in.example:444", "unlisted.example:443"] {
+            guard case .refused = try await verdict(target) else {
+                Issue.record("\(target) is not relayed")
+                return
+            }
+        }
+        let foreign = try CertificateAuthority(CertificateAuthority.create(name: "foreign", now: Date()))
+            .server(host: "localhost", now: Date())
+        guard case .refused = try await verdict("in.example:443", foreign.certificate) else {
+            Issue.record("a foreign certificate is refused")
+            return
+        }
+        for withdrawal in [AdministrationCommand.Withdrawal.block, .wipe] {
+            try await fixture.perform(.withdraw(instance: id, withdrawal))
+            guard case .refused = try await verdict("in.example:443") else {
+                Issue.record("a withdrawn instance is refused")
+                return
+            }
+        }
+    }
+}

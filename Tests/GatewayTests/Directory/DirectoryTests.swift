@@ -1,0 +1,97 @@
+import SallyportCore
+import Testing
+
+@testable import SallyportGateway
+
+@Suite struct DirectoryTests {
+    static func sample() throws -> Directory {
+        var directory = Directory()
+        try directory.addUser("ann@example.com")
+        try directory.addApplication("com.example.report", version: "1.0.0.0")
+        try directory.configure("com.example.report", text: "mode: fast\n* not an alias\n")
+        try directory.setPolicy("com.example.report", json: "{\"level\":3}")
+        try directory.entitle("ann@example.com", to: "com.example.report", version: "1.0.0.0")
+        try directory.setCluster("west", [.init(endpoint: "relay.example:443", priority: 2)])
+        try directory.addServer(.init(endpoint: "intranet.corp.example:443", address: "127.0.0.3"))
+        try directory.addServer(
+            .init(endpoint: "api.corp.example:8443", application: "com.example.report", priority: 2, route: .direct))
+        try directory.setRoute("corp.example", .init(route: .relay(cluster: "west"), ports: [443, 8443]))
+        directory.blockedTLS = [.tls10]
+        directory.tlsFloor = .tls12
+        return directory
+    }
+
+    @Test func whatShowPrintsApplyAccepts() throws {
+        let directory = try Self.sample()
+        let yaml = try directory.declaration.yaml()
+        #expect(try Directory().applying(Declaration(yaml: yaml), prune: true) == directory)
+        #expect(try directory.applying(Declaration(yaml: yaml), prune: false) == directory)
+        #expect(directory.difference(to: directory).isEmpty)
+    }
+
+    @Test func nothingIsRemovedWithoutPrune() throws {
+        let directory = try Self.sample()
+        let declaration = try Declaration(yaml: "users: [{name: bob}]\n")
+        let added = try directory.applying(declaration, prune: false)
+        #expect(added.users.keys.sorted() == ["ann@example.com", "bob"])
+        #expect(added.servers == directory.servers)
+        #expect(directory.difference(to: added) == ["+ user bob"])
+        let pruned = try directory.applying(declaration, prune: true)
+        #expect(pruned.users.keys.sorted() == ["bob"])
+        #expect(pruned.servers.isEmpty)
+        #expect(pruned.defaultRoute.route == .deny)
+    }
+
+    @Test(arguments: [
+        "usres: []", "users: [{name: ann, role: admin}]", "servers: [{server: 'x:1', route: nowhere}]",
+        "servers: [{server: nohost}]", "users: 7", "users: [{name: &a ann}]\napps: []", "[]", "users: [", "\u{0}",
+        "routes: [{domain: corp.example, route: 'relay:nocluster'}]", "tls: {block: [SSL3]}",
+        "apps: [{id: NotReversed!, versions: ['1']}]", "apps: [{id: com.example.a, versions: ['01.x']}]",
+        "users: [{name: ann, entitlements: [{app: com.example.none, versions: ['1']}]}]",
+    ])
+    func malformedDeclarationsAreRefused(_ yaml: String) throws {
+        let directory = try Self.sample()
+        let error = #expect(throws: GatewayError.self) {
+            try directory.applying(Declaration(yaml: yaml), prune: false)
+        }
+        #expect(error?.message.isEmpty == false)
+    }
+
+    @Test func aDeclarationOverItsLimitIsRefused() throws {
+        let padding = "#" + String(repeating: "x", count: Declaration.maximumLength - 1)
+        #expect(throws: Never.self) { try Declaration(yaml: padding) }
+        #expect(throws: GatewayError.self) { try Declaration(yaml: padding + "x") }
+    }
+
+    @Test func anAliasBombIsRefusedBeforeItGrows() throws {
+        var yaml = "a: &a0 [x, x]\n"
+        for level in 1..<30 { yaml += "b\(level): &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
+        #expect(throws: GatewayError.self) { try Declaration(yaml: yaml) }
+    }
+
+    @Test func removingAVersionTakesItsEntitlementsAndServers() throws {
+        var directory = try Self.sample()
+        try directory.removeApplication("com.example.report", version: "1.0.0.0")
+        #expect(directory.applications.isEmpty)
+        #expect(directory.users["ann@example.com"]?.entitlements.isEmpty == true)
+        #expect(directory.servers.map(\.endpoint) == ["intranet.corp.example:443"])
+    }
+
+    @Test func aClusterInUseStays() throws {
+        var directory = try Self.sample()
+        #expect(throws: GatewayError.self) { try directory.removeCluster("west") }
+        try directory.removeRoute("corp.example")
+        try directory.removeCluster("west")
+        #expect(directory.clusters.isEmpty)
+        #expect(throws: GatewayError.self) { try directory.setCluster("main", [.init(endpoint: "a:1")]) }
+    }
+
+    @Test func aServerInAnotherSpellingIsTheSame() throws {
+        var directory = Directory()
+        try directory.addServer(.init(endpoint: "B\u{fc}cher.Example:443"))
+        try directory.addServer(.init(endpoint: "xn--bcher-kva.example.:443", route: .deny))
+        #expect(directory.servers.map(\.route) == [.deny])
+        try directory.removeServer("b\u{fc}cher.example:443")
+        #expect(directory.servers.isEmpty)
+    }
+}
