@@ -1,0 +1,33 @@
+internal import NIOCore
+internal import SallyportCore
+internal import SallyportWire
+
+/// Which addresses a tunnel may lead to unless its entry says that it is local.
+struct AddressCheck: Sendable {
+    /// The ports of the gateway's own listeners.
+    let ownPorts: Set<UInt16>
+    /// The addresses of this host. Asked only for an own port.
+    let hostAddresses: @Sendable () -> Set<IPAddress>
+
+    init(ownPorts: Set<UInt16>, hostAddresses: @escaping @Sendable () -> Set<IPAddress> = Self.interfaceAddresses) {
+        self.ownPorts = ownPorts
+        self.hostAddresses = hostAddresses
+    }
+
+    func permits(_ address: IPAddress, port: UInt16) -> Bool {
+        address.scope == .general && !(ownPorts.contains(port) && hostAddresses().contains(address))
+    }
+
+    /// Refuses an answer of which any address is forbidden: one that mixes them is not to be trusted.
+    func check(_ addresses: [IPAddress], port: UInt16) throws(RelayRefusal) {
+        guard addresses.allSatisfy({ permits($0, port: port) }) else {
+            throw RelayRefusal(
+                502, ProxyStatus.ErrorType.destinationIPProhibited, "The name leads to a forbidden address.")
+        }
+    }
+
+    private static let interfaceAddresses: @Sendable () -> Set<IPAddress> = {
+        let devices = (try? System.enumerateDevices()) ?? []
+        return Set(devices.compactMap { $0.address?.ipAddress.flatMap { IPAddress($0) } })
+    }
+}

@@ -1,0 +1,222 @@
+internal import Logging
+internal import NIOCore
+internal import NIOSSL
+internal import SallyportCore
+internal import SallyportWire
+
+/// A client's connection up to the tunnel: reads CONNECT, asks the policy, has the server dialled, answers, and gives
+/// its place to a ``SpliceHandler``.
+final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case reading(ConnectHead)
+        /// What the client sent behind the head waits here; no more than one round of reads brings.
+        case deciding(ByteBuffer)
+        case answered
+    }
+
+    /// The most that is kept of what a client sends before the answer, in octets.
+    private static let earlyLimit = 512 * 1024
+    private static let established = "HTTP/1.1 200 Connection established\r\nProxy-Status: sallyport\r\n\r\n"
+
+    private let tunnel: Tunnel
+    private let tls: NIOSSLServerHandler
+    private let services: RelayServices
+    private var phase: Phase
+    private var headTimer: Scheduled<Void>?
+    private var hasReceived = false
+    private var holdsRead = false
+    private var inputEnded = false
+
+    init(_ tunnel: Tunnel, tls: NIOSSLServerHandler, services: RelayServices) {
+        self.tunnel = tunnel
+        self.tls = tls
+        self.services = services
+        phase = .reading(ConnectHead(limit: services.configuration.headerLimit))
+    }
+}
+
+// MARK: The channel's events
+
+extension ConnectHandler {
+    func handlerAdded(context: ChannelHandlerContext) {
+        let timeout = TimeAmount.nanoseconds(services.configuration.headTimeout.nanoseconds)
+        headTimer = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { self.headTimedOut(context) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { headTimer?.cancel() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var data = unwrapInboundIn(data)
+        hasReceived = true
+        switch phase {
+        case .reading(var head):
+            let progress = head.append(data.readableBytesView)
+            phase = .reading(head)
+            switch progress {
+            case .incomplete: break
+            case .refused(let refusal): refuse(refusal, context: context)
+            case .complete(let consumed):
+                data.moveReaderIndex(forwardBy: consumed)
+                headTimer?.cancel()
+                phase = .deciding(data)
+                decide(head.octets, context: context)
+            }
+        case .deciding(var early):
+            early.writeBuffer(&data)
+            phase = .deciding(early)
+            if early.readableBytes > Self.earlyLimit { tunnel.abort(.clientFailed) }
+        case .answered: break
+        }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if case .deciding = phase { holdsRead = true } else { context.read() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event as? ChannelEvent == .inputClosed else { return }
+        inputEnded = true
+        if case .reading = phase {
+            phase = .answered
+            close(.clientLeft, context: context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { tunnel.abort(.clientFailed) }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        headTimer?.cancel()
+        tunnel.end(.clientLeft)
+    }
+
+    private func headTimedOut(_ context: ChannelHandlerContext) {
+        guard case .reading = phase else { return }
+        // Without an octet of the request, the handshake may not be done: there is nobody to answer.
+        guard hasReceived else { return tunnel.abort(.idle) }
+        refuse(.malformed("The request's head did not come in time.", status: 408), context: context)
+    }
+}
+
+// MARK: The decision
+
+extension ConnectHandler {
+    private func decide(_ head: [UInt8], context: ChannelHandlerContext) {
+        do {
+            let target = try ConnectRequest(head: head).target
+            let certificate = try presentedCertificate()
+            try dial(target, certificate: certificate, context: context)
+        } catch {
+            refuse(error, context: context)
+        }
+    }
+
+    private func presentedCertificate() throws(RelayRefusal) -> [UInt8] {
+        guard let octets = try? tls.peerCertificate?.toDERBytes() else {
+            throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "No client certificate.")
+        }
+        return octets
+    }
+
+    private func dial(
+        _ target: Endpoint, certificate: [UInt8], context: ChannelHandlerContext
+    ) throws(RelayRefusal) {
+        let (instance, address, mayBeLocal) = try allowed(target, certificate)
+        guard tunnel.reserve(instance: instance) else {
+            throw RelayRefusal(
+                503, ProxyStatus.ErrorType.connectionLimitReached, "The instance has as many tunnels as it may.")
+        }
+        let dialer = Dialer(
+            resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
+            timeout: services.configuration.dialTimeout, eventLoop: context.eventLoop)
+        dialer.dial(target, at: address, mayBeLocal: mayBeLocal).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let connection):
+                let grant = TunnelGrant(
+                    certificateDER: certificate, target: target, instance: instance, address: connection.address)
+                self.dialled(connection.channel, grant, context: context)
+            case .failure(let error):
+                self.refuse(error as? RelayRefusal ?? Self.internalFailure, target, context: context)
+            }
+        }
+    }
+
+    private func allowed(
+        _ target: Endpoint, _ certificate: [UInt8]
+    ) throws(RelayRefusal) -> (instance: String, address: IPAddress?, mayBeLocal: Bool) {
+        switch services.policy.decide(certificateDER: certificate, target: target) {
+        case .allowed(let instance, let address, let mayBeLocal): return (instance, address, mayBeLocal)
+        case .refused(let error, let details, let status): throw RelayRefusal(status, error, details)
+        }
+    }
+
+    private func dialled(_ origin: any Channel, _ grant: TunnelGrant, context: ChannelHandlerContext) {
+        guard !tunnel.isOver else { return origin.reset() }
+        // The policy may have changed while the server was dialled, before there was a tunnel to end.
+        let verdict = services.policy.decide(certificateDER: grant.certificateDER, target: grant.target)
+        guard grant.holds(under: verdict, check: services.addressCheck) else {
+            origin.reset()
+            let refusal = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
+            return refuse(refusal, grant.target, context: context)
+        }
+        open(origin, grant, context: context)
+    }
+
+    private static let internalFailure = RelayRefusal(
+        502, ProxyStatus.ErrorType.proxyInternalError, "The server cannot be reached.")
+}
+
+// MARK: The answer
+
+extension ConnectHandler {
+    private func open(_ origin: any Channel, _ grant: TunnelGrant, context: ChannelHandlerContext) {
+        guard case .deciding(let early) = phase else { return origin.reset() }
+        phase = .answered
+        let splices: [Tunnel.Side: SpliceHandler] = [
+            .client: SpliceHandler(.client, of: tunnel), .origin: SpliceHandler(.origin, of: tunnel),
+        ]
+        do {
+            for case let (.client, splice) in splices {
+                try context.pipeline.syncOperations.addHandler(splice, position: .after(self))
+            }
+            for case let (.origin, splice) in splices { try origin.pipeline.syncOperations.addHandler(splice) }
+            try origin.syncOptions?.setOption(.autoRead, value: true)
+        } catch {
+            origin.reset()
+            return tunnel.abort(.serverFailed)
+        }
+        tunnel.open(to: origin, grant: grant, splices: splices)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: Self.established)), promise: nil)
+        if early.readableBytes > 0 {
+            tunnel.carry(early, from: .client)
+            tunnel.flush(from: .client)
+        }
+        if inputEnded { tunnel.inputEnded(at: .client) }
+        if holdsRead { context.channel.read() }
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+
+    private func refuse(_ refusal: RelayRefusal, _ target: Endpoint? = nil, context: ChannelHandlerContext) {
+        guard !tunnel.isOver else { return }
+        if case .answered = phase { return }
+        phase = .answered
+        services.logger.info(
+            "CONNECT refused",
+            metadata: [
+                "target": "\(target.map(\.description) ?? "-")", "status": "\(refusal.status)",
+                "error": "\(refusal.error)", "details": "\(refusal.details)",
+            ])
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: refusal.response)), promise: nil)
+        close(.refused, context: context)
+    }
+
+    /// Closes with close_notify. The slot is free at once; TLS waits a few seconds for the client's own.
+    private func close(_ result: Tunnel.Result, context: ChannelHandlerContext) {
+        tunnel.end(result)
+        context.close(promise: nil)
+        if holdsRead { context.read() }
+    }
+}

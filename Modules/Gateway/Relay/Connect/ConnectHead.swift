@@ -1,0 +1,38 @@
+internal import SallyportWire
+
+/// Collects a request's head, up to and with its empty line.
+///
+/// A connection carries one request and then the tunnel's bytes, so this is all of HTTP/1.1's framing that a relay
+/// needs, and no parser has to leave the pipeline in the middle of a read.
+struct ConnectHead {
+    enum Progress: Hashable {
+        case incomplete
+        /// The head ended; so many octets of the piece belong to it.
+        case complete(consumed: Int)
+        case refused(RelayRefusal)
+    }
+
+    private(set) var octets: [UInt8] = []
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    mutating func append(_ piece: some Collection<UInt8>) -> Progress {
+        for (index, octet) in piece.enumerated() {
+            guard octets.count < limit else {
+                return .refused(.malformed("The request's head is longer than \(limit) octets.", status: 431))
+            }
+            let previous = octets.last
+            octets.append(octet)
+            // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone is how requests are smuggled.
+            if (octet == Self.lineFeed) != (previous == Self.carriageReturn) {
+                return .refused(.malformed("A line of the request's head does not end in CRLF."))
+            }
+            if octet == Self.lineFeed, octets.suffix(4) == [13, 10, 13, 10] { return .complete(consumed: index + 1) }
+        }
+        return .incomplete
+    }
+
+    private static let carriageReturn = UInt8(ascii: "\r")
+    private static let lineFeed = UInt8(ascii: "\n")
+}

@@ -1,0 +1,123 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import SallyportCore
+internal import SallyportWire
+
+/// Finds a target's addresses, checks them, and connects to one of those. Fails with ``RelayRefusal``.
+struct Dialer: Sendable {
+    struct Connection: Sendable {
+        let channel: any Channel
+        let address: IPAddress
+    }
+
+    /// How many addresses of a name are tried.
+    static let addressLimit = 8
+
+    let resolver: any NameResolver
+    let check: AddressCheck
+    let egress: IPAddress?
+    let timeout: Duration
+    let eventLoop: any EventLoop
+
+    /// The connection is not read until `autoRead` is switched on.
+    func dial(_ target: Endpoint, at address: IPAddress?, mayBeLocal: Bool) -> EventLoopFuture<Connection> {
+        let deadline = NIODeadline.now() + .nanoseconds(timeout.nanoseconds)
+        return addresses(of: target.host, or: address, until: deadline).flatMap { addresses in
+            do {
+                if !mayBeLocal { try check.check(addresses, port: target.port) }
+                return connect(try reachable(addresses)[...], port: target.port, until: deadline)
+            } catch {
+                return eventLoop.makeFailedFuture(error)
+            }
+        }
+    }
+
+    private func addresses(
+        of host: Host, or address: IPAddress?, until deadline: NIODeadline
+    ) -> EventLoopFuture<[IPAddress]> {
+        if let address { return eventLoop.makeSucceededFuture([address]) }
+        switch host {
+        case .address(let address): return eventLoop.makeSucceededFuture([address])
+        case .name(let name): return resolve(name, until: deadline)
+        }
+    }
+
+    private func resolve(_ name: String, until deadline: NIODeadline) -> EventLoopFuture<[IPAddress]> {
+        let promise = eventLoop.makePromise(of: [IPAddress].self)
+        let timer = eventLoop.scheduleTask(deadline: deadline) { promise.fail(NameResolutionError.timedOut) }
+        resolver.addresses(of: name, on: eventLoop).whenComplete { result in
+            timer.cancel()
+            promise.completeWith(result)
+        }
+        return promise.futureResult.flatMapErrorThrowing { throw Self.refusal(resolution: $0) }
+    }
+
+    /// The addresses of the egress address's family, at most ``addressLimit``.
+    private func reachable(_ addresses: [IPAddress]) throws(RelayRefusal) -> [IPAddress] {
+        guard !addresses.isEmpty else { throw Self.refusal(resolution: NameResolutionError.notFound) }
+        let reachable = addresses.filter { egress == nil || egress?.octets.count == $0.octets.count }
+        guard !reachable.isEmpty else {
+            throw RelayRefusal(
+                502, ProxyStatus.ErrorType.destinationIPUnroutable, "The egress address is of another family.")
+        }
+        return Array(reachable.prefix(Self.addressLimit))
+    }
+
+    /// Tries one address after the other, each for its share of the time that is left.
+    private func connect(
+        _ addresses: ArraySlice<IPAddress>, port: UInt16, until deadline: NIODeadline
+    ) -> EventLoopFuture<Connection> {
+        let address = addresses[addresses.startIndex]
+        let left = max(deadline - .now(), .milliseconds(1))
+        let share = TimeAmount.nanoseconds(left.nanoseconds / Int64(addresses.count))
+        return bootstrap(timeout: share).connect(to: SocketAddress(address, port: port)).map {
+            Connection(channel: $0, address: address)
+        }.flatMapError { error in
+            let rest = addresses.dropFirst()
+            guard !rest.isEmpty, deadline > .now() else {
+                return eventLoop.makeFailedFuture(Self.refusal(connecting: error))
+            }
+            return connect(rest, port: port, until: deadline)
+        }
+    }
+
+    private func bootstrap(timeout: TimeAmount) -> ClientBootstrap {
+        let bootstrap = ClientBootstrap(group: eventLoop)
+            .connectTimeout(timeout)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(DrainingCloseHandler())
+                }
+            }
+        return egress.map { bootstrap.bind(to: SocketAddress($0, port: 0)) } ?? bootstrap
+    }
+}
+
+extension Dialer {
+    private static func refusal(resolution error: any Error) -> RelayRefusal {
+        switch error as? NameResolutionError {
+        case .timedOut: RelayRefusal(504, ProxyStatus.ErrorType.dnsTimeout, "The name was not resolved in time.")
+        case .notFound: RelayRefusal(502, ProxyStatus.ErrorType.dnsError, "The name has no address.")
+        case .failed, nil: RelayRefusal(502, ProxyStatus.ErrorType.dnsError, "The name could not be resolved.")
+        }
+    }
+
+    private static func refusal(connecting error: any Error) -> RelayRefusal {
+        if case .connectTimeout = error as? ChannelError {
+            return RelayRefusal(504, ProxyStatus.ErrorType.connectionTimeout, "The server did not answer in time.")
+        }
+        switch (error as? IOError)?.errnoCode {
+        case ECONNREFUSED:
+            return RelayRefusal(502, ProxyStatus.ErrorType.connectionRefused, "The server refused the connection.")
+        case ETIMEDOUT:
+            return RelayRefusal(504, ProxyStatus.ErrorType.connectionTimeout, "The server did not answer in time.")
+        case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL:
+            return RelayRefusal(502, ProxyStatus.ErrorType.destinationIPUnroutable, "No way leads to the server.")
+        default:
+            return RelayRefusal(503, ProxyStatus.ErrorType.destinationUnavailable, "The server cannot be reached.")
+        }
+    }
+}

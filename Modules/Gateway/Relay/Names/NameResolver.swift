@@ -1,0 +1,22 @@
+package import NIOCore
+package import SallyportCore
+
+/// Where the relay learns a name's addresses. Nothing is cached: each CONNECT resolves once.
+package protocol NameResolver: Sendable {
+    /// All addresses of a name, in the order in which they are to be tried. Fails with ``NameResolutionError``.
+    ///
+    /// - Parameters:
+    ///   - name: A-labels in lower case, without a final dot; never an address.
+    ///   - eventLoop: The loop of the answer.
+    func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]>
+}
+
+/// Why a name has no addresses.
+package enum NameResolutionError: Error, Sendable, Hashable {
+    /// Nobody answered in time.
+    case timedOut
+    /// There is no such name, or it has no address.
+    case notFound
+    /// The resolver failed or refused.
+    case failed
+}

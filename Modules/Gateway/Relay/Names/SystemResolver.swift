@@ -1,0 +1,47 @@
+internal import Glibc
+package import NIOCore
+package import NIOPosix
+package import SallyportCore
+
+/// The host's resolver: `getaddrinfo`, on threads that may block.
+package struct SystemResolver: NameResolver {
+    private let pool: NIOThreadPool
+
+    package init(pool: NIOThreadPool = .singleton) { self.pool = pool }
+
+    package func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
+        pool.runIfActive(eventLoop: eventLoop) { try Self.lookUp(name) }
+    }
+
+    private static func lookUp(_ name: String) throws(NameResolutionError) -> [IPAddress] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(name, nil, &hints, &list)
+        defer { if let list { freeaddrinfo(list) } }
+        switch code {
+        case 0: break
+        case EAI_NONAME, -5: throw .notFound  // -5 is EAI_NODATA, a macro that Swift does not see.
+        case EAI_AGAIN: throw .timedOut
+        default: throw .failed
+        }
+        let addresses = sequence(first: list, next: { $0?.pointee.ai_next }).prefix { $0 != nil }
+            .compactMap { $0?.pointee.ai_addr.flatMap(address) }
+        guard !addresses.isEmpty else { throw .notFound }
+        return addresses
+    }
+
+    private static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
+        let raw = UnsafeRawPointer(pointer)
+        switch Int32(pointer.pointee.sa_family) {
+        case AF_INET:
+            var address = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
+            return withUnsafeBytes(of: &address) { IPAddress(octets: Array($0)) }
+        case AF_INET6:
+            var address = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            return withUnsafeBytes(of: &address) { IPAddress(octets: Array($0)) }
+        default: return nil
+        }
+    }
+}

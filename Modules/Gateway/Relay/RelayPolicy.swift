@@ -1,0 +1,32 @@
+package import SallyportCore
+
+/// Whether an instance's certificate may open a tunnel to a target, and where it leads.
+///
+/// Asked on an event loop at every CONNECT, once more when the server was reached, and for every open tunnel after
+/// ``Relay/policyChanged()``: an answer comes from memory, without waiting.
+package protocol RelayPolicy: Sendable {
+    /// - Parameters:
+    ///   - certificateDER: The presented certificate, chained to the relay's authority for clientAuth. Its serial and
+    ///     the instance's state are for the policy to look up.
+    ///   - target: CONNECT's target in canonical form.
+    func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict
+}
+
+/// What a policy says of one certificate and one target.
+package enum RelayVerdict: Sendable, Hashable {
+    /// The tunnel may be opened.
+    ///
+    /// - Parameters:
+    ///   - instance: For the limit of tunnels and for the log.
+    ///   - address: Where the name leads, if the administrator said so; it is not resolved then.
+    ///   - mayBeLocal: Whether the entry is an address literal, `localhost`, or has an address: only these lead to
+    ///     loopback, link-local and like addresses, and to the gateway's own listeners.
+    case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool)
+    /// The tunnel is refused, or ended if it is open.
+    ///
+    /// - Parameters:
+    ///   - error: An error type of RFC 9209 §2.3.
+    ///   - details: For the client's operator: what was refused and why, without secrets.
+    ///   - status: 400 to 599.
+    case refused(error: String, details: String, status: Int)
+}

@@ -1,0 +1,166 @@
+internal import Logging
+internal import NIOCore
+internal import SallyportCore
+
+/// One connection to the relay, from accept to end, and the connection to the server once there is one. Everything
+/// on the client's event loop.
+final class Tunnel {
+    typealias Side = TunnelEnds.Side
+
+    /// How a tunnel ended, as the log names it.
+    enum Result: String {
+        case ended, refused, withdrawn, idle, shutdown
+        case clientFailed = "client-failed"
+        case serverFailed = "server-failed"
+        case clientLeft = "client-left"
+    }
+
+    private enum Phase { case requesting, open, over }
+
+    let client: any Channel
+    private let services: RelayServices
+    private var phase = Phase.requesting
+    private var origin: (any Channel)?
+    private var splices: [Side: SpliceHandler] = [:]
+    private var grant: TunnelGrant?
+    private var instance: String?
+    private var ends = TunnelEnds()
+    private var octets: (up: Int, down: Int) = (0, 0)
+    private var lastActivity = NIODeadline.now()
+    private var idleTimer: Scheduled<Void>?
+
+    init(client: any Channel, services: RelayServices) {
+        self.client = client
+        self.services = services
+    }
+
+    var isOver: Bool { phase == .over }
+
+    /// Counts this tunnel among an instance's, until it ends; false at the limit.
+    func reserve(instance: String) -> Bool {
+        guard services.registry.reserve(instance: instance, limit: services.configuration.maximumTunnels) else {
+            return false
+        }
+        self.instance = instance
+        return true
+    }
+
+    /// Joins both sides. Both handlers are in their pipelines, and neither side has been read since.
+    func open(to origin: any Channel, grant: TunnelGrant, splices: [Side: SpliceHandler]) {
+        self.origin = origin
+        self.grant = grant
+        self.splices = splices
+        phase = .open
+        lastActivity = .now()
+        scheduleIdleCheck(at: lastActivity + idleTimeout)
+    }
+
+    /// Ends a tunnel that the policy no longer allows.
+    func reconsider() {
+        guard phase == .open, let grant else { return }
+        let verdict = services.policy.decide(certificateDER: grant.certificateDER, target: grant.target)
+        if !grant.holds(under: verdict, check: services.addressCheck) { abort(.withdrawn) }
+    }
+
+    /// At shutdown: who has no tunnel by now gets none.
+    func dropUnlessOpen() { if phase == .requesting { abort(.shutdown) } }
+}
+
+// MARK: Carrying
+
+extension Tunnel {
+    func channel(_ side: Side) -> (any Channel)? { side == .client ? client : origin }
+
+    /// Whether what is read from a side can go on to the other.
+    func accepts(from side: Side) -> Bool { channel(side.other)?.isWritable ?? false }
+
+    func carry(_ data: ByteBuffer, from side: Side) {
+        guard phase == .open else { return }
+        lastActivity = .now()
+        if side == .client { octets.up += data.readableBytes } else { octets.down += data.readableBytes }
+        channel(side.other)?.write(data, promise: nil)
+    }
+
+    /// What was carried from a side is sent on now.
+    func flush(from side: Side) { channel(side.other)?.flush() }
+
+    /// A side takes more: what was held back on the other is read.
+    func writable(at side: Side) { splices[side.other]?.resume() }
+
+    private var idleTimeout: TimeAmount { .nanoseconds(services.configuration.idleTimeout.nanoseconds) }
+
+    private func scheduleIdleCheck(at deadline: NIODeadline) {
+        idleTimer = client.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { self.checkIdle() }
+    }
+
+    private func checkIdle() {
+        let deadline = lastActivity + idleTimeout
+        if deadline <= .now() { abort(.idle) } else { scheduleIdleCheck(at: deadline) }
+    }
+}
+
+// MARK: Ending
+
+extension Tunnel {
+    /// A side sends nothing more: the other hears of it behind everything that was carried.
+    func inputEnded(at side: Side) {
+        guard phase == .open, ends.inputEnded(at: side), let other = channel(side.other) else { return }
+        other.flush()
+        other.close(mode: .output).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success: self.outputClosed(at: side.other)
+            case .failure: self.abort(side == .client ? .serverFailed : .clientFailed)
+            }
+        }
+    }
+
+    private func outputClosed(at side: Side) {
+        guard phase == .open else { return }
+        ends.outputClosed(at: side)
+        guard ends.isComplete else { return }
+        origin?.close(promise: nil)
+        client.close(promise: nil)
+        end(.ended)
+    }
+
+    /// A side is gone. NIO says no more than that where its output had been closed before and its end came.
+    func closed(_ side: Side) {
+        guard phase == .open else { return }
+        if ends.isOutputClosed(at: side) {
+            inputEnded(at: side)
+        } else {
+            abort(side == .client ? .clientFailed : .serverFailed)
+        }
+    }
+
+    /// Resets both sides, so that neither takes this for an end.
+    func abort(_ result: Result) {
+        guard phase != .over else { return }
+        let origin = origin
+        end(result)
+        client.reset()
+        origin?.reset()
+    }
+
+    /// Lets go of everything, once, and writes the line in the log.
+    func end(_ result: Result) {
+        guard phase != .over else { return }
+        if let grant { log(grant, result) }
+        phase = .over
+        idleTimer?.cancel()
+        idleTimer = nil
+        splices = [:]
+        origin = nil
+        if let instance { services.registry.release(instance: instance) }
+        services.registry.remove(self)
+    }
+
+    private func log(_ grant: TunnelGrant, _ result: Result) {
+        services.logger.info(
+            "Tunnel",
+            metadata: [
+                "instance": "\(grant.instance)", "target": "\(grant.target)", "address": "\(grant.address)",
+                "result": "\(result.rawValue)", "up": "\(octets.up)", "down": "\(octets.down)",
+            ])
+    }
+}

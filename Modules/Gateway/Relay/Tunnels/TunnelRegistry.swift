@@ -1,0 +1,74 @@
+internal import NIOCore
+internal import SallyportCore
+
+/// All connections of a relay on all loops, and how many tunnels each instance has.
+final class TunnelRegistry: Sendable {
+    private struct State {
+        var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]
+        var counts: [String: Int] = [:]
+        var drained: EventLoopPromise<Void>?
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
+
+    var tunnelCount: Int { state.withLock { $0.counts.values.reduce(0, +) } }
+
+    /// Takes a connection in, on its loop; false after ``close(on:)``.
+    func admit(_ tunnel: Tunnel) -> Bool {
+        let bound = NIOLoopBound(tunnel, eventLoop: tunnel.client.eventLoop)
+        let id = ObjectIdentifier(tunnel)
+        return state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.tunnels[id] = bound
+            return true
+        }
+    }
+
+    func remove(_ tunnel: Tunnel) {
+        let id = ObjectIdentifier(tunnel)
+        let drained = state.withLock { state -> EventLoopPromise<Void>? in
+            state.tunnels[id] = nil
+            return state.isClosed && state.tunnels.isEmpty ? state.drained.take() : nil
+        }
+        drained?.succeed()
+    }
+
+    /// Counts one more tunnel of an instance, unless it has as many as it may.
+    func reserve(instance: String, limit: Int) -> Bool {
+        state.withLock { state in
+            let count = state.counts[instance, default: 0]
+            guard count < limit else { return false }
+            state.counts[instance] = count + 1
+            return true
+        }
+    }
+
+    func release(instance: String) {
+        state.withLock { state in
+            let count = state.counts[instance, default: 1] - 1
+            state.counts[instance] = count > 0 ? count : nil
+        }
+    }
+
+    /// Runs `body` for each connection, on the loop of each.
+    func forEach(_ body: @escaping @Sendable (Tunnel) -> Void) {
+        for bound in state.withLock({ Array($0.tunnels.values) }) {
+            bound.eventLoop.execute { body(bound.value) }
+        }
+    }
+
+    /// Admits nothing from now on; the future completes when the last connection is gone.
+    func close(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+        let promise = eventLoop.makePromise(of: Void.self)
+        let (isDrained, earlier) = state.withLock { state -> (Bool, EventLoopPromise<Void>?) in
+            state.isClosed = true
+            if state.tunnels.isEmpty { return (true, nil) }
+            defer { if state.drained == nil { state.drained = promise } }
+            return (false, state.drained)
+        }
+        if isDrained { promise.succeed() }
+        earlier?.futureResult.cascade(to: promise)
+        return promise.futureResult
+    }
+}
