@@ -1,0 +1,237 @@
+import Glibc
+import HTTPTypes
+import SallyportCore
+import SallyportEventLoop
+import SallyportTransport
+import TestSupport
+import Testing
+
+/// Back-pressure, time and cancellation.
+@Suite(.timeLimit(.minutes(1)))
+struct FlowTests {
+    private let transport = Transport()
+    private let path = ConnectionPath()
+
+    @Test func aSlowReaderStopsTheServer() async throws {
+        let written = Lock(0)
+        let total = 64 << 20
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+            let chunk = [UInt8](repeating: 7, count: 1 << 16)
+            for _ in 0..<(total >> 16) where connection.write(chunk) { written.withLock { $0 += chunk.count } }
+        }
+        var request = try ExchangeRequest(.get, server.url())
+        request.idleTimeout = .milliseconds(200)
+        let response = try await transport.exchange(request, via: path)
+        // Longer than the idle time-out, which stands still while the reader is what is waited for.
+        try await Task.sleep(for: .milliseconds(500))
+        let ahead = written.withLock { $0 }
+        // The pipe's mark, libcurl's buffer and what the kernel buffers on both sides of the loopback.
+        #expect(ahead < 24 << 20, "the server is \(ahead) octets ahead")
+        var count = 0
+        for try await chunk in response.body { count += chunk.count }
+        #expect(count == total)
+    }
+
+    @Test func aSlowServerStopsTheProducer() async throws {
+        let gate = Lock(false)
+        let received = Lock(0)
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            while !gate.withLock({ $0 }) { usleep(2000) }
+            while received.withLock({ $0 }) < 10_000_000, case let chunk = connection.read(), !chunk.isEmpty {
+                received.withLock { $0 += chunk.count }
+            }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let produced = Lock(0)
+        let body = RequestBody.once(length: 10_000_000) { writer in
+            for _ in 0..<100 {
+                try await writer.write([UInt8](repeating: 1, count: 100_000))
+                produced.withLock { $0 += 100_000 }
+            }
+        }
+        async let response = transport.exchange(.init(.put, server.url(), body: body), via: path)
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(produced.withLock { $0 } < 9_000_000)
+        gate.withLock { $0 = true }
+        #expect(try await response.head.status == .ok)
+        #expect(received.withLock { $0 } == 10_000_000)
+    }
+
+    @Test(arguments: [0, 1, 1000, 70_000, 3_000_000])
+    func bodiesOfAllKindsArriveWhole(_ count: Int) async throws {
+        let server = try TestServer { connection in
+            while let head = connection.readHead()?.lowercased() {
+                var octets = 0
+                if head.contains("transfer-encoding: chunked") {
+                    var tail: [UInt8] = []
+                    while !tail.suffix(5).elementsEqual("0\r\n\r\n".utf8) {
+                        let chunk = connection.read()
+                        octets += chunk.count { $0 == UInt8(ascii: "b") }
+                        tail = tail.suffix(5) + chunk
+                        if chunk.isEmpty { return }
+                    }
+                } else {
+                    while octets < count, case let chunk = connection.read(), !chunk.isEmpty { octets += chunk.count }
+                }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(String(octets).utf8.count)\r\n\r\n\(octets)")
+            }
+        }
+        let octets = [UInt8](repeating: UInt8(ascii: "b"), count: count)
+        let bodies: [RequestBody] = [
+            .bytes(octets), .once { try await $0.write(octets) },
+            .restartable(length: Int64(count)) { try await $0.write(octets) }, .bytes(octets),
+        ]
+        for body in bodies {
+            let response = try await transport.exchange(.init(.post, server.url(), body: body), via: path)
+            let text = try await response.body.collect(upTo: .bytes(20))
+            #expect(String(decoding: text, as: UTF8.self) == "\(count)")
+        }
+    }
+
+    @Test func aBodyThatThrowsOrLiesAboutItsLengthEndsTheLoad() async throws {
+        struct Broken: Error {}
+        let server = try TestServer { $0.awaitEnd() }
+        let bodies: [RequestBody] = [
+            .once { _ in throw Broken() }, .once(length: 3) { try await $0.write([1, 2, 3, 4]) },
+            .once(length: 3) { try await $0.write([1, 2]) },
+        ]
+        for body in bodies {
+            let error = await #expect(throws: LoadError.self) {
+                try await transport.exchange(.init(.post, server.url(), body: body), via: path)
+            }
+            #expect(error?.code == .requestBodyFailed, "\(String(describing: error))")
+        }
+    }
+
+    enum Moment: CaseIterable { case beforeAnswer, inHead, inBody, inUpload }
+
+    @Test(arguments: Moment.allCases)
+    func cancellingEndsTheExchangeAtAnyMoment(_ moment: Moment) async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            if moment == .inHead { connection.write("HTTP/1.1 200 OK\r\nX-A: ") }
+            if moment == .inBody { connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc") }
+            connection.awaitEnd()
+        }
+        let url = try server.url()
+        let body: RequestBody? =
+            moment == .inUpload
+            ? .once { writer in while true { try await writer.write([UInt8](repeating: 0, count: 1 << 16)) } } : nil
+        let task = Task {
+            let response = try await transport.exchange(.init(.post, url, body: body), via: path)
+            return try await response.body.collect(upTo: .kilobytes(1))
+        }
+        try await eventually { server.openConnections == 1 }
+        try await Task.sleep(for: .milliseconds(20))
+        task.cancel()
+        let error = await #expect(throws: LoadError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        try await eventually { server.openConnections == 0 }
+    }
+
+    @Test func cancelBeforeTheStartNeverReachesTheServer() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
+        let url = try server.url()
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await transport.exchange(.init(.get, url), via: path)
+        }
+        let error = await #expect(throws: LoadError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(server.acceptedConnections == 0)
+    }
+
+    @Test func randomCancellationLeavesNothingOpen() async throws {
+        let server = try TestServer {
+            $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n" + String(repeating: "x", count: 50000))
+        }
+        let url = try server.url()
+        await withTaskGroup(of: Void.self) { group in
+            for turn in 0..<400 {
+                group.addTask {
+                    let task = Task {
+                        let response = try await transport.exchange(.init(.get, url), via: path)
+                        if turn % 3 == 0 { return }
+                        for try await _ in response.body {}
+                    }
+                    try? await Task.sleep(for: .microseconds(Int.random(in: 0...8000)))
+                    task.cancel()
+                    _ = await task.result
+                }
+            }
+        }
+        await transport.shutdown()
+        try await eventually { server.openConnections == 0 }
+    }
+
+    @Test func idleAndTotalTimeAreLimited() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        var idle = try ExchangeRequest(.get, silent.url())
+        idle.idleTimeout = .milliseconds(100)
+        let first = await #expect(throws: LoadError.self) { try await transport.exchange(idle, via: path) }
+        #expect(first?.code == .idleTimeout && first?.step == .response)
+
+        let dripping = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while connection.write("x") { usleep(10_000) }
+        }
+        var late = try ExchangeRequest(.get, dripping.url())
+        late.idleTimeout = .seconds(5)
+        late.deadline = .now + .milliseconds(300)
+        let response = try await transport.exchange(late, via: path)
+        let second = await #expect(throws: LoadError.self) { try await response.body.collect(upTo: .megabytes(1)) }
+        #expect(second?.code == .resourceTimeout)
+    }
+
+    @Test(arguments: [(65_000, true), (66_000, false)])
+    func theHeaderBlockIsLimited(_ octets: Int, _ isTaken: Bool) async throws {
+        let server = try TestServer {
+            $0.answerAll("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: octets))\r\nContent-Length: 0\r\n\r\n")
+        }
+        let request = try ExchangeRequest(.get, server.url())
+        do {
+            _ = try await transport.exchange(request, via: path)
+            #expect(isTaken)
+        } catch {
+            #expect(!isTaken && error.code == .responseTooLarge, "\(error)")
+        }
+    }
+
+    @Test(arguments: [
+        ("garbage\r\n\r\n", LoadError.Code.protocolViolation), ("", .connectionLost),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .connectionLost),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-Half", .connectionLost),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .connectionLost),
+    ])
+    func answersThatBreakAreTyped(_ answer: String, _ code: LoadError.Code) async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write(answer)
+        }
+        let error = await #expect(throws: LoadError.self) {
+            let response = try await transport.exchange(.init(.get, server.url()), via: path)
+            return try await response.body.collect(upTo: .bytes(100))
+        }
+        #expect(error?.code == code, "\(String(describing: error))")
+    }
+
+    @Test func shutdownEndsWhatIsInFlight() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let url = try server.url()
+        for _ in 0..<50 {
+            let loops = EventLoopGroup(count: 1, name: "teardown")
+            let transport = Transport(loops: loops)
+            let task = Task { try await transport.exchange(.init(.get, url), via: path) }
+            try await Task.sleep(for: .milliseconds(1))
+            await transport.shutdown()
+            let error = await #expect(throws: LoadError.self) { try await task.value }
+            #expect(error?.code == .sessionInvalidated)
+            await #expect(throws: LoadError.self) { try await transport.exchange(.init(.get, url), via: path) }
+        }
+        try await eventually { server.openConnections == 0 }
+    }
+}
