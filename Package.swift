@@ -150,13 +150,19 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
-                "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .lifecycle, .unixSignals,
+                "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .crypto, .lifecycle,
+                .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
         // Examples
         .executableTarget(name: "Quickstart", dependencies: ["Sallyport"], path: "Examples/Quickstart"),
-        .executableTarget(name: "Demo", dependencies: ["Sallyport"], path: "Examples/Demo", exclude: ["run"]),
+        .executableTarget(
+            name: "Demo",
+            dependencies: [
+                "Sallyport", "SallyportCore", "SallyportAuthorization", "SallyportURLLoading", .httpTypes,
+            ],
+            path: "Examples/Demo", exclude: ["run"]),
 
         // Tests
         .target(
@@ -175,12 +181,19 @@ let package = Package(
                 .tracing, .instrumentation,
             ]),
         tests("Gateway", dependencies: ["SallyportGateway", "SallyportWire", .crypto, .x509, .nioPosix, .nioSSL]),
-        tests("CommandLine", dependencies: ["SallyportCommandLine", "SallyportCore", "SallyportGateway"]),
+        tests(
+            "CommandLine",
+            dependencies: [
+                "SallyportCommandLine", "SallyportCore", "SallyportSecureStore", "SallyportGateway", .arguments,
+                .httpTypes,
+            ]),
         tests(
             "Integration",
             dependencies: [
                 "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", .crypto, .x509,
             ]),
+
+        .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json"]),
 
         // Each links one module alone; the link tests look at what came with it.
         .executableTarget(

@@ -1,3 +1,5 @@
+import SallyportURLLoading
+
 /// An activated app as the program's commands meet it.
 struct Client {
     private let location: StoreLocationOptions
@@ -11,6 +13,11 @@ struct Client {
 
     /// From the store alone.
     func explain(_ url: String) async throws -> ExplanationReport { throw Self.missing }
+
+    /// A session of the authorized app.
+    func withSession(
+        trusting authorities: String?, _ body: @Sendable (SecureSession) async throws -> Void
+    ) async throws { throw Self.missing }
 
     static let missing = CommandFailure(.unavailable, name: "unavailable", "This version cannot authorize yet.")
 }

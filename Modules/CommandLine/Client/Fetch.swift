@@ -1,11 +1,119 @@
-/// One run of `fetch`.
+import Crypto
+import Glibc
+import HTTPTypes
+import SallyportCore
+import SallyportURLLoading
+
+/// One run of `fetch`: the URLs in their order, in one session.
 struct Fetch {
     private let command: FetchCommand
+    private let session: SecureSession
+    private static let emptySum = Hexadecimal.text(SHA256().finalize())
 
-    init(_ command: FetchCommand) { self.command = command }
+    init(_ command: FetchCommand, in session: SecureSession) {
+        self.command = command
+        self.session = session
+    }
 
+    /// - Throws: at the first URL that fails; what was done before is told.
     func run() async throws {
-        _ = try command.requests()
-        throw Client.missing
+        var reports: [FetchReport] = []
+        defer { tell(reports) }
+        for request in try command.requests() {
+            let report = try await load(request)
+            reports.append(report)
+            guard !command.fail || report.status < 400 else {
+                throw CommandFailure(
+                    .httpFailure, name: "httpStatus", "\(report.url) answered with \(report.status).")
+            }
+        }
+    }
+
+    private func tell(_ reports: [FetchReport]) {
+        guard command.output.json, !reports.isEmpty else { return }
+        let text = command.urls.count == 1 ? JSONOutput.text(reports[0]) : JSONOutput.text(reports)
+        StandardStreams.output(text)
+    }
+
+    private func load(_ request: LoadRequest) async throws -> FetchReport {
+        let start = ContinuousClock.now
+        note("> \(request.method.rawValue) \(request.url.redacted)")
+        if let file = command.file, OutputFile.canBeReplaced(file) {
+            return try await download(request, to: file, since: start)
+        }
+        let response = try await session.bytes(for: request)
+        tellHead(of: response)
+        guard isWanted(response.head) else {
+            response.body.discard()
+            return FetchReport(
+                response, bytes: 0, sha256: Self.emptySum, file: nil, duration: start.duration(to: .now))
+        }
+        let (count, sum) = try await copy(response.body)
+        return FetchReport(
+            response, bytes: count, sha256: sum, file: command.file, duration: start.duration(to: .now))
+    }
+
+    /// With `--fail`, the body of an error is not for the output.
+    private func isWanted(_ head: HTTPResponse) -> Bool { !command.fail || head.status.code < 400 }
+
+    private func copy(_ body: ResponseBody) async throws -> (Int64, String) {
+        let output = try OutputFile(command.output.json && command.file == nil ? nil : command.file ?? "-")
+        var hash = SHA256()
+        var count: Int64 = 0
+        while let chunk = try await body.next() {
+            hash.update(data: chunk)
+            count += Int64(chunk.count)
+            do {
+                try output.write(chunk)
+            } catch {
+                body.discard()
+                throw error
+            }
+        }
+        return (count, Hexadecimal.text(hash.finalize()))
+    }
+
+    private func download(
+        _ request: LoadRequest, to file: String, since start: ContinuousClock.Instant
+    ) async throws -> FetchReport {
+        let shows = StandardStreams.errorIsTerminal && !command.output.json && !command.verbose
+        var bar = ProgressBar()
+        var count: Int64 = 0
+        defer { bar.end() }
+        let response = try await session.downloadResponse(for: request, to: file, keeping: isWanted) { progress in
+            count = progress.completed
+            if shows { bar.show(progress) }
+        }
+        tellHead(of: response)
+        let isKept = isWanted(response.head)
+        return FetchReport(
+            response, bytes: count, sha256: isKept ? try OutputFile.sum(of: file) : Self.emptySum,
+            file: isKept ? file : nil, duration: start.duration(to: .now))
+    }
+
+    // MARK: What is told on the way
+
+    private func tellHead(of response: LoadResponse) {
+        if command.include, !command.output.json { StandardStreams.output(Self.text(of: response)) }
+        guard command.verbose else { return }
+        if let decision = response.facts.decision { note("* \(decision)") }
+        for hop in response.facts.hops {
+            let connection = hop.connection
+            let way = connection.relay.map { "through relay \($0)" } ?? "from \(connection.localAddress)"
+            note("* \(hop.url.redacted): \(connection.httpVersion), \(way)\(connection.isReused ? ", reused" : "")")
+            if let status = connection.proxyStatus { note("* Proxy-Status: \(status)") }
+        }
+        note("< \(response.head.status.code)")
+    }
+
+    private func note(_ text: String) {
+        if command.verbose { StandardStreams.error(OneLine.of(text)) }
+    }
+
+    /// As in HTTP/1.1, whatever the version was; ends with the empty line.
+    private static func text(of response: LoadResponse) -> String {
+        let version = response.facts.hops.last?.connection.httpVersion ?? "HTTP"
+        let fields = response.head.headerFields.map { "\($0.name.rawName): \($0.value)\n" }.joined()
+        return "\(version) \(response.head.status)\n\(fields)"
     }
 }

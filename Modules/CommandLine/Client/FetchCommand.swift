@@ -14,7 +14,9 @@ struct FetchCommand: AsyncParsableCommand {
     @OptionGroup var location: StoreLocationOptions
     @Option(name: [.customShort("X"), .customLong("method")], help: "The method. Default: GET, with -d POST.")
     var method: String?
-    @Option(name: [.customShort("H"), .customLong("header")], help: "A field, as 'Name: value'; several may be given.")
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: "A field, as 'Name: value', or @FILE with a field a line. Repeatable.")
     var headers: [String] = []
     @Option(name: [.customShort("d"), .customLong("data")], help: "The body, or @FILE; '@-' is standard input.")
     var data: String?
@@ -39,12 +41,16 @@ struct FetchCommand: AsyncParsableCommand {
         if let maxTime, maxTime < 1 { throw ValidationError("--max-time is at least 1.") }
         if let method, HTTPRequest.Method(rawValue: method) == nil { throw ValidationError("-X takes a method.") }
         for url in urls { _ = try Self.parsed(url) }
-        _ = try headers.map(Self.field)
+        for header in headers where !header.hasPrefix("@") { _ = try Self.field(header) }
     }
 
     func run() async throws {
         let command = self
-        try await withInterruption { try await Fetch(command).run() }
+        try await withInterruption {
+            try await Client(command.location).withSession(trusting: command.ca) { session in
+                try await Fetch(command, in: session).run()
+            }
+        }
     }
 
     static func parsed(_ url: String) throws -> RequestURL {
@@ -72,14 +78,27 @@ struct FetchCommand: AsyncParsableCommand {
     /// The requests in their order.
     func requests() throws -> [LoadRequest] {
         let body = try body()
+        let fields = try fields()
         let method = method.flatMap(HTTPRequest.Method.init(rawValue:)) ?? (body == nil ? .get : .post)
         return try urls.map { url in
             var request = LoadRequest(method, try Self.parsed(url), body: body)
-            for header in headers { request.headerFields.append(try Self.field(header)) }
+            request.headerFields = fields
             if let maxTime { request.options.resourceTimeout = .seconds(maxTime) }
             if noRedirect { request.options.followsRedirects = false }
             return request
         }
+    }
+
+    private func fields() throws -> HTTPFields {
+        var fields = HTTPFields()
+        for header in headers {
+            let lines =
+                header.hasPrefix("@")
+                ? try InputFile.text(String(header.dropFirst()), limit: 64 << 10).split(whereSeparator: \.isNewline)
+                    .map(String.init) : [header]
+            for line in lines { fields.append(try Self.field(line)) }
+        }
+        return fields
     }
 
     private func body() throws -> RequestBody? {

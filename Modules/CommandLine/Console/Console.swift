@@ -1,12 +1,13 @@
 import SallyportGateway
 
-/// The gateway as an administrator's command meets it.
+/// The gateway as an administrator's command meets it: the running one, or its directory.
 struct Console {
     private let location: DataLocationOptions
 
     init(_ location: DataLocationOptions) { self.location = location }
 
     func perform(_ command: AdministrationCommand) async throws -> AdministrationReply {
-        throw CommandFailure(.unavailable, name: "unavailable", "This version has no gateway yet.")
+        let protector = try location.protector.protection(of: location.data).protector()
+        return try await AdministrationClient(data: location.data, protectedBy: protector).perform(command)
     }
 }

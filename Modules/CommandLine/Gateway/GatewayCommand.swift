@@ -1,4 +1,7 @@
 import ArgumentParser
+import Logging
+import SallyportCore
+import SallyportGateway
 
 /// The other side of the door.
 struct GatewayCommand: ParsableCommand {
@@ -16,7 +19,7 @@ struct GatewayCommand: ParsableCommand {
 
         func run() async throws {
             let made = try await GatewayHost(location).initialize(name: name)
-            output.print(made, "made gateway \(made.name) in \(location.data)\nauthority \(made.authority)")
+            output.print(made, "made gateway \(made.name) in \(made.data)")
         }
     }
 
@@ -24,7 +27,8 @@ struct GatewayCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "run", abstract: "Run a gateway until SIGTERM or SIGINT, which drain and stop it.",
             discussion: """
-                Prints one line when it is ready, with the addresses that it listens on. A second signal ends it at once.
+                Prints one line when it is ready, with the addresses that it listens on. \
+                What has not ended 15 s after the signal is cut off.
                 """)
         @OptionGroup var location: DataLocationOptions
         @Option(help: ArgumentHelp("Where to listen for apps.", valueName: "host:port"))
@@ -43,15 +47,28 @@ struct GatewayCommand: ParsableCommand {
 
         func validate() throws {
             guard (1...65_536).contains(maxTunnels) else { throw ValidationError("--max-tunnels is 1 to 65536.") }
+            if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
+            if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
         }
 
         func run() async throws {
             logLevel.bootstrap()
             let output = output
-            try await GatewayHost(location).run(self) { addresses in
-                output.print(
-                    addresses, "ready: control \(addresses.control), relay \(addresses.relay)")
+            try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
+                output.print(bound, "ready: control \(bound.control), relay \(bound.relay)")
             }
+        }
+
+        private func configuration() throws -> Gateway.Configuration {
+            var configuration = Gateway.Configuration()
+            configuration.controlHost = control.host
+            configuration.controlPort = Int(control.port)
+            configuration.relayHost = relay.host
+            configuration.relayPort = Int(relay.port)
+            configuration.egress = egress.flatMap { IPAddress($0) }
+            configuration.resolver = try dns.map { try Endpoint($0, defaultPort: 53) }
+            configuration.maximumTunnels = maxTunnels
+            return configuration
         }
     }
 

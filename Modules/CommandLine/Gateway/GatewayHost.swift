@@ -1,4 +1,9 @@
+import Glibc
+import Logging
+import SallyportCore
 import SallyportGateway
+import ServiceLifecycle
+import UnixSignals
 
 /// A gateway and its data as the program's commands meet them.
 struct GatewayHost {
@@ -6,11 +11,19 @@ struct GatewayHost {
 
     init(_ location: DataLocationOptions) { self.location = location }
 
+    private var protection: Protection { location.protector.protection(of: location.data) }
+
     /// What `gateway init` made.
     struct Made: Encodable {
+        let data: String
         let name: String
-        /// base64url SHA-256 of the authority's certificate, as it stands in activation links.
-        let authority: String
+    }
+
+    func initialize(name: String?) async throws -> Made {
+        let name = try name ?? Self.machineName()
+        protection.warnIfNew()
+        try await GatewayDirectory.initialize(location.data, name: name, protectedBy: protection.protector())
+        return Made(data: location.data, name: name)
     }
 
     /// Where a running gateway listens.
@@ -20,6 +33,23 @@ struct GatewayHost {
         let ready = true
     }
 
+    /// Runs until SIGTERM or SIGINT, which drain; what has not ended 15 s later is cut off.
+    func run(
+        _ configuration: Gateway.Configuration, logger: Logger, whenReady: @escaping @Sendable (Addresses) -> Void
+    ) async throws {
+        let data = try await GatewayDirectory.open(location.data, protectedBy: protection.protector())
+        let gateway = Gateway(data: data, at: location.data, configuration: configuration, logger: logger) { bound in
+            whenReady(
+                Addresses(
+                    control: Self.address(configuration.controlHost, bound.controlPort),
+                    relay: Self.address(configuration.relayHost, bound.relayPort)))
+        }
+        var group = ServiceGroupConfiguration(
+            services: [.init(service: gateway)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        group.maximumGracefulShutdownDuration = .seconds(15)
+        try await ServiceGroup(configuration: group).run()
+    }
+
     /// What `gateway certificate` wrote.
     struct Files: Encodable {
         let key: String
@@ -27,13 +57,38 @@ struct GatewayHost {
         let authority: String
     }
 
-    func initialize(name: String?) async throws -> Made { throw Self.missing }
-
-    func run(_ command: GatewayCommand.RunCommand, whenReady: @escaping @Sendable (Addresses) -> Void) async throws {
-        throw Self.missing
+    func issueCertificate(for host: String, in directory: String) async throws -> Files {
+        guard case .name(let name)? = try? Host(host) else {
+            throw CommandFailure(.usage, name: "invalid", "HOST is the relay's host name.")
+        }
+        let issued = try await GatewayDirectory.certificate(
+            location.data, host: name, protectedBy: protection.protector())
+        let files = Files(
+            key: DirectoryPath.appending("\(name).key", to: directory),
+            certificate: DirectoryPath.appending("\(name).pem", to: directory),
+            authority: DirectoryPath.appending("ca.pem", to: directory))
+        try NewFile.write(issued.key, to: files.key, mode: 0o600)
+        try NewFile.write(issued.certificate, to: files.certificate, mode: 0o644)
+        try NewFile.write(issued.authority, to: files.authority, mode: 0o644)
+        return files
     }
 
-    func issueCertificate(for host: String, in directory: String) async throws -> Files { throw Self.missing }
+    private static func address(_ host: String, _ port: Int) -> String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
 
-    private static let missing = CommandFailure(.unavailable, name: "unavailable", "This version has no gateway yet.")
+    /// The machine's full name, as far as it knows one.
+    private static func machineName() throws -> String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else {
+            throw CommandFailure(.usage, name: "noName", "This machine has no name: give --name HOST.")
+        }
+        let short = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        var hints = addrinfo()
+        hints.ai_flags = AI_CANONNAME
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(short, nil, &hints, &list) == 0 else { return short }
+        defer { freeaddrinfo(list) }
+        return list?.pointee.ai_canonname.map { String(cString: $0) } ?? short
+    }
 }

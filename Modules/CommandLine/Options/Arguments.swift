@@ -72,7 +72,8 @@ struct TLSVersionArgument: ExpressibleByArgument, Sendable, Hashable {
 
     init?(argument: String) {
         let number = argument.lowercased().replacing("tls", with: "").replacing("v", with: "")
-        guard let version = TLSVersion.allCases.first(where: { "\($0)".hasSuffix(number) && number.utf8.count == 3 }) else {
+        guard let version = TLSVersion.allCases.first(where: { "\($0)".hasSuffix(number) && number.utf8.count == 3 })
+        else {
             return nil
         }
         self.version = version

@@ -1,4 +1,7 @@
 import SallyportCore
+import SallyportGateway
+import SallyportSecureStore
+import SallyportWire
 
 extension CommandFailure {
     /// The modules' errors as the program tells them; nil for an error of the command line itself.
@@ -9,11 +12,18 @@ extension CommandFailure {
         case is CancellationError: self.init(.software, name: "cancelled", "Cancelled.")
         case let error as LoadError: self.init(error)
         case let error as AccessDenied: self.init(LoadError(error))
+        case let error as StoreError: self.init(error)
+        case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
+        case let error as WireError: self.init(.usage, name: "\(error.code)", error.message)
         default: return nil
         }
     }
+}
 
+// MARK: Loading
+
+extension CommandFailure {
     init(_ error: LoadError) {
         let denied = error.underlying as? AccessDenied
         let code = denied.flatMap { $0.code == .none ? nil : $0.code }
@@ -42,6 +52,67 @@ extension CommandFailure {
         case (.refusedByPolicy, _): "'sallyport explain URL' says which rule decides"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
+        default: nil
+        }
+    }
+}
+
+// MARK: Stores
+
+extension CommandFailure {
+    init(_ error: StoreError) {
+        self.init(
+            Self.status(of: error.code), name: "\(error.code)", "\(error.message)", hint: Self.hint(for: error.code))
+    }
+
+    private static func status(of code: StoreError.Code) -> ExitStatus {
+        switch code {
+        case .inUse: .inUse
+        case .wiped: .notAuthorized
+        case .notFound, .invalidName, .readOnly: .usage
+        case .internalFailure, .closed: .software
+        default: .inputOutput
+        }
+    }
+
+    private static func hint(for code: StoreError.Code) -> String? {
+        switch code {
+        case .notFound: "'sallyport activate' makes an app's store, 'sallyport gateway init' a gateway's"
+        case .wrongKey, .keyUnavailable: "give --key-file, --passphrase-file or --systemd-credential"
+        case .wiped: "a new activation is needed: ask for another link"
+        case .inUse: "status, explain and admin show work beside it"
+        default: nil
+        }
+    }
+}
+
+// MARK: Gateway
+
+extension CommandFailure {
+    init(_ error: GatewayError) {
+        if let store = error.underlying as? StoreError {
+            self.init(store)
+        } else {
+            self.init(
+                Self.status(of: error.code), name: "\(error.code)", error.message, hint: Self.hint(for: error.code))
+        }
+    }
+
+    private static func status(of code: GatewayError.Code) -> ExitStatus {
+        switch code {
+        case .cannotBind, .unreachable: .unavailable
+        case .inUse: .inUse
+        case .fileSystem, .unsafePermissions: .inputOutput
+        case .unauthorized, .forbidden, .locked, .expired: .notAuthorized
+        case .internalFailure: .software
+        default: .usage
+        }
+    }
+
+    private static func hint(for code: GatewayError.Code) -> String? {
+        switch code {
+        case .notInitialized: "'sallyport gateway init --data DIR' makes it"
+        case .unsafePermissions: "chmod 700 the directory"
         default: nil
         }
     }

@@ -20,6 +20,14 @@ extension SecureSession {
         progress: (TransferProgress) -> Void = { _ in },
         keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
     ) async throws(LoadError) -> HTTPResponse {
+        try await downloadResponse(for: request, to: path, keeping: isKept, progress: progress).head
+    }
+
+    /// As ``download(for:to:keeping:progress:)``, with the facts of the load; the body was read or discarded.
+    package func downloadResponse(
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
+        progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> LoadResponse {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
             request.headerFields[.acceptEncoding] = "identity"
@@ -27,12 +35,12 @@ extension SecureSession {
         let response = try await bytes(for: request)
         guard isKept(response.head) else {
             response.body.discard()
-            return response.head
+            return response
         }
         let file = try DownloadFile.make(for: path)
         try await copy(response, to: file, progress: progress)
         try await file.commit()
-        return response.head
+        return response
     }
 
     private func copy(

@@ -1,0 +1,62 @@
+import Crypto
+import Glibc
+
+/// Where a body goes that is not downloaded into a file of its own: standard output, a device, a pipe, or nowhere.
+struct OutputFile: ~Copyable {
+    private let number: Int32?
+    private let isOwned: Bool
+
+    /// `-` is standard output; nil is nowhere.
+    init(_ path: String?) throws {
+        isOwned = path != nil && path != "-"
+        guard let path else {
+            number = nil
+            return
+        }
+        let opened = path == "-" ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC)
+        guard opened >= 0 else { throw Self.failure(path, errno) }
+        number = opened
+    }
+
+    deinit { if isOwned, let number { close(number) } }
+
+    func write(_ bytes: [UInt8]) throws {
+        guard let number, !StandardStreams.write(bytes, to: number) else { return }
+        throw CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(errno)).")
+    }
+
+    /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead.
+    static func canBeReplaced(_ path: String) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return true }
+        return status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// The SHA-256 of a file, read in pieces.
+    static func sum(of path: String) throws -> String {
+        let number = open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw failure(path, errno) }
+        defer { close(number) }
+        var hash = SHA256()
+        var chunk = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = chunk.withUnsafeMutableBytes { Glibc.read(number, $0.baseAddress, $0.count) }
+            if count == 0 { return Hexadecimal.text(hash.finalize()) }
+            guard count > 0 else {
+                guard errno == EINTR else { throw failure(path, errno) }
+                continue
+            }
+            chunk.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        }
+    }
+
+    private static func failure(_ path: String, _ number: Int32) -> CommandFailure {
+        CommandFailure(.inputOutput, name: "file", "\(path) cannot be opened: \(SystemText.of(number)).")
+    }
+}
+
+enum Hexadecimal {
+    static func text(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}

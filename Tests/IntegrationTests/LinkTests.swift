@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+/// "Composed selectively": what links one module gets nothing of the others.
+///
+/// Direct NEEDED entries are read, not what `ldd` lists: Debian's libcurl brings krb5 and more by itself.
+@Suite struct LinkTests {
+    @Test func storeAloneLinksNoNetwork() async throws {
+        let needed = try await needed(by: "LinkSecureStore")
+        #expect(needed.contains { $0.hasPrefix("liblmdb.so") })
+        for library in ["libcurl", "libssl", "libkrb5", "libgssapi", "libFoundation.so", "libFoundationNetworking"] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        #expect(try await symbols(of: "LinkSecureStore", containing: "7NIOCore") == 0)
+    }
+
+    @Test func sessionAloneLinksNoStoreAndNoGateway() async throws {
+        let needed = try await needed(by: "LinkURLLoading")
+        #expect(needed.contains { $0.hasPrefix("libcurl.so") })
+        for library in ["liblmdb", "libkrb5", "libgssapi", "libpsl", "libFoundation.so", "libFoundationNetworking"] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        for module in ["7NIOCore", "11Hummingbird", "20SallyportSecureStore", "22SallyportAuthorization"] {
+            #expect(try await symbols(of: "LinkURLLoading", containing: module) == 0, "\(module)")
+        }
+    }
+
+    @Test func appLinksEssentialsOnly() async throws {
+        let needed = try await needed(by: "LinkSallyport")
+        for library in ["libFoundation.so", "libFoundationNetworking", "libFoundationInternationalization"] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        for module in ["7NIOCore", "11Hummingbird", "4Yams", "16SallyportGateway"] {
+            #expect(try await symbols(of: "LinkSallyport", containing: module) == 0, "\(module)")
+        }
+    }
+
+    private func needed(by program: String) async throws -> [String] {
+        let readelf = try await ChildProcess("/usr/bin/env", ["readelf", "-d", Programs.built(program)]).outcome()
+        try #require(readelf.status == 0, "\(readelf.error)")
+        let libraries = readelf.output.split(separator: "\n").filter { $0.contains("(NEEDED)") }
+            .compactMap { $0.split(separator: "[").last?.split(separator: "]").first.map(String.init) }
+        try #require(!libraries.isEmpty)
+        return libraries
+    }
+
+    /// How many symbols have a mangled module name in them.
+    private func symbols(of program: String, containing text: String) async throws -> Int {
+        let readelf = try await ChildProcess("/usr/bin/env", ["readelf", "-sW", Programs.built(program)]).outcome()
+        try #require(readelf.status == 0 && readelf.output.count > 1000, "\(readelf.error)")
+        return readelf.output.split(separator: "\n").count { $0.contains(text) }
+    }
+}

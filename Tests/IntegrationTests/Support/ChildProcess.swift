@@ -1,0 +1,85 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// How a child ended, and what it said.
+struct Outcome: Sendable {
+    var status: Int32
+    var output: String
+    var error: String
+
+    /// The one JSON value of standard output.
+    func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(output.utf8))
+    }
+}
+
+/// A program that runs beside the test, stopped at the latest with this value.
+///
+/// Its streams go to files, so that neither side ever waits for the other.
+final class ChildProcess: Sendable {
+    let arguments: [String]
+    private let folder: TemporaryDirectory
+    private let process: Mutex<Process>
+    let identifier: Int32
+
+    init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws {
+        self.arguments = arguments
+        folder = try TemporaryDirectory()
+        let child = Process()
+        child.executableURL = URL(filePath: program)
+        child.arguments = arguments
+        var variables = ProcessInfo.processInfo.environment
+        variables.merge(environment) { $1 }
+        child.environment = variables
+        for name in ["out", "err"] { FileManager.default.createFile(atPath: folder.file(name), contents: nil) }
+        child.standardOutput = FileHandle(forWritingAtPath: folder.file("out"))
+        child.standardError = FileHandle(forWritingAtPath: folder.file("err"))
+        if let input {
+            try folder.write(input, to: "in")
+            child.standardInput = FileHandle(forReadingAtPath: folder.file("in"))
+        } else {
+            child.standardInput = FileHandle.nullDevice
+        }
+        try child.run()
+        identifier = child.processIdentifier
+        process = Mutex(child)
+    }
+
+    deinit { if isRunning { kill(identifier, SIGKILL) } }
+
+    var isRunning: Bool { process.withLock { $0.isRunning } }
+    var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
+    var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
+
+    func signal(_ number: Int32) { if isRunning { kill(identifier, number) } }
+
+    /// Waits for the end; kills the child and throws where it takes longer.
+    func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
+        guard try await eventually(within: limit, { !isRunning }) else {
+            kill(identifier, SIGKILL)
+            throw Unexpected("\(arguments) did not end within \(limit): \(error)")
+        }
+        return Outcome(status: process.withLock { $0.terminationStatus }, output: output, error: error)
+    }
+}
+
+/// Whether a condition of another process comes true within a time; asked every 20 ms.
+func eventually(within limit: Duration = .seconds(10), _ isTrue: () throws -> Bool) async throws -> Bool {
+    let end = ContinuousClock.now + limit
+    while try !isTrue() {
+        guard ContinuousClock.now < end else { return false }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    return true
+}
+
+/// Runs the program.
+@discardableResult
+func sallyport(
+    _ arguments: String..., input: String? = nil, within limit: Duration = .seconds(60),
+    environment: [String: String] = [:]
+) async throws -> Outcome {
+    try await ChildProcess(Programs.built("sallyport"), arguments, input: input, environment: environment)
+        .outcome(within: limit)
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Testing
+
+/// A gateway that runs, with a user, an app and, where wanted, a server inside; and what a test does with it.
+final class Site: Sendable {
+    static let user = "ann@corp.example"
+    static let app = "com.example.report"
+    static let version = "1.0.0.0"
+
+    let folder: TemporaryDirectory
+    let gateway: ChildProcess
+
+    struct Ready: Decodable {
+        var control: String
+        var relay: String
+    }
+    let ready: Ready
+
+    var data: String { folder.file("gateway") }
+
+    /// - Parameter intranet: listed as the app's server, where it leads inside.
+    static func start(_ intranet: Intranet? = nil, logLevel: String = "notice") async throws -> Site {
+        let site = try await Site(logLevel: logLevel)
+        try await site.admin("user", "add", user)
+        try await site.admin("app", "add", app, version)
+        try await site.admin("entitle", user, app, version)
+        if let intranet {
+            try await site.admin(
+                "server", "add", "\(Intranet.name):\(intranet.port)", "--app", app, "--address", Intranet.address)
+        }
+        return site
+    }
+
+    private init(logLevel: String) async throws {
+        folder = try TemporaryDirectory()
+        let made = try await sallyport("gateway", "init", "--data", folder.file("gateway"), "--name", "localhost")
+        try #require(made.status == 0, "\(made.error)")
+        let gateway = try Self.runGateway(folder.file("gateway"), logLevel: logLevel)
+        self.gateway = gateway
+        let isReady = try await eventually(within: .seconds(30)) {
+            gateway.output.hasSuffix("\n") || !gateway.isRunning
+        }
+        try #require(isReady && gateway.isRunning, "\(gateway.error)")
+        ready = try JSONDecoder().decode(Ready.self, from: Data(gateway.output.utf8))
+    }
+
+    private static func runGateway(_ data: String, logLevel: String) throws -> ChildProcess {
+        try ChildProcess(
+            Programs.built("sallyport"),
+            [
+                "gateway", "run", "--data", data, "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0", "--egress",
+                Intranet.egress, "--log-level", logLevel, "--json",
+            ])
+    }
+
+    deinit { gateway.signal(SIGKILL) }
+
+    // MARK: The administrator
+
+    @discardableResult
+    func admin(_ arguments: String...) async throws -> Outcome {
+        let outcome = try await tryAdmin(arguments)
+        try #require(outcome.status == 0, "admin \(arguments): \(outcome.error)")
+        return outcome
+    }
+
+    func tryAdmin(_ arguments: [String]) async throws -> Outcome {
+        try await ChildProcess(Programs.built("sallyport"), ["admin"] + arguments + ["--data", data]).outcome()
+    }
+
+    func link(user: String = Site.user, app: String = Site.app) async throws -> String {
+        let issued = try await admin("key", "issue", user, app)
+        return issued.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    struct Instance: Decodable {
+        var instance: String
+        var user: String
+        var entitlement: String
+        var version: String
+        var status: String
+    }
+
+    func instances() async throws -> [Instance] { try await admin("instances", "--json").json([Instance].self) }
+
+    // MARK: The app
+
+    /// An activated store.
+    func activatedStore(_ name: String = "app") async throws -> String {
+        let store = folder.file(name)
+        let outcome = try await activate(link(), into: store)
+        try #require(outcome.status == 0, "\(outcome.error)")
+        return store
+    }
+
+    func activate(_ link: String, into store: String, _ options: String...) async throws -> Outcome {
+        try await ChildProcess(
+            Programs.built("sallyport"), ["activate", "-", "--store", store, "--json"] + options, input: link
+        ).outcome()
+    }
+
+    func fetch(_ url: String, _ store: String, _ options: String..., limit: Duration = .seconds(60)) async throws
+        -> Outcome
+    {
+        try await ChildProcess(Programs.built("sallyport"), ["fetch", url, "--store", store] + options)
+            .outcome(within: limit)
+    }
+}
+
+/// `{"error":{…}}` on standard error.
+struct ToldFailure: Decodable {
+    struct Details: Decodable {
+        var code: Int
+        var name: String
+        var message: String
+    }
+    var error: Details
+}
+
+extension Outcome {
+    /// The failure that was told under `--json`: the last line, since warnings may stand before it.
+    func failure() throws -> ToldFailure.Details {
+        let line = error.split(separator: "\n").last.map(String.init) ?? ""
+        return try JSONDecoder().decode(ToldFailure.self, from: Data(line.utf8)).error
+    }
+}
