@@ -123,9 +123,10 @@ extension Tunnel {
         end(.ended)
     }
 
-    /// A side is gone. NIO says no more than that where its output had been closed before and its end came.
+    /// A side is gone, without an error. NIO says no more than that where its output had been closed before and its
+    /// end came; and where both came to their end, the half-close under way says how it went.
     func closed(_ side: Side) {
-        guard phase == .open else { return }
+        guard phase == .open, !ends.hasBothInputsEnded else { return }
         if ends.isOutputClosed(at: side) {
             inputEnded(at: side)
         } else {

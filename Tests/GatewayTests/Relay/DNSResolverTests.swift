@@ -1,0 +1,166 @@
+import NIOCore
+import NIOPosix
+import SallyportCore
+import SallyportWire
+import Testing
+
+@testable import SallyportGateway
+
+/// A DNS server on loopback that answers each query by a function, in datagrams and in a stream.
+private struct TestNameServer {
+    typealias Answer = @Sendable (DNSMessage, _ isStream: Bool) -> [DNSMessage]
+
+    let port: UInt16
+    private let channels: [any Channel]
+
+    init(_ answer: @escaping Answer) async throws {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let datagrams = try await DatagramBootstrap(group: group)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(DatagramHandler(answer))
+                }
+            }
+            .bind(to: SocketAddress(RelayFixture.loopback, port: 0)).get()
+        port = UInt16(datagrams.localAddress?.port ?? 0)
+        let stream = try await ServerBootstrap(group: group)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(StreamHandler(answer))
+                }
+            }
+            .bind(to: SocketAddress(RelayFixture.loopback, port: port)).get()
+        channels = [datagrams, stream]
+    }
+
+    func close() async throws { for channel in channels { try await channel.close().get() } }
+
+    private final class DatagramHandler: ChannelInboundHandler {
+        typealias InboundIn = AddressedEnvelope<ByteBuffer>
+        typealias OutboundOut = AddressedEnvelope<ByteBuffer>
+        let answer: Answer
+        init(_ answer: @escaping Answer) { self.answer = answer }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let envelope = unwrapInboundIn(data)
+            guard let query = try? DNSMessage(parsing: Array(envelope.data.readableBytesView)) else { return }
+            for octets in answer(query, false).compactMap({ try? $0.serialized() }) {
+                let reply = AddressedEnvelope(remoteAddress: envelope.remoteAddress, data: ByteBuffer(bytes: octets))
+                context.writeAndFlush(wrapOutboundOut(reply), promise: nil)
+            }
+        }
+    }
+
+    private final class StreamHandler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        let answer: Answer
+        init(_ answer: @escaping Answer) { self.answer = answer }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let octets = Array(unwrapInboundIn(data).readableBytesView.dropFirst(2))
+            guard let query = try? DNSMessage(parsing: octets) else { return }
+            for octets in answer(query, true).compactMap({ try? $0.serialized() }) {
+                // In two pieces, since a stream promises nothing about them.
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(integer: UInt16(octets.count))), promise: nil)
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: octets)), promise: nil)
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct DNSResolverTests {
+    private static let inside = IPAddress.v4(0x0a00_0005)
+
+    private static func record(_ query: DNSMessage, _ address: IPAddress = inside) -> [DNSMessage.Record] {
+        guard query.question.type == .a else { return [] }
+        return [.init(query.question.name, timeToLive: 1, .address(address))]
+    }
+
+    private func resolve(
+        _ name: String = "a.example", _ answer: @escaping @Sendable (DNSMessage, Bool) -> [DNSMessage]
+    ) async throws -> [IPAddress] {
+        let server = try await TestNameServer(answer)
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let result: Result<[IPAddress], any Error>
+        do {
+            result = .success(
+                try await DNSResolver(server: RelayFixture.loopback, port: server.port).addresses(of: name, on: loop)
+                    .get())
+        } catch { result = .failure(error) }
+        try await server.close()
+        return try result.get()
+    }
+
+    @Test func findsAddresses() async throws {
+        let found = try await resolve { query, _ in [DNSMessage(answering: query, answers: Self.record(query))] }
+        #expect(found == [Self.inside])
+    }
+
+    @Test func followsAliasesAndBelievesNoOtherName() async throws {
+        let found = try await resolve { query, _ in
+            guard let alias = DNSName("b.example"), let other = DNSName("c.example") else { return [] }
+            let records: [DNSMessage.Record] = [
+                .init(other, timeToLive: 1, .address(.v4(1))),
+                .init(alias, timeToLive: 1, .address(Self.inside)),
+                .init(query.question.name, timeToLive: 1, .canonicalName(alias)),
+            ]
+            return [DNSMessage(answering: query, answers: query.question.type == .a ? records : [])]
+        }
+        #expect(found == [Self.inside])
+    }
+
+    @Test func forgedAnswersArePassedOver() async throws {
+        let found = try await resolve { query, _ in
+            var forged = DNSMessage(answering: query, answers: Self.record(query, .v4(1)))
+            forged.id &+= 1
+            return [forged, DNSMessage(answering: query, answers: Self.record(query))]
+        }
+        #expect(found == [Self.inside])
+    }
+
+    @Test func aTruncatedAnswerIsFetchedOverTCP() async throws {
+        let found = try await resolve { query, isStream in
+            var answer = DNSMessage(answering: query, answers: isStream ? Self.record(query) : [])
+            answer.isTruncated = !isStream
+            return [answer]
+        }
+        #expect(found == [Self.inside])
+    }
+
+    @Test(arguments: [
+        (DNSMessage.ResponseCode.nameError, NameResolutionError.notFound), (.serverFailure, .failed),
+        (.refused, .failed), (.noError, .notFound),
+    ])
+    func failuresAreNamed(code: DNSMessage.ResponseCode, error: NameResolutionError) async throws {
+        await #expect(throws: error) { try await resolve { query, _ in [DNSMessage(answering: query, code: code)] } }
+    }
+
+    @Test func aRingOfAliasesEnds() async throws {
+        await #expect(throws: NameResolutionError.failed) {
+            try await resolve { query, _ in
+                let name = query.question.name
+                return [DNSMessage(answering: query, answers: [.init(name, timeToLive: 1, .canonicalName(name))])]
+            }
+        }
+    }
+
+    @Test func theIdOfAQueryComesBack() async throws {
+        let server = try await TestNameServer { query, _ in [DNSMessage(answering: query)] }
+        let question = DNSMessage.Question(try #require(DNSName("a.example")), .srv)
+        let answer = try await DNSResolver(server: RelayFixture.loopback, port: server.port)
+            .answer(to: DNSMessage(query: question, id: 77), on: MultiThreadedEventLoopGroup.singleton.any()).get()
+        #expect(answer.id == 77)
+        #expect(answer.question == question)
+        try await server.close()
+    }
+
+    @Test func theSystemKnowsLocalhost() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let found = try await SystemResolver().addresses(of: "localhost", on: loop).get()
+        #expect(found.contains(RelayFixture.loopback))
+        await #expect(throws: NameResolutionError.self) {
+            try await SystemResolver().addresses(of: "no-such-name.invalid", on: loop).get()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SallyportCore
+import TestSupport
+
+@testable import SallyportGateway
+
+/// A policy that a test changes. Allows everything until told otherwise.
+final class StubPolicy: RelayPolicy {
+    let verdict: Lock<RelayVerdict>
+
+    init(_ verdict: RelayVerdict = .allowed(instance: "one", address: nil, mayBeLocal: true)) {
+        self.verdict = Lock(verdict)
+    }
+
+    func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict { verdict.withLock { $0 } }
+    func set(_ verdict: RelayVerdict) { self.verdict.withLock { $0 = verdict } }
+
+    static let denied = RelayVerdict.refused(error: "http_request_denied", details: "Not for you.", status: 403)
+}
+
+/// A resolver that a test changes; without addresses it never answers.
+final class StubResolver: NameResolver {
+    let answer: Lock<[IPAddress]?>
+    init(_ addresses: [String]? = ["127.0.0.1"]) { answer = Lock(addresses?.compactMap { IPAddress($0) }) }
+
+    func set(_ addresses: [String]) { answer.withLock { $0 = addresses.compactMap { IPAddress($0) } } }
+
+    func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
+        guard let addresses = answer.withLock({ $0 }) else {
+            return eventLoop.scheduleTask(in: .seconds(30)) { [] }.futureResult
+        }
+        return eventLoop.makeSucceededFuture(addresses)
+    }
+}
+
+/// A relay on loopback with an authority of its own.
+struct RelayFixture: Sendable {
+    static let loopback = IPAddress.v4(0x7f00_0001)
+
+    let authority: TestAuthority
+    let policy = StubPolicy()
+    let resolver: StubResolver
+    let log = LogRecorder()
+    let relay: Relay
+    let port: UInt16
+
+    init(
+        resolver: StubResolver = StubResolver(), configure: (inout RelayConfiguration) -> Void = { _ in }
+    ) async throws {
+        authority = try TestAuthority()
+        self.resolver = resolver
+        var configuration = RelayConfiguration(host: Self.loopback, port: 0, trust: try authority.der)
+        configuration.drainTime = .milliseconds(100)
+        configure(&configuration)
+        let log = log
+        relay = try Relay(
+            configuration: configuration, identity: Self.identity(authority), policy: policy, resolver: resolver,
+            logger: Logger(label: "relay") { _ in RecordingLogHandler(recorder: log) })
+        port = try await relay.start()
+    }
+
+    static func identity(_ authority: TestAuthority) throws -> RelayIdentity {
+        let server = try authority.server(names: ["localhost"], addresses: [loopback])
+        return RelayIdentity(certificates: [try server.der], privateKey: Redacted(server.keyPEM))
+    }
+
+    /// Runs `body`, and shuts the relay down behind it.
+    static func with(
+        resolver: StubResolver = StubResolver(), configure: (inout RelayConfiguration) -> Void = { _ in },
+        _ body: (RelayFixture) async throws -> Void
+    ) async throws {
+        let fixture = try await RelayFixture(resolver: resolver, configure: configure)
+        do { try await body(fixture) } catch {
+            await fixture.relay.shutdown()
+            throw error
+        }
+        await fixture.relay.shutdown()
+    }
+
+    /// A TLS connection to the relay, as an instance unless said otherwise.
+    func connect(as identity: TestIdentity? = nil) async throws -> TestConnection {
+        try await TestConnection.open(port: port, trust: authority, identity: identity ?? authority.client())
+    }
+
+    /// An open tunnel.
+    func tunnel(to port: UInt16, host: String = "127.0.0.1") async throws -> TestConnection {
+        let connection = try await connect()
+        connection.send("CONNECT \(host):\(port) HTTP/1.1\r\nHost: \(host):\(port)\r\n\r\n")
+        let head = try await connection.head()
+        guard head.hasPrefix("HTTP/1.1 200") else { throw TestFailure(head) }
+        return connection
+    }
+
+    /// The answer to a head that gets no tunnel, up to the end of the connection.
+    func refusal(of head: String) async throws -> String {
+        let connection = try await connect()
+        connection.send(head)
+        return String(decoding: try await connection.rest(), as: UTF8.self)
+    }
+
+    func refusal(connecting target: String) async throws -> String {
+        try await refusal(of: "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\r\n")
+    }
+}
+
+struct TestFailure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Waits until something holds, at most as long as said.
+func eventually(within limit: Duration = .seconds(5), _ condition: () -> Bool) async throws -> Bool {
+    let deadline = ContinuousClock.now + limit
+    while !condition() {
+        guard ContinuousClock.now < deadline else { return false }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return true
+}
+
+final class LogRecorder: Sendable {
+    private let stored = Lock<[String]>([])
+    var lines: [String] { stored.withLock { $0 } }
+    func append(_ line: String) { stored.withLock { $0.append(line) } }
+}
+
+struct RecordingLogHandler: LogHandler {
+    let recorder: LogRecorder
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level = .info
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let pairs = (event.metadata ?? [:]).map { "\($0.key)=\($0.value)" }.sorted()
+        recorder.append("\(event.message) " + pairs.joined(separator: " "))
+    }
+}

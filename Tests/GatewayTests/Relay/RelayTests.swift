@@ -1,0 +1,426 @@
+import Logging
+import NIOCore
+import NIOPosix
+import SallyportCore
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+@Suite(.timeLimit(.minutes(2))) struct RelayTests {
+    @Test func carriesBytesBothWaysAndLogsThem() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            client.send("hello")
+            #expect(try await client.read(5) == Array("hello".utf8))
+            client.closeOutput()
+            #expect(try await client.rest().isEmpty)
+            #expect(try await eventually { fixture.relay.tunnelCount == 0 })
+            let line = try #require(fixture.log.lines.first)
+            #expect(
+                line == "Tunnel address=127.0.0.1 down=5 instance=one result=ended target=127.0.0.1:\(origin.port) up=5"
+            )
+        }
+        try await origin.close()
+    }
+
+    @Test func bytesSentBehindTheHeadReachTheServer() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.connect()
+            client.send("CONNECT 127.0.0.1:\(origin.port) HTTP/1.1\r\nHost: a\r\n\r\nearly")
+            client.closeOutput()
+            _ = try await client.head()
+            #expect(try await client.rest() == Array("early".utf8))
+        }
+        try await origin.close()
+    }
+
+    @Test func aServersNameIsResolvedAndDialled() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port, host: "Intranet.Corp.Example")
+            client.send("x")
+            #expect(try await client.read(1) == [120])
+        }
+        try await origin.close()
+    }
+
+    @Test func tunnelsComeFromTheEgressAddress() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with(configure: { $0.egress = IPAddress("127.0.0.7") }) { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            #expect(server.channel.remoteAddress?.ipAddress == "127.0.0.7")
+            client.close()
+        }
+        try await origin.close()
+    }
+
+    @Test func twoHundredTunnelsAtOnce() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let identity = try fixture.authority.client()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        let client = try await fixture.connect(as: identity)
+                        client.send("CONNECT 127.0.0.1:\(origin.port) HTTP/1.1\r\nHost: a\r\n\r\n")
+                        let head = try await client.head()
+                        #expect(head.hasPrefix("HTTP/1.1 200"))
+                        let octets = [UInt8](repeating: UInt8(number), count: 10_000)
+                        client.send(octets)
+                        #expect(try await client.read(octets.count) == octets)
+                        client.closeOutput()
+                        #expect(try await client.rest().isEmpty)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await eventually { fixture.relay.tunnelCount == 0 })
+        }
+        try await origin.close()
+    }
+
+    @Test func aRenewedCertificateServesNewConnections() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let open = try await fixture.tunnel(to: origin.port)
+            try fixture.relay.use(RelayFixture.identity(fixture.authority))
+            _ = try await fixture.tunnel(to: origin.port)
+            open.send("still")
+            #expect(try await open.read(5) == Array("still".utf8))
+            #expect(throws: GatewayError(.invalid, "")) {
+                try fixture.relay.use(RelayIdentity(certificates: [[1]], privateKey: Redacted("x")))
+            }
+        }
+        try await origin.close()
+    }
+}
+
+// MARK: Refusals
+
+@Suite(.timeLimit(.minutes(2))) struct RelayRefusalTests {
+    @Test func thePolicysRefusalIsAnswered() async throws {
+        try await RelayFixture.with { fixture in
+            fixture.policy.set(StubPolicy.denied)
+            let answer = try await fixture.refusal(connecting: "a.example:443")
+            #expect(answer.hasPrefix("HTTP/1.1 403 Forbidden\r\n"))
+            #expect(answer.contains("Proxy-Status: sallyport;error=http_request_denied;details=\"Not for you.\"\r\n"))
+            #expect(answer.hasSuffix("\r\n\r\nNot for you.\n"))
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1"])
+    func aNameThatTurnsToAForbiddenAddressIsRefusedAtTheNextConnect(address: String) async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            _ = try await fixture.tunnel(to: origin.port, host: "rebound.example")
+            fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: false))
+            fixture.resolver.set([address])
+            let answer = try await fixture.refusal(connecting: "rebound.example:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 502"))
+            #expect(answer.contains("error=destination_ip_prohibited"))
+        }
+        try await origin.close()
+    }
+
+    @Test func anAddressLiteralIsCheckedToo() async throws {
+        try await RelayFixture.with { fixture in
+            fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: false))
+            let answer = try await fixture.refusal(connecting: "0x7f.1:80")
+            #expect(answer.contains("error=destination_ip_prohibited"))
+        }
+    }
+
+    @Test func nobodyListens() async throws {
+        let origin = try await TestOrigin()
+        try await origin.close()
+        try await RelayFixture.with { fixture in
+            let answer = try await fixture.refusal(connecting: "a.example:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 502"))
+            #expect(answer.contains("error=connection_refused"))
+            #expect(fixture.relay.tunnelCount == 0)
+        }
+    }
+
+    @Test func aNameThatIsNotResolvedInTime() async throws {
+        let silent = StubResolver(nil)
+        try await RelayFixture.with(resolver: silent, configure: { $0.dialTimeout = .milliseconds(100) }) { fixture in
+            let answer = try await fixture.refusal(connecting: "a.example:443")
+            #expect(answer.hasPrefix("HTTP/1.1 504"))
+            #expect(answer.contains("error=dns_timeout"))
+        }
+    }
+
+    @Test func aNameWithoutAddresses() async throws {
+        try await RelayFixture.with(resolver: StubResolver([])) { fixture in
+            let answer = try await fixture.refusal(connecting: "a.example:443")
+            #expect(answer.contains("error=dns_error"))
+        }
+    }
+
+    @Test func anEgressAddressOfTheOtherFamily() async throws {
+        try await RelayFixture.with(configure: { $0.egress = IPAddress("::1") }) { fixture in
+            let answer = try await fixture.refusal(connecting: "a.example:443")
+            #expect(answer.contains("error=destination_ip_unroutable"))
+        }
+    }
+
+    @Test func oneTunnelOverTheLimit() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with(configure: { $0.maximumTunnels = 2 }) { fixture in
+            let first = try await fixture.tunnel(to: origin.port)
+            _ = try await fixture.tunnel(to: origin.port)
+            let answer = try await fixture.refusal(connecting: "a.example:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 503"))
+            #expect(answer.contains("error=connection_limit_reached"))
+            fixture.policy.set(.allowed(instance: "two", address: nil, mayBeLocal: true))
+            _ = try await fixture.tunnel(to: origin.port)
+            fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: true))
+            first.close()
+            #expect(try await eventually { fixture.relay.tunnelCount == 2 })
+            _ = try await fixture.tunnel(to: origin.port)
+        }
+        try await origin.close()
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 405), ("CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("garbage\n", 400), ("\u{0}\u{1}\u{2}\r\n\r\n", 400), ("CONNECT a:1 HTTP/3.0\r\n\r\n", 505),
+        ("CONNECT a:1 HTTP/1.1\r\nX: " + String(repeating: "x", count: 8192), 431),
+    ])
+    func malformedRequestsAreAnswered(head: String, status: Int) async throws {
+        try await RelayFixture.with { fixture in
+            let answer = try await fixture.refusal(of: head)
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+            #expect(answer.contains("Proxy-Status: sallyport;error=http_request_error"))
+        }
+    }
+
+    @Test func aSlowHeadIsTimedOut() async throws {
+        // Long enough for the handshake on a busy machine.
+        try await RelayFixture.with(configure: { $0.headTimeout = .seconds(2) }) { fixture in
+            let answer = try await fixture.refusal(of: "CONNECT a.exa")
+            #expect(answer.hasPrefix("HTTP/1.1 408"))
+        }
+    }
+
+    @Test func aClientThatSaysNothingIsTimedOut() async throws {
+        try await RelayFixture.with(configure: { $0.headTimeout = .milliseconds(200) }) { fixture in
+            let client = try await fixture.connect()
+            await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(5)) }
+        }
+    }
+
+    @Test func onlyTheAuthoritysClientCertificatesPass() async throws {
+        try await RelayFixture.with { fixture in
+            let stranger = try TestAuthority().client()
+            let server = try fixture.authority.server()
+            let expired = try fixture.authority.client(validity: .expired)
+            for identity in [stranger, server, expired] {
+                await #expect(throws: (any Error).self) {
+                    let client = try await fixture.connect(as: identity)
+                    client.send("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
+                    _ = try await client.head()
+                }
+            }
+            await #expect(throws: (any Error).self) {
+                let client = try await TestConnection.open(
+                    port: fixture.port, trust: fixture.authority, identity: nil)
+                client.send("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
+                _ = try await client.head()
+            }
+        }
+    }
+
+    @Test func theLogHoldsNothingOfTheHeadBesidesTheTarget() async throws {
+        try await RelayFixture.with { fixture in
+            fixture.policy.set(StubPolicy.denied)
+            _ = try await fixture.refusal(
+                of: "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic planted\r\n\r\n")
+            _ = try await fixture.refusal(of: "GET /planted HTTP/1.1\r\nHost: planted\r\n\r\n")
+            #expect(fixture.log.lines.count == 2)
+            #expect(!fixture.log.lines.joined().contains("planted"))
+        }
+    }
+}
+
+// MARK: Ends
+
+@Suite(.timeLimit(.minutes(2))) struct RelayEndTests {
+    @Test func theClientsCloseNotifyIsAFINAndTheAnswerStillFlows() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            client.send("question")
+            client.closeOutput()
+            #expect(try await server.rest() == Array("question".utf8))
+            server.send("answer")
+            server.closeOutput()
+            #expect(try await client.rest() == Array("answer".utf8))
+        }
+        try await origin.close()
+    }
+
+    @Test func theServersFINIsACloseNotifyAndTheClientMaySendOn() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            server.send("first")
+            server.closeOutput()
+            #expect(try await client.rest() == Array("first".utf8))
+            client.send("later")
+            client.closeOutput()
+            #expect(try await server.rest() == Array("later".utf8))
+            #expect(try await eventually { fixture.log.lines.contains { $0.contains("result=ended") } })
+        }
+        try await origin.close()
+    }
+
+    @Test(arguments: [true, false])
+    func aSlowReaderGetsAllBeforeTheEnd(clientEndsFirst: Bool) async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            if clientEndsFirst {
+                client.closeOutput()
+                _ = try await server.rest()
+            }
+            try await client.pauseReading()
+            let octets = [UInt8](repeating: 7, count: 16 << 20)
+            server.send(octets)
+            server.closeOutput()
+            // The relay takes what its buffers and the sockets' hold; the rest waits with the server.
+            let buffered = Lock(-1)
+            #expect(
+                try await eventually {
+                    server.channel.eventLoop.execute {
+                        let left = try? server.channel.syncOptions?.getOption(.bufferedWritableBytes)
+                        buffered.withLock { $0 = left ?? -1 }
+                    }
+                    return buffered.withLock { $0 } > 0
+                })
+            try await client.resumeReading()
+            #expect(try await client.rest().count == octets.count)
+            if !clientEndsFirst { client.closeOutput() }
+        }
+        try await origin.close()
+    }
+
+    @Test func aClientThatFailsResetsTheServersSide() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            client.drop()
+            await #expect(throws: (any Error).self) { try await server.rest() }
+            #expect(try await eventually { fixture.log.lines.contains { $0.contains("result=client-failed") } })
+        }
+        try await origin.close()
+    }
+
+    @Test func aFINWithoutCloseNotifyIsAnError() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            client.channel.eventLoop.execute {
+                let below = try? client.channel.pipeline.syncOperations.context(handlerType: DrainingCloseHandler.self)
+                below?.close(mode: .output, promise: nil)
+            }
+            await #expect(throws: (any Error).self) { try await server.rest() }
+        }
+        try await origin.close()
+    }
+
+    @Test func aServerThatResetsLeavesTheClientWithoutCloseNotify() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let server = try await origin.accept()
+            server.drop()
+            await #expect(throws: (any Error).self) { try await client.rest() }
+            #expect(try await eventually { fixture.log.lines.contains { $0.contains("result=server-failed") } })
+        }
+        try await origin.close()
+    }
+
+    @Test func withdrawnTunnelsEndWithinASecond() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            fixture.relay.policyChanged()
+            client.send("kept")
+            #expect(try await client.read(4) == Array("kept".utf8))
+            fixture.policy.set(StubPolicy.denied)
+            let start = ContinuousClock.now
+            fixture.relay.policyChanged()
+            await #expect(throws: (any Error).self) { try await client.rest() }
+            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(fixture.log.lines.contains { $0.contains("result=withdrawn") })
+        }
+        try await origin.close()
+    }
+
+    @Test(arguments: [
+        RelayVerdict.allowed(instance: "one", address: IPAddress("10.0.0.1"), mayBeLocal: true),
+        .allowed(instance: "one", address: nil, mayBeLocal: false),
+    ])
+    func aTunnelThatNoLongerLeadsWhereThePolicySaysEnds(verdict: RelayVerdict) async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            fixture.policy.set(verdict)
+            fixture.relay.policyChanged()
+            await #expect(throws: (any Error).self) { try await client.rest() }
+        }
+        try await origin.close()
+    }
+
+    @Test func anIdleTunnelIsTimedOutAndABusyOneIsNot() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with(configure: { $0.idleTimeout = .milliseconds(1500) }) { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            for _ in 0..<6 {
+                try await Task.sleep(for: .milliseconds(300))
+                client.send("x")
+                _ = try await client.read(1)
+            }
+            await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(5)) }
+            #expect(fixture.log.lines.contains { $0.contains("result=idle") })
+        }
+        try await origin.close()
+    }
+
+    @Test func shutdownEndsOpenTunnelsAndIsIdempotent() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            await fixture.relay.shutdown()
+            await #expect(throws: (any Error).self) { try await client.rest() }
+            await fixture.relay.shutdown()
+            await #expect(throws: (any Error).self) { try await fixture.connect() }
+            await #expect(throws: GatewayError(.cannotBind, "")) { try await fixture.relay.start() }
+        }
+        try await origin.close()
+    }
+
+    @Test func aTakenPortCannotBeBound() async throws {
+        try await RelayFixture.with { fixture in
+            var configuration = RelayConfiguration(
+                host: RelayFixture.loopback, port: fixture.port, trust: try fixture.authority.der)
+            configuration.drainTime = .zero
+            let second = try Relay(
+                configuration: configuration, identity: RelayFixture.identity(fixture.authority),
+                policy: fixture.policy, logger: Logger(label: "relay"))
+            await #expect(throws: GatewayError(.cannotBind, "")) { try await second.start() }
+            await second.shutdown()
+        }
+    }
+}
