@@ -180,7 +180,12 @@ let package = Package(
                 "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
                 .tracing, .instrumentation,
             ]),
-        tests("Gateway", dependencies: ["SallyportGateway", "SallyportWire", .crypto, .x509, .nioPosix, .nioSSL]),
+        tests(
+            "Gateway",
+            dependencies: [
+                "SallyportGateway", "SallyportCore", "SallyportWire", .crypto, .x509, .logging, .nioCore, .nioPosix,
+                .nioSSL,
+            ]),
         tests(
             "CommandLine",
             dependencies: [
