@@ -36,6 +36,9 @@ package enum TrustAnchors: Sendable, Hashable {
     case only([[UInt8]])
     /// These besides those of the operating system.
     case systemAnd([[UInt8]])
+    /// Anybody. For one purpose only: the first contact fetches public certificates, of which it then trusts the one
+    /// whose fingerprint it was told; such a connection never carries a secret.
+    case unverified
 }
 
 extension ConnectionPath: Hashable {

@@ -35,8 +35,8 @@ struct PathConfiguration {
     }
 
     private func applyServer(to handle: EasyHandle) {
-        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
-        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+        handle.set(CURLOPT_SSL_VERIFYPEER, path.trust == .unverified ? 0 : 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, path.trust == .unverified ? 0 : 2)
         handle.set(CURLOPT_SSLVERSION, versionRange)
         // libcurl keeps the parsed authorities between connections only where no directory is looked through.
         handle.setNothing(CURLOPT_CAPATH)
