@@ -1,0 +1,111 @@
+internal import Logging
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+
+/// What an activation made.
+public struct Activation: Sendable, Hashable {
+    public let instance: String
+    public let entitlement: String
+    /// Nil where the gateway could not be asked any more after the certificate was there.
+    public let version: String?
+    public let user: String
+    public let state: AuthorizationState
+}
+
+extension Authorization {
+    /// Activates the app with a link and authorizes it.
+    ///
+    /// One that was cut short is taken up again with the same link and the key that the store kept. A gateway that
+    /// cannot be reached is tried 3 times within 30 s, or without end where `waits`. Cancelling the task gives it up.
+    ///
+    /// - Parameters:
+    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 octets.
+    ///   - version: The app's version; nil for that of ``ApplicationIdentity``, else the highest entitled.
+    /// - Throws: ``AuthorizationError`` with -601, -602 or -603 as documented.
+    @discardableResult
+    public func activate(
+        link text: String, version: String? = nil, waits: Bool = false
+    ) async throws(AuthorizationError) -> Activation {
+        let link = try Self.link(text)
+        let told = try version.map { text throws(AuthorizationError) in try ApplicationIdentity.version(text) }
+        if let identity, clock.wall <= identity.notAfter + IdentityRecord.renewalGrace {
+            throw AuthorizationError(.alreadyActivated, "The store is activated as \(identity.name).")
+        }
+        let before = state
+        setState(.authorizing(.contactingGateway))
+        do {
+            try await enroll(link, version: told, waits: waits)
+        } catch {
+            setState(before)
+            throw error
+        }
+        return try await firstAuthorization()
+    }
+
+    private static func link(_ text: String) throws(AuthorizationError) -> ActivationLink {
+        do {
+            return try ActivationLink(text)
+        } catch {
+            throw AuthorizationError(.invalidLink, .activationFailed, error.message, underlying: error)
+        }
+    }
+
+    private func enroll(
+        _ link: ActivationLink, version: EntitlementVersion?, waits: Bool
+    ) async throws(AuthorizationError) {
+        let enrollment = Enrollment(client: client, clock: clock)
+        let authority = try await retried(waits: waits) { () async throws(AuthorizationError) -> [UInt8] in
+            try await enrollment.authority(for: link)
+        }
+        setState(.authorizing(.enrolling))
+        let purpose = "\(link) \(Base64URL.encode(link.authorityFingerprint))"
+        let key = try await records.enrollmentKey(for: purpose)
+        let record = try await retried(waits: waits) { () async throws(AuthorizationError) -> IdentityRecord in
+            try await enrollment.enroll(link, authority: authority, key: key)
+        }
+        if let application, application.entitlement != record.name.entitlement {
+            throw AuthorizationError(.wrongApplication, "The link is for \(record.name.entitlement).")
+        }
+        decisions = LocalDecisions(version: (version ?? application?.entitledVersion)?.description)
+        try await records.setDecisions(decisions)
+        try await records.finishEnrollment(record)
+        identity = record
+    }
+
+    /// Tries again where the request cannot have reached the gateway; whatever may have reached it is not repeated.
+    private func retried<Result: Sendable>(
+        waits: Bool, _ attempt: @Sendable () async throws(AuthorizationError) -> Result
+    ) async throws(AuthorizationError) -> Result {
+        var tries = 1
+        while true {
+            do {
+                return try await attempt()
+            } catch  where error.code == .unreachable && (waits || tries < 3) {
+                try await pause(Backoff.activation(after: tries, using: &random))
+                tries += 1
+            }
+        }
+    }
+
+    /// The activation stands even where the configuration cannot be had now: `authorize()` fetches it later.
+    private func firstAuthorization() async throws(AuthorizationError) -> Activation {
+        guard let identity else { throw AuthorizationError(.notActivated, "Not activated.") }
+        do {
+            try await authorize()
+        } catch  where error.code == .unreachable || error.code == .communicationFailed {
+            logger.debug("activated, but no configuration could be fetched yet", metadata: ["error": "\(error)"])
+        }
+        return Activation(
+            instance: identity.name.instance.description, entitlement: identity.name.entitlement.description,
+            version: decisions.version, user: identity.user, state: state)
+    }
+
+    func pause(_ duration: Duration) async throws(AuthorizationError) {
+        do {
+            try await clock.sleep(for: duration)
+        } catch {
+            throw .cancelled()
+        }
+    }
+}

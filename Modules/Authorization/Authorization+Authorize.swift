@@ -1,0 +1,178 @@
+internal import Logging
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+
+extension Authorization {
+    /// Fetches the configuration where the gateway answers within 5 s, else takes the stored one within its lease.
+    ///
+    /// - Throws: ``AuthorizationError/Code/withdrawn`` with the documented code, or why there is no configuration.
+    @discardableResult
+    public func authorize() async throws(AuthorizationError) -> AuthorizationState {
+        guard identity != nil else { throw AuthorizationError(.notActivated, "Activate first.") }
+        let before = state
+        if before == .notAuthorized || before == .authorizing(.enrolling) {
+            setState(.authorizing(.fetchingConfiguration))
+        }
+        do {
+            try await renewIdentityIfExpired()
+            try await refresh(timeout: .seconds(5))
+        } catch {
+            guard document != nil, isBridgedByLease(error) else {
+                if case .authorizing = state { setState(.notAuthorized) }
+                throw error
+            }
+            logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
+            await settle(isFresh: false)
+        }
+        guard state == .authorized else { throw .withdrawn(state.code) }
+        return state
+    }
+
+    /// Not where the gateway itself refuses this identity.
+    private func isBridgedByLease(_ error: AuthorizationError) -> Bool {
+        switch error.code {
+        case .unreachable, .communicationFailed, .invalidConfiguration: true
+        default: false
+        }
+    }
+
+    /// Fetches the configuration, verifies and adopts it.
+    func refresh(timeout: Duration = .seconds(10)) async throws(AuthorizationError) {
+        guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
+        var target = ControlAPI.Path.configuration
+        let told = application?.version ?? decisions.version
+        if let told { target += "?\(ControlAPI.Query.version)=\(told)" }
+        let request = ControlRequest(
+            gateway: try identity.endpoint(), target: target, trust: .authority(identity.authority),
+            identity: identity.clientIdentity, limit: ControlAPI.Limits.configuration, timeout: timeout)
+        let answer: ControlAnswer
+        do {
+            answer = try await client.send(request)
+        } catch {
+            throw error.asAuthorizationError()
+        }
+        try answer.checkStatus()
+        try await adopt(answer.body, for: identity)
+    }
+
+    /// Everything up to the assignment happens without a suspension, so that of two answers the older one loses.
+    private func adopt(_ text: [UInt8], for asked: IdentityRecord) async throws(AuthorizationError) {
+        guard let identity, identity.name == asked.name else { throw .withdrawn(state.code) }
+        let verifier = ConfigurationVerifier(authority: identity.authority, instance: identity.name)
+        let fresh = try verifier.verify(text, after: document, at: leaseTime)
+        let old = document
+        // The gateway's own time counts from now on, also where the wall clock had run ahead; never an old answer's.
+        let isNewer = fresh.epoch > old?.epoch ?? 0
+        mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
+        document = fresh
+        if decisions.version == nil, application == nil { decisions.version = fresh.entitlement.version.description }
+        if decisions.isLocked {
+            if fresh.status == .locked { decisions.consoleLockSeen = true }
+            if fresh.status == .active, decisions.consoleLockSeen {
+                decisions.isLocked = false
+                decisions.consoleLockSeen = false
+            }
+        }
+        await settle(isFresh: true, text: text)
+        guard state == .authorized else { return }
+        for kind in Verdict.changes(from: old, to: fresh) {
+            hub.send(AuthorizationEvent(kind: kind, code: .none, message: "The configuration changed."), from: self)
+        }
+    }
+
+    var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
+
+    /// Draws the conclusions from what is known. The gate changes before anything is waited for.
+    func settle(isFresh: Bool, text: [UInt8]? = nil) async {
+        guard let document, let identity else { return }
+        published.withLock { $0.document = document }
+        let conclusion = Verdict.state(of: document, decisions: decisions, at: leaseTime)
+        switch conclusion {
+        case .authorized: gate.open(policy(of: document, identity))
+        case .wiped(let code):
+            gate.withdraw(code)
+            setState(conclusion)
+            return await wipe()
+        default:
+            if state != conclusion { gate.withdraw(conclusion.code) }
+        }
+        setState(conclusion)
+        guard isFresh, let text else { return }
+        do {
+            try await records.setConfiguration(text, epoch: document.epoch, mark: mark, decisions: decisions)
+        } catch {
+            logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func policy(of document: ConfigurationDocument, _ identity: IdentityRecord) -> Gate.Policy {
+        let clusters = document.clusters.map { cluster in
+            RelayAccess(
+                cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities,
+                identity: identity.clientIdentity)
+        }
+        return Gate.Policy(
+            table: document.routingTable,
+            clusters: Dictionary(clusters.map { ($0.cluster, $0) }) { first, _ in first }, tls: document.tls,
+            leaseEnd: document.leaseEnd, mark: mark)
+    }
+
+    /// The store destroys its keys first, then its data; what memory held is dropped.
+    private func wipe() async {
+        if let identity { client.retire(identity.clientIdentity) }
+        identity = nil
+        document = nil
+        published.withLock { $0.document = nil }
+        do {
+            try await records.store.wipe()
+        } catch {
+            logger.error("the store could not be wiped whole", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Publishes a state, and tells of it where it is news.
+    func setState(_ new: AuthorizationState) {
+        let old = published.withLock { published in
+            defer { published.state = new }
+            return published.state
+        }
+        guard old != new else { return }
+        switch new {
+        case .authorizing, .notAuthorized: return
+        case .authorized: send(.authorized, .none, "Authorized.")
+        case .locked(let code): send(.notAuthorized, code, "Access is withdrawn; data is kept.")
+        case .wiped(let code): send(.notAuthorized, code, "Access is withdrawn and data wiped.")
+        }
+    }
+
+    func send(_ kind: AuthorizationEvent.Kind, _ code: ResultCode, _ message: String) {
+        hub.send(AuthorizationEvent(kind: kind, code: code, message: message), from: self)
+    }
+}
+
+extension Authorization {
+    /// Renews a certificate that is over, within 30 days; afterwards only a new activation helps.
+    func renewIdentityIfExpired() async throws(AuthorizationError) {
+        guard let identity, clock.wall > identity.notAfter else { return }
+        guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
+            throw AuthorizationError(
+                .identityExpired, .activationFailed, "The certificate expired more than 30 days ago.")
+        }
+        try await renewIdentity()
+    }
+
+    /// Gets a new key and certificate; requests in flight keep the old one, the next take the new one.
+    func renewIdentity() async throws(AuthorizationError) {
+        guard let old = identity else { return }
+        let key = try await records.enrollmentKey(for: "renewal")
+        let enrollment = Enrollment(client: client, clock: clock)
+        let renewed = try await enrollment.renew(old, key: key)
+        guard identity?.certificate == old.certificate else { return }
+        try await records.finishEnrollment(renewed)
+        guard identity != nil else { return }
+        identity = renewed
+        client.retire(old.clientIdentity)
+        if state == .authorized { await settle(isFresh: false) }
+    }
+}

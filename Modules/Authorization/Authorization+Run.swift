@@ -1,0 +1,134 @@
+internal import HTTPTypes
+internal import Logging
+internal import SallyportCore
+internal import SallyportWire
+
+extension Authorization {
+    /// Keeps the authorization current until the task is cancelled or ``shutdown()`` is called: follows the gateway's
+    /// events, fetches the configuration at half its lease, renews the identity and ends the lease on time.
+    ///
+    /// Started before activation, it waits for it. Call it once.
+    public func run() async {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await self.followEvents() }
+            group.addTask { await self.followHints() }
+            group.addTask { await self.followTime() }
+            group.addTask {
+                for await _ in self.stopped {}
+                return true
+            }
+            // After a wipe the others have nothing left to do; the end comes from outside.
+            while let isStopped = await group.next() {
+                if isStopped { group.cancelAll() }
+            }
+        }
+    }
+
+    /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
+    public nonisolated func shutdown() {
+        stop.finish()
+        hub.finish()
+    }
+
+    private var isWiped: Bool { if case .wiped = state { true } else { false } }
+
+    // MARK: Events
+
+    /// How an event stream ended.
+    private enum StreamEnd { case lost, replaced }
+
+    private func followEvents() async -> Bool {
+        while !Task.isCancelled, !isWiped {
+            let end = await readEvents()
+            let wait = end == .replaced ? .seconds(60) : Backoff.retry(using: &random)
+            guard (try? await clock.sleep(for: wait)) != nil else { return false }
+        }
+        return false
+    }
+
+    /// Reads one stream to its end. Hints only say that something changed; what holds is in the signed configuration.
+    private func readEvents() async -> StreamEnd {
+        guard let identity, let gateway = try? identity.endpoint() else { return .lost }
+        var request = ControlRequest(
+            gateway: gateway, target: ControlAPI.Path.events, trust: .authority(identity.authority),
+            identity: identity.clientIdentity, limit: 0, timeout: .seconds(5))
+        request.headerFields[.accept] = ControlAPI.MediaType.events
+        if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }
+        do {
+            let (status, body) = try await client.open(request)
+            guard status == 200 else { return .lost }
+            hint.yield()
+            var parser = ServerSentEventParser()
+            for try await chunk in body {
+                for event in try parser.receive(chunk) where take(event) == .replaced { return .replaced }
+            }
+        } catch {
+            logger.debug("the event stream ended", metadata: ["error": "\(error)"])
+        }
+        return .lost
+    }
+
+    private func take(_ event: ServerSentEvent) -> StreamEnd? {
+        guard let event = ControlEvent(event) else { return nil }
+        if let id = event.id { lastEventID = "\(id)" }
+        if event.kind == .replaced { return .replaced }
+        hint.yield()
+        return nil
+    }
+
+    // MARK: Fetching
+
+    /// One fetch at a time, repeated every 5 s ± 20 % until one succeeds; hints that come meanwhile make one more.
+    private func followHints() async -> Bool {
+        for await _ in hints {
+            while !Task.isCancelled, !isWiped, identity != nil {
+                do {
+                    try await renewIdentityIfExpired()
+                    try await refresh()
+                    break
+                } catch {
+                    logger.debug("the configuration could not be fetched", metadata: ["error": "\(error)"])
+                    guard (try? await clock.sleep(for: Backoff.retry(using: &random))) != nil else { return false }
+                }
+            }
+        }
+        return false
+    }
+
+    // MARK: Time
+
+    private func followTime() async -> Bool {
+        while !Task.isCancelled, !isWiped {
+            await keepTime()
+            guard (try? await clock.sleep(for: .seconds(secondsToNextDuty))) != nil else { return false }
+        }
+        return false
+    }
+
+    /// What is due by now: the stored time, half the lease, the lease's end, two thirds of the certificate's life.
+    private func keepTime() async {
+        guard let document, let identity else { return }
+        let time = leaseTime
+        mark = TimeMark(time: time, uptime: clock.uptime)
+        do {
+            try await records.setMark(mark)
+            if clock.wall >= identity.renewalTime { try await renewIdentity() }
+        } catch {
+            logger.debug("renewal or storing the time failed", metadata: ["error": "\(error)"])
+        }
+        if time >= document.halfLease { hint.yield() }
+        if state == .authorized, time >= document.leaseEnd { await settle(isFresh: false) }
+    }
+
+    /// At most a minute, at least a second.
+    private var secondsToNextDuty: Int64 {
+        guard let document else { return 1 }
+        let due = [document.halfLease, document.leaseEnd].map { $0 - leaseTime }.filter { $0 > 0 }
+        return max(1, min(60, due.min() ?? 60))
+    }
+}
+
+extension ConfigurationDocument {
+    /// When a running client fetches the next one, Unix seconds.
+    var halfLease: Int64 { iat + max(0, leaseEnd - iat) / 2 }
+}

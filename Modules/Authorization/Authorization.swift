@@ -1,0 +1,136 @@
+package import Logging
+public import SallyportCore
+package import SallyportSecureStore
+package import SallyportTransport
+internal import SallyportWire
+
+/// Whether and how the app may connect: activation, identity, configuration and their changes.
+///
+/// Opened on a store, activated once with a link, and authorized at each start; `run()` then keeps it current. Requests
+/// ask it through ``AccessGate``, synchronously. No function of it may be called on a closed store.
+public actor Authorization {
+    nonisolated let gate: Gate
+    nonisolated let hub = EventHub()
+    nonisolated let published = Lock(Published())
+    nonisolated let stopped: AsyncStream<Void>
+    nonisolated let stop: AsyncStream<Void>.Continuation
+    nonisolated let hints: AsyncStream<Void>
+    nonisolated let hint: AsyncStream<Void>.Continuation
+
+    let application: ApplicationIdentity?
+    let records: AuthorizationRecords
+    let client: any ControlClient
+    let clock: any AuthorizationClock
+    let logger: Logger
+    var random: any RandomNumberGenerator & Sendable
+
+    var identity: IdentityRecord?
+    var document: ConfigurationDocument?
+    var decisions: LocalDecisions
+    var mark: TimeMark
+    var lastEventID: String?
+
+    /// What anyone may read without waiting.
+    struct Published: Sendable {
+        var state = AuthorizationState.notAuthorized
+        var document: ConfigurationDocument?
+        var blocks: [LocalBlock] = []
+    }
+
+    /// Opens the authorization that a store holds; makes no connection.
+    ///
+    /// - Parameter application: Who the app says it is; nil takes what the store was activated for.
+    /// - Throws: ``AuthorizationError/Code/wrongApplication`` where the store is activated for another application.
+    package static func open(
+        store: SecureStore, application: ApplicationIdentity?, transport: Transport,
+        logger: Logger = Logger(label: "sallyport.authorization")
+    ) throws(AuthorizationError) -> Authorization {
+        try open(
+            store: store, application: application, client: TransportControlClient(transport), clock: SystemClock(),
+            logger: logger)
+    }
+
+    package static func open(
+        store: SecureStore, application: ApplicationIdentity?, client: any ControlClient,
+        clock: any AuthorizationClock, random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
+        logger: Logger = Logger(label: "sallyport.authorization")
+    ) throws(AuthorizationError) -> Authorization {
+        let records = AuthorizationRecords(store)
+        let contents = try records.contents()
+        if let application, let identity = contents.identity, identity.name.entitlement != application.entitlement {
+            throw AuthorizationError(
+                .wrongApplication, "The store is activated for \(identity.name.entitlement), not \(application.id).")
+        }
+        return Authorization(
+            contents, records: records, application: application, client: client, clock: clock, random: random,
+            logger: logger)
+    }
+
+    private init(
+        _ contents: AuthorizationRecords.Contents, records: AuthorizationRecords, application: ApplicationIdentity?,
+        client: any ControlClient, clock: any AuthorizationClock, random: any RandomNumberGenerator & Sendable,
+        logger: Logger
+    ) {
+        self.records = records
+        self.application = application
+        self.client = client
+        self.clock = clock
+        self.random = random
+        self.logger = logger
+        gate = Gate(clock: clock)
+        (stopped, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (hints, hint) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        identity = contents.identity
+        decisions = contents.decisions
+        mark = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
+        document = contents.document
+        let (document, blocks) = (document, decisions.blocks)
+        published.withLock { $0 = Published(document: document, blocks: blocks) }
+        // A store whose last word was a withdrawal stays closed until the gateway says otherwise.
+        guard let document else { return }
+        let time = mark.leaseTime(wall: clock.wall, uptime: clock.uptime)
+        let state = Verdict.state(of: document, decisions: decisions, at: time)
+        guard state != .authorized else { return }
+        published.withLock { $0.state = state }
+        gate.withdraw(state.code)
+    }
+}
+
+// MARK: What anyone may ask, at any time
+
+extension Authorization {
+    public nonisolated var state: AuthorizationState { published.withLock { $0.state } }
+
+    /// The last known configuration; empty before the first.
+    public nonisolated var configuration: Configuration { Configuration(published.withLock { $0.document }) }
+
+    /// Blocks that the app set and did not lift, the oldest first.
+    public nonisolated var localBlocks: [LocalBlock] { published.withLock { $0.blocks } }
+
+    /// Events from now on; every call makes a sequence of its own.
+    public nonisolated var events: AuthorizationEvents { hub.events() }
+
+    /// Sets who hears of events; held weakly.
+    public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) { hub.setDelegate(delegate) }
+
+    /// Says how a URL would be reached under the last known configuration; makes no connection.
+    ///
+    /// - Throws: ``AddressError`` for a text that is no `http` or `https` URL; ``AccessDenied`` before the first
+    ///   configuration.
+    public nonisolated func explain(_ url: String) throws -> Explanation {
+        guard let document = published.withLock({ $0.document }) else { throw AccessDenied(.notAuthorized) }
+        return try document.explain(url)
+    }
+}
+
+extension Authorization: AccessGate {
+    public nonisolated func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        try gate.policy().access(to: endpoint)
+    }
+
+    public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }
+
+    public nonisolated func onWithdrawal(
+        _ observer: @escaping @Sendable (AccessDenied) -> Void
+    ) -> WithdrawalObservation { gate.observe(observer) }
+}

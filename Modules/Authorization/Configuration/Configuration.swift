@@ -1,0 +1,77 @@
+public import SallyportCore
+internal import SallyportWire
+
+/// The last known configuration; reading it never fetches.
+///
+/// Take it once and keep it; take it anew when an update event comes.
+public struct Configuration: Sendable, Hashable {
+    private let document: ConfigurationDocument?
+
+    init(_ document: ConfigurationDocument?) { self.document = document }
+
+    /// Nil before the first configuration was fetched.
+    public var application: ApplicationConfiguration? { document.map(ApplicationConfiguration.init) }
+
+    /// The application's own policy as JSON text; nil before the first configuration was fetched.
+    public var policy: String? {
+        guard let policy = document?.policy, let octets = try? WireJSON.encode(policy) else { return nil }
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    /// The versions of an application that the user is entitled to; empty for none.
+    public func entitledVersions(of id: String) -> [String] {
+        document?.entitlements.first { $0.id.description == id }?.versions.map(\.description) ?? []
+    }
+
+    /// Authentication schemes that may be used, in lower case.
+    public var schemes: [String] { document?.schemes ?? [] }
+    /// Kerberos realms that may be used.
+    public var realms: [String] { document?.realms ?? [] }
+    /// Rises with every change; nil before the first configuration was fetched.
+    public var epoch: Int64? { document?.epoch }
+    /// Until when it holds without the gateway, Unix seconds.
+    public var leaseEnd: Int64? { document?.leaseEnd }
+}
+
+/// What the console says of this application and its user, under the documented names.
+public struct ApplicationConfiguration: Sendable, Hashable {
+    /// One of the application's own servers.
+    public struct Server: Sendable, Hashable {
+        public let server: String
+        public let port: UInt16
+        /// 1 is tried first.
+        public let priority: Int
+    }
+
+    /// The application's own servers, priority 1 first.
+    public let servers: [Server]
+    /// Free text of the administrator.
+    public let config: String
+    public let userID: String
+    /// `user@realm`, where the user has one.
+    public let userPrincipalName: String?
+    public let instanceIdentifier: String
+    /// Whether a version of TLS may be used.
+    public let communicationProtocols: [TLSVersion: Bool]
+    public let detailedLogsOn: Bool
+    public let preventUserDetailedLogs: Bool
+    /// Further data of the console, JSON in a text.
+    public let extraInfo: String?
+
+    init(_ document: ConfigurationDocument) {
+        servers = document.servers.filter(\.isApplicationServer)
+            .map { Server(server: $0.endpoint.host.description, port: $0.endpoint.port, priority: $0.priority) }
+            .sorted { $0.priority < $1.priority }
+        config = document.application.config
+        userID = document.user.id
+        userPrincipalName = document.user.principalName
+        instanceIdentifier = document.aud.description
+        let allowed = TLSVersions(Set(TLSVersion.allCases))
+            .restricted(blocking: Set(document.tls.blocked), floor: document.tls.floor).allowed
+        communicationProtocols = Dictionary(
+            uniqueKeysWithValues: TLSVersion.allCases.map { ($0, allowed.contains($0)) })
+        detailedLogsOn = document.application.detailedLogsOn
+        preventUserDetailedLogs = document.application.preventUserDetailedLogs
+        extraInfo = document.application.extraInfo
+    }
+}

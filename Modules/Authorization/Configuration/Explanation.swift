@@ -1,0 +1,54 @@
+internal import SallyportCore
+internal import SallyportWire
+
+/// How a URL would be reached, and why, without doing it.
+public struct Explanation: Sendable, Hashable, CustomStringConvertible {
+    /// Without query and fragment, which may be secret.
+    public let url: String
+    /// `relay`, `direct` or `deny`.
+    public let route: String
+    /// Of the relay route; nil for others.
+    public let cluster: String?
+    /// `server HOST:PORT`, `domain NAME` or `default`.
+    public let rule: String
+    /// For people.
+    public let text: String
+
+    public var description: String { text }
+}
+
+extension Explanation {
+    /// - Throws: ``AddressError`` where the text is no URL with a host.
+    init(_ text: String, under table: RoutingTable, clusters: Set<String>) throws(AddressError) {
+        let url = try RequestURL(text)
+        guard let endpoint = url.endpoint else {
+            throw AddressError(.invalidURL, "Routes are for http and https URLs.")
+        }
+        let decision = table.decide(endpoint)
+        rule = decision.rule.description
+        self.url = url.redacted
+        switch decision.route {
+        case .relay(let name):
+            route = "relay"
+            cluster = name
+            self.text = clusters.contains(name) ? "\(decision)" : "\(decision), but the cluster has no relays"
+        case .direct, .deny:
+            route = decision.route.description
+            cluster = nil
+            self.text = "\(decision)"
+        }
+    }
+}
+
+extension ConfigurationDocument {
+    var routingTable: RoutingTable {
+        RoutingTable(
+            servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },
+            domains: domains.map { RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports)) },
+            default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
+    }
+
+    func explain(_ url: String) throws(AddressError) -> Explanation {
+        try Explanation(url, under: routingTable, clusters: Set(clusters.filter { !$0.relays.isEmpty }.map(\.name)))
+    }
+}

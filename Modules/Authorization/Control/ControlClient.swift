@@ -1,0 +1,120 @@
+package import HTTPTypes
+package import SallyportCore
+internal import SallyportTransport
+internal import SallyportWire
+
+/// One request to the gateway's control plane.
+package struct ControlRequest: Sendable {
+    /// Who the other side must prove to be.
+    package enum Trust: Sendable, Hashable {
+        /// Nobody: for public certificates only.
+        case anybody
+        /// DER of the only authority.
+        case authority([UInt8])
+    }
+
+    package var method: HTTPRequest.Method = .get
+    package var gateway: Endpoint
+    /// Path and query.
+    package var target: String
+    package var headerFields: HTTPFields = [:]
+    package var body: [UInt8]?
+    package var trust: Trust
+    package var identity: ClientIdentity?
+    /// The longest body of the answer that is read, in octets.
+    package var limit: Int
+    /// For the whole exchange.
+    package var timeout: Duration = .seconds(10)
+}
+
+package struct ControlAnswer: Sendable {
+    package var status: Int
+    package var body: [UInt8]
+
+    package init(status: Int, body: [UInt8]) {
+        self.status = status
+        self.body = body
+    }
+}
+
+/// What carries requests to the gateway; tests bring their own.
+package protocol ControlClient: Sendable {
+    func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer
+    /// Opens a stream that lasts; it fails where nothing comes for `request.timeout`.
+    func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody)
+    /// Lets no further request use connections that showed `identity`; those in flight go on.
+    func retire(_ identity: ClientIdentity)
+}
+
+/// Requests over the transport.
+package struct TransportControlClient: ControlClient {
+    private let transport: Transport
+    init(_ transport: Transport) { self.transport = transport }
+
+    package func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
+        var exchange = try exchange(for: request)
+        exchange.deadline = .now + request.timeout
+        let response = try await transport.exchange(exchange, via: path(for: request))
+        let body = try await response.body.collect(upTo: .bytes(request.limit))
+        return ControlAnswer(status: response.head.status.code, body: body)
+    }
+
+    package func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody) {
+        let response = try await transport.exchange(exchange(for: request), via: path(for: request))
+        return (response.head.status.code, response.body)
+    }
+
+    package func retire(_ identity: ClientIdentity) {
+        transport.closeConnections { $0.identity == identity || $0.relay?.identity == identity }
+    }
+
+    private func exchange(for request: ControlRequest) throws(LoadError) -> ExchangeRequest {
+        let url: RequestURL
+        do {
+            url = try RequestURL("https://\(request.gateway)\(request.target)")
+        } catch {
+            throw LoadError(.invalidRequest, "The gateway's address makes no URL.", underlying: error)
+        }
+        var exchange = ExchangeRequest(
+            request.method, url, headerFields: request.headerFields, body: request.body.map(RequestBody.bytes))
+        exchange.idleTimeout = request.timeout
+        exchange.connectTimeout = min(request.timeout, .seconds(10))
+        return exchange
+    }
+
+    /// The partition keeps control connections apart from those of the app's own requests.
+    private func path(for request: ControlRequest) -> ConnectionPath {
+        let trust: TrustAnchors =
+            switch request.trust {
+            case .anybody: .unverified
+            case .authority(let authority): .only([authority])
+            }
+        return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control")
+    }
+}
+
+extension LoadError {
+    /// Whether the request cannot have reached the gateway.
+    var isUnreachable: Bool {
+        switch code {
+        case .cannotFindHost, .cannotConnect: true
+        case .idleTimeout, .resourceTimeout, .connectionLost: step == .connect || step == .nameLookup
+        default: false
+        }
+    }
+
+    /// As activation and authorization report it.
+    func asAuthorizationError(fileID: StaticString = #fileID, line: UInt = #line) -> AuthorizationError {
+        switch code {
+        case .cancelled: .cancelled(fileID: fileID, line: line)
+        case _ where isUnreachable:
+            AuthorizationError(
+                .unreachable, .noNetwork, "The gateway cannot be reached.", underlying: self, fileID: fileID,
+                line: line)
+        default:
+            AuthorizationError(
+                .communicationFailed, .serverCommunicationFailed, "The exchange with the gateway failed.",
+                underlying: self, fileID: fileID, line: line)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+internal import Crypto
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportWire
+
+/// The exchanges of EST (RFC 7030) that make and renew an identity. Each is tried once; who calls decides on another.
+struct Enrollment: Sendable {
+    let client: any ControlClient
+    let clock: any AuthorizationClock
+
+    /// The authority that the link names by its fingerprint, fetched on a connection that proves nothing and carries
+    /// nothing.
+    func authority(for link: ActivationLink) async throws(AuthorizationError) -> [UInt8] {
+        let request = ControlRequest(
+            gateway: link.gateway, target: ControlAPI.Path.authorities, trust: .anybody,
+            limit: ControlAPI.Limits.certificates, timeout: .seconds(8))
+        let bag = try await certificates(request)
+        let authority = bag.certificates.first { Array(SHA256.hash(data: $0)) == link.authorityFingerprint }
+        guard let authority else {
+            throw AuthorizationError(
+                .authorityMismatch, .serverCommunicationFailed,
+                "The gateway does not show the authority that the link names; the access key was not sent.")
+        }
+        return authority
+    }
+
+    /// Sends user, access key and certificate request over a new connection, verified to the link's authority and host.
+    func enroll(
+        _ link: ActivationLink, authority: [UInt8], key: EnrollmentKey
+    ) async throws(AuthorizationError) -> IdentityRecord {
+        var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, authority, key)
+        let credentials = BasicCredentials(user: link.user, password: link.accessKey)
+        request.headerFields[.authorization] = credentials.fieldValue.reveal()
+        let issued = try await key.certificate(in: certificates(request), from: authority, at: clock.wall)
+        var record = IdentityRecord(
+            gateway: link.gateway.description, authority: authority, certificate: [], privateKey: "",
+            user: link.user, name: issued.name, notBefore: 0, notAfter: 0)
+        record.take(issued, key: key)
+        return record
+    }
+
+    /// Trades the present certificate, even one that expired within 30 days, for one with a new key.
+    func renew(_ identity: IdentityRecord, key: EnrollmentKey) async throws(AuthorizationError) -> IdentityRecord {
+        var request = try certificateRequest(
+            to: identity.endpoint(), ControlAPI.Path.reenroll, identity.authority, key)
+        request.identity = identity.clientIdentity
+        let issued = try await key.certificate(in: certificates(request), from: identity.authority, at: clock.wall)
+        guard issued.name == identity.name else {
+            throw AuthorizationError(
+                .communicationFailed, .serverCommunicationFailed, "The renewed certificate is another instance's.")
+        }
+        var record = identity
+        record.take(issued, key: key)
+        return record
+    }
+
+    private func certificateRequest(
+        to gateway: Endpoint, _ path: String, _ authority: [UInt8], _ key: EnrollmentKey
+    ) throws(AuthorizationError) -> ControlRequest {
+        var request = ControlRequest(
+            method: .post, gateway: gateway, target: path, body: Array(ESTBody.encode(try key.request()).utf8),
+            trust: .authority(authority), limit: ControlAPI.Limits.certificates, timeout: .seconds(20))
+        request.headerFields[.contentType] = ControlAPI.MediaType.certificateRequest
+        if let encoding = HTTPField.Name("Content-Transfer-Encoding") { request.headerFields[encoding] = "base64" }
+        return request
+    }
+
+    private func certificates(_ request: ControlRequest) async throws(AuthorizationError) -> CertificateBag {
+        let answer: ControlAnswer
+        do {
+            answer = try await client.send(request)
+        } catch {
+            throw error.asAuthorizationError()
+        }
+        try answer.checkStatus()
+        do {
+            return try CertificateBag(parsing: ESTBody.decode(answer.body))
+        } catch {
+            throw AuthorizationError(
+                .communicationFailed, .serverCommunicationFailed, "The gateway's answer is not one of EST.",
+                underlying: error)
+        }
+    }
+}
+
+extension ControlAnswer {
+    /// Passes 200 only.
+    func checkStatus() throws(AuthorizationError) {
+        switch status {
+        case 200: return
+        case 401, 403:
+            throw AuthorizationError(
+                .credentialsRefused, .credentialsFailed, "The gateway refused with status \(status).")
+        default:
+            throw AuthorizationError(
+                .communicationFailed, .serverCommunicationFailed, "The gateway answered with status \(status).")
+        }
+    }
+}
+
+extension IdentityRecord {
+    func endpoint() throws(AuthorizationError) -> Endpoint {
+        do {
+            return try Endpoint(gateway)
+        } catch {
+            throw AuthorizationError(.store, .securityError, "The stored gateway is no address.", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import Crypto
+internal import FoundationEssentials
+internal import SallyportCore
+internal import SallyportWire
+internal import SwiftASN1
+internal import X509
+
+/// A private key on its way to a certificate.
+struct EnrollmentKey: Sendable {
+    private let key: P256.Signing.PrivateKey
+
+    init() { key = P256.Signing.PrivateKey() }
+
+    /// Takes up a key that was stored by an enrolment that did not end.
+    init?(pem: String) {
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else { return nil }
+        self.key = key
+    }
+
+    /// PKCS#8.
+    var pem: String { key.pemRepresentation }
+
+    /// A PKCS#10 request in DER. Its subject is empty: the gateway knows who enrols from the access key's record.
+    func request() throws(AuthorizationError) -> [UInt8] {
+        do {
+            let request = try CertificateSigningRequest(
+                version: .v1, subject: DistinguishedName(), privateKey: Certificate.PrivateKey(key),
+                attributes: CertificateSigningRequest.Attributes())
+            var serializer = DER.Serializer()
+            try serializer.serialize(request)
+            return serializer.serializedBytes
+        } catch {
+            throw AuthorizationError(
+                .communicationFailed, .activationUnknown, "The certificate request could not be made.",
+                underlying: error)
+        }
+    }
+
+    /// Finds this key's certificate in the gateway's answer and checks that it is what an instance needs.
+    func certificate(
+        in bag: CertificateBag, from authority: [UInt8], at time: Int64
+    ) throws(AuthorizationError) -> (der: [UInt8], certificate: Certificate, name: InstanceName) {
+        guard let authority = try? Certificate(derEncoded: authority) else { throw refused }
+        for octets in bag.certificates {
+            guard let certificate = try? Certificate(derEncoded: octets),
+                P256.Signing.PublicKey(certificate.publicKey)?.x963Representation == key.publicKey.x963Representation
+            else { continue }
+            guard CertificateRules.issued(certificate, by: authority),
+                CertificateRules.isLeaf(certificate, for: .clientAuth),
+                let name = CertificateRules.instanceName(of: certificate)
+            else { throw refused }
+            return (octets, certificate, name)
+        }
+        throw refused
+    }
+
+    private var refused: AuthorizationError {
+        AuthorizationError(
+            .communicationFailed, .serverCommunicationFailed, "The gateway's answer holds no certificate for this key.")
+    }
+}

@@ -1,0 +1,79 @@
+public import SallyportCore
+
+/// Something that the app should know of its authorization; types have the documented names and numbers.
+public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
+    public enum Kind: Int, Sendable, Hashable, CaseIterable {
+        /// Authorized, or a withdrawal was lifted.
+        case authorized = 0
+        /// Not authorized, withdrawn, or blocked locally: see the code.
+        case notAuthorized = 1
+        /// A value of ``Configuration/application`` changed.
+        case remoteSettingsUpdate = 2
+        /// Servers or routes changed.
+        case servicesUpdate = 3
+        /// The application's own policy changed.
+        case policyUpdate = 4
+        case entitlementsUpdate = 6
+    }
+
+    public let kind: Kind
+    public let code: ResultCode
+    /// For people.
+    public let message: String
+
+    public var description: String { "\(kind), \(code): \(message)" }
+}
+
+/// Hears of events, besides ``Authorization/events``.
+public protocol AuthorizationDelegate: AnyObject, Sendable {
+    /// Called in the order of events, on the task that learnt of the event; must not block.
+    func authorization(_ authorization: Authorization, didReceive event: AuthorizationEvent)
+}
+
+/// The events of an authorization from the moment the sequence was asked for.
+///
+/// A consumer that falls behind keeps the newest 64. Ends when its task is cancelled.
+public struct AuthorizationEvents: AsyncSequence, Sendable {
+    public typealias Element = AuthorizationEvent
+    public typealias Failure = Never
+    let stream: AsyncStream<AuthorizationEvent>
+
+    public func makeAsyncIterator() -> AsyncStream<AuthorizationEvent>.Iterator { stream.makeAsyncIterator() }
+}
+
+/// Hands events to all who asked.
+final class EventHub: Sendable {
+    private struct State {
+        var next = 0
+        var consumers: [Int: AsyncStream<AuthorizationEvent>.Continuation] = [:]
+        weak var delegate: (any AuthorizationDelegate)?
+    }
+    private let state = Lock(State())
+
+    func events() -> AuthorizationEvents {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: AuthorizationEvent.self, bufferingPolicy: .bufferingNewest(64))
+        let id = state.withLock { state in
+            state.next += 1
+            state.consumers[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.consumers.removeValue(forKey: id) }
+        }
+        return AuthorizationEvents(stream: stream)
+    }
+
+    func setDelegate(_ delegate: (any AuthorizationDelegate)?) { state.withLock { $0.delegate = delegate } }
+
+    func send(_ event: AuthorizationEvent, from authorization: Authorization) {
+        let (consumers, delegate) = state.withLock { (Array($0.consumers.values), $0.delegate) }
+        for consumer in consumers { consumer.yield(event) }
+        delegate?.authorization(authorization, didReceive: event)
+    }
+
+    func finish() {
+        let consumers = state.withLock { Array($0.consumers.values) }
+        for consumer in consumers { consumer.finish() }
+    }
+}

@@ -1,0 +1,190 @@
+internal import FoundationEssentials
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+internal import X509
+
+/// Who this instance is, and whom it trusts: written once activation is through.
+struct IdentityRecord: Sendable, Codable {
+    /// `HOST:PORT` of the control listener.
+    var gateway: String
+    /// DER of the pinned authority.
+    var authority: [UInt8]
+    /// DER.
+    var certificate: [UInt8]
+    /// PKCS#8.
+    var privateKey: String
+    var user: String
+    var name: InstanceName
+    /// Unix seconds.
+    var notBefore: Int64
+    var notAfter: Int64
+
+    /// Names, never the key.
+    var clientIdentity: ClientIdentity {
+        ClientIdentity(certificates: [certificate], privateKey: Redacted(privateKey))
+    }
+
+    /// Two thirds of the certificate's life.
+    var renewalTime: Int64 { notBefore + (notAfter - notBefore) / 3 * 2 }
+    /// How long after its end a certificate can still be renewed: 30 days.
+    static let renewalGrace: Int64 = 30 * 86_400
+
+    mutating func take(_ issued: (der: [UInt8], certificate: Certificate, name: InstanceName), key: EnrollmentKey) {
+        certificate = issued.der
+        privateKey = key.pem
+        name = issued.name
+        notBefore = Int64(issued.certificate.notValidBefore.timeIntervalSince1970)
+        notAfter = Int64(issued.certificate.notValidAfter.timeIntervalSince1970)
+    }
+}
+
+/// An enrolment that was begun: its key is durable before the gateway hears of it.
+struct PendingEnrollment: Sendable, Codable {
+    /// The link without its key, so that the same activation is taken up again; `renewal` for a renewal.
+    var purpose: String
+    /// PKCS#8.
+    var privateKey: String
+}
+
+/// What was decided here and not by the gateway.
+struct LocalDecisions: Sendable, Codable, Hashable {
+    var blocks: [LocalBlock] = []
+    var isLocked = false
+    /// The console locked after this lock: its unlocking lifts both.
+    var consoleLockSeen = false
+    /// The version told at activation, or the one that the gateway chose then.
+    var version: String?
+}
+
+/// A block that the app itself set.
+public struct LocalBlock: Sendable, Codable, Hashable {
+    /// Which block, chosen by the app.
+    public let id: String
+    public let title: String
+    public let message: String
+}
+
+/// Everything that authorization keeps, under reserved names.
+struct AuthorizationRecords: Sendable {
+    private static let key = "current"
+    let store: SecureStore
+    private let identities: StoreCollection<String, IdentityRecord>
+    private let enrollments: StoreCollection<String, PendingEnrollment>
+    private let configurations: StoreCollection<String, [UInt8]>
+    private let marks: StoreCollection<String, TimeMark>
+    private let decisions: StoreCollection<String, LocalDecisions>
+
+    /// All that is known when an authorization opens.
+    struct Contents: Sendable {
+        var identity: IdentityRecord?
+        var configuration: [UInt8]?
+        var mark: TimeMark?
+        var decisions = LocalDecisions()
+
+        /// The stored configuration, verified as of the moment when it was signed: it was accepted then, and whether
+        /// it still holds is the lease's matter. Nil where it does not verify, so that one is fetched.
+        var document: ConfigurationDocument? {
+            guard let identity, let configuration,
+                let signed = try? JWS(configuration, type: ConfigurationDocument.type),
+                let claimed = try? ConfigurationDocument(parsing: signed.payload)
+            else { return nil }
+            let verifier = ConfigurationVerifier(authority: identity.authority, instance: identity.name)
+            return try? verifier.verify(configuration, after: nil, at: claimed.iat)
+        }
+    }
+
+    init(_ store: SecureStore) {
+        self.store = store
+        identities = store.reservedCollection("authorization.identity", of: IdentityRecord.self)
+        enrollments = store.reservedCollection("authorization.enrollment", of: PendingEnrollment.self)
+        configurations = store.reservedCollection("authorization.configuration", of: [UInt8].self)
+        marks = store.reservedCollection("authorization.time", of: TimeMark.self)
+        decisions = store.reservedCollection("authorization.decisions", of: LocalDecisions.self)
+    }
+
+    func contents() throws(AuthorizationError) -> Contents {
+        do {
+            return try store.read { transaction in
+                try Contents(
+                    identity: transaction.value(for: Self.key, in: identities),
+                    configuration: transaction.value(for: Self.key, in: configurations),
+                    mark: transaction.value(for: Self.key, in: marks),
+                    decisions: transaction.value(for: Self.key, in: decisions) ?? LocalDecisions())
+            }
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// The key for `purpose`: the stored one where such an enrolment was begun, else a new one, durable on return.
+    func enrollmentKey(for purpose: String) async throws(AuthorizationError) -> EnrollmentKey {
+        let enrollments = enrollments
+        do {
+            let pem = try await store.write { transaction in
+                if let begun = try transaction.value(for: Self.key, in: enrollments), begun.purpose == purpose,
+                    EnrollmentKey(pem: begun.privateKey) != nil
+                {
+                    return begun.privateKey
+                }
+                let pem = EnrollmentKey().pem
+                let begun = PendingEnrollment(purpose: purpose, privateKey: pem)
+                try transaction.set(begun, for: Self.key, in: enrollments)
+                return pem
+            }
+            guard let key = EnrollmentKey(pem: pem) else {
+                throw AuthorizationError(.store, .securityError, "The stored key cannot be read.")
+            }
+            return key
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Ends an enrolment: the identity is durable on return and the enrolment's own copy of the key gone.
+    func finishEnrollment(_ identity: IdentityRecord) async throws(AuthorizationError) {
+        let (identities, enrollments) = (identities, enrollments)
+        try await write { transaction in
+            try transaction.set(identity, for: Self.key, in: identities)
+            try transaction.remove(Self.key, from: enrollments)
+        }
+    }
+
+    /// Keeps the newest: of two that were adopted at nearly one time, the later one may be written first.
+    func setConfiguration(
+        _ text: [UInt8], epoch: Int64, mark: TimeMark, decisions value: LocalDecisions
+    ) async throws(AuthorizationError) {
+        let (configurations, marks, decisions) = (configurations, marks, decisions)
+        try await write { transaction in
+            let kept = try transaction.value(for: Self.key, in: configurations)
+            if let kept, let signed = try? JWS(kept, type: ConfigurationDocument.type),
+                let known = try? ConfigurationDocument(parsing: signed.payload), known.epoch > epoch
+            {
+                return
+            }
+            try transaction.set(text, for: Self.key, in: configurations)
+            try transaction.set(mark, for: Self.key, in: marks)
+            try transaction.set(value, for: Self.key, in: decisions)
+        }
+    }
+
+    func setMark(_ mark: TimeMark) async throws(AuthorizationError) {
+        let marks = marks
+        try await write { try $0.set(mark, for: Self.key, in: marks) }
+    }
+
+    func setDecisions(_ value: LocalDecisions) async throws(AuthorizationError) {
+        let decisions = decisions
+        try await write { try $0.set(value, for: Self.key, in: decisions) }
+    }
+
+    private func write(
+        _ body: @escaping @Sendable (WriteTransaction) throws -> Void
+    ) async throws(AuthorizationError) {
+        do {
+            try await store.write(body)
+        } catch {
+            throw .store(error)
+        }
+    }
+}

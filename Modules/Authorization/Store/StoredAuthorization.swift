@@ -1,0 +1,59 @@
+public import SallyportCore
+public import SallyportSecureStore
+internal import SallyportWire
+
+/// What a store knows of its authorization, read without a connection and without changing anything.
+public struct StoredAuthorization: Sendable {
+    /// `notAuthorized` where it is not activated or no configuration came yet; else what the last one and the clock
+    /// make of it.
+    public let state: AuthorizationState
+    public let epoch: Int64?
+    /// Unix seconds.
+    public let leaseEnd: Int64?
+    public let instance: String?
+    public let entitlement: String?
+    public let version: String?
+    public let user: String?
+    /// `HOST:PORT`.
+    public let gateway: String?
+    private let document: ConfigurationDocument?
+
+    /// Why not authorized.
+    public var code: ResultCode { state.code }
+
+    /// Reads a store, which may be open read-only beside a running app.
+    ///
+    /// - Throws: ``AuthorizationError/Code/store``.
+    public static func read(from store: SecureStore) throws(AuthorizationError) -> StoredAuthorization {
+        try read(from: store, clock: SystemClock())
+    }
+
+    package static func read(
+        from store: SecureStore, clock: any AuthorizationClock
+    ) throws(AuthorizationError) -> StoredAuthorization {
+        try StoredAuthorization(AuthorizationRecords(store).contents(), clock: clock)
+    }
+
+    init(_ contents: AuthorizationRecords.Contents, clock: any AuthorizationClock) {
+        document = contents.document
+        let mark = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
+        let time = mark.leaseTime(wall: clock.wall, uptime: clock.uptime)
+        state = document.map { Verdict.state(of: $0, decisions: contents.decisions, at: time) } ?? .notAuthorized
+        epoch = document?.epoch
+        leaseEnd = document?.leaseEnd
+        instance = contents.identity?.name.instance.description
+        entitlement = contents.identity?.name.entitlement.description
+        version = contents.decisions.version ?? document?.entitlement.version.description
+        user = contents.identity?.user
+        gateway = contents.identity?.gateway
+    }
+
+    /// Says how a URL would be reached.
+    ///
+    /// - Throws: ``AddressError`` for a text that is no `http` or `https` URL; ``AccessDenied`` where there is no
+    ///   configuration.
+    public func explain(_ url: String) throws -> Explanation {
+        guard let document else { throw AccessDenied(.notAuthorized) }
+        return try document.explain(url)
+    }
+}
