@@ -61,12 +61,13 @@ package final class Gateway: Service {
         let certificate = ServerCertificate(await data.serverIdentity)
         let policy = CurrentRelayPolicy(await data.relaySnapshot())
         let events = EventHub(start: await data.settings.starts + 1)
-        let relay = try makeRelay(certificate, policy, authority)
+        let ports = ListenerPorts()
+        let relay = try makeRelay(certificate, policy, authority, ports: ports)
         let relayPort = try await relay.start()
         do {
             try await observe(events, policy, relay, certificate)
             let administration = try await AdministrationServer.bind(data: data, path: path, logger: logger)
-            let control = try makeControl(certificate, events, authority, relayPort: relayPort)
+            let control = try makeControl(certificate, events, authority, relayPort: relayPort, ports: ports)
             try await serve(control, administration, relay, events)
         } catch {
             await relay.shutdown()
@@ -121,7 +122,7 @@ package final class Gateway: Service {
             switch change {
             case .directory: events.notify()
             case .instance(let instance): events.notify(instance)
-            case .serverCertificate: break
+            case .serverCertificate: try? relay.use(certificate.relayIdentity)
             }
         }
     }
@@ -131,7 +132,8 @@ package final class Gateway: Service {
 
 extension Gateway {
     private func makeControl(
-        _ certificate: ServerCertificate, _ events: EventHub, _ authority: [UInt8], relayPort: Int
+        _ certificate: ServerCertificate, _ events: EventHub, _ authority: [UInt8], relayPort: UInt16,
+        ports: ListenerPorts
     ) throws -> some ApplicationProtocol {
         let plane = ControlPlane(data: data, events: events, logger: logger)
         let http = HTTPServerBuilder.http1(
@@ -148,8 +150,9 @@ extension Gateway {
             onServerRunning: { [data, logger, onReady] channel in
                 let port = channel.localAddress?.port ?? 0
                 do {
-                    try await data.listens(controlPort: UInt16(port), relayPort: UInt16(relayPort))
-                    onReady(Listeners(controlPort: port, relayPort: relayPort))
+                    ports.add(UInt16(port))
+                    try await data.listens(controlPort: UInt16(port), relayPort: relayPort)
+                    onReady(Listeners(controlPort: port, relayPort: Int(relayPort)))
                 } catch {
                     logger.error("The ports could not be kept.", metadata: ["error": "\(error)"])
                 }
@@ -158,8 +161,45 @@ extension Gateway {
     }
 
     private func makeRelay(
-        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8]
+        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8], ports: ListenerPorts
     ) throws -> Relay {
-        throw GatewayError(.internalFailure, "relay")
+        var settings = RelayConfiguration(
+            host: try Self.address(configuration.relayHost), port: UInt16(configuration.relayPort), trust: authority)
+        settings.egress = configuration.egress
+        settings.maximumTunnels = configuration.maximumTunnels
+        settings.ownPorts = { ports.all }
+        return try Relay(
+            configuration: settings, identity: certificate.relayIdentity, policy: policy, resolver: try resolver(),
+            logger: logger)
+    }
+
+    private func resolver() throws(GatewayError) -> any NameResolver {
+        guard let server = configuration.resolver else { return SystemResolver() }
+        guard case .address(let address) = server.host else {
+            throw GatewayError(.invalid, "--dns is the address of a resolver.")
+        }
+        return DNSResolver(server: address, port: server.port)
+    }
+
+    private static func address(_ host: String) throws(GatewayError) -> IPAddress {
+        if host == "localhost" { return .v4(0x7f00_0001) }
+        guard let address = IPAddress(host) else {
+            throw GatewayError(.invalid, "--relay is ADDRESS:PORT of an interface of this machine.")
+        }
+        return address
+    }
+}
+
+/// The ports that the gateway listens on, besides the relay's, once it does.
+final class ListenerPorts: Sendable {
+    private let ports = Lock<Set<UInt16>>([])
+    func add(_ port: UInt16) { ports.withLock { _ = $0.insert(port) } }
+    var all: Set<UInt16> { ports.withLock { $0 } }
+}
+
+extension ServerCertificate {
+    var relayIdentity: RelayIdentity {
+        let identity = current
+        return RelayIdentity(certificates: [identity.certificate], privateKey: Redacted(identity.key))
     }
 }

@@ -32,16 +32,14 @@ package struct SystemResolver: NameResolver {
         return addresses
     }
 
+    /// Reads the octets where `sockaddr_in` and `sockaddr_in6` have them (RFC 3493 §3.3): which of Swift's modules
+    /// owns the fields depends on what else is imported.
     private static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
         let raw = UnsafeRawPointer(pointer)
-        switch Int32(pointer.pointee.sa_family) {
-        case AF_INET:
-            var address = raw.loadUnaligned(as: sockaddr_in.self).sin_addr
-            return withUnsafeBytes(of: &address) { IPAddress(octets: Array($0)) }
-        case AF_INET6:
-            var address = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-            return withUnsafeBytes(of: &address) { IPAddress(octets: Array($0)) }
-        default: return nil
+        return switch Int32(pointer.pointee.sa_family) {
+        case AF_INET: IPAddress(octets: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
+        case AF_INET6: IPAddress(octets: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
+        default: nil
         }
     }
 }
