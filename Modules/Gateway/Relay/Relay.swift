@@ -57,6 +57,8 @@ package final class Relay: Sendable {
 
 extension Relay {
     /// Listens, and returns the port. Can be called once. Throws `.cannotBind`.
+    ///
+    /// Raises the process's limit of descriptors as far as it may, since each tunnel takes two.
     @discardableResult
     package func start() async throws(GatewayError) -> UInt16 {
         let mayStart = phase.withLock { phase in
@@ -65,6 +67,7 @@ extension Relay {
             return true
         }
         guard mayStart else { throw GatewayError(.cannotBind, "A relay is started once.") }
+        let descriptors = DescriptorLimit.raise()
         let channel: any Channel
         do {
             channel = try await bootstrap().bind(to: SocketAddress(configuration.host, port: configuration.port)).get()
@@ -83,7 +86,7 @@ extension Relay {
             try? await channel.close().get()
             throw GatewayError(.cannotBind, "The relay was shut down.")
         }
-        logger.debug("Relay listens", metadata: ["port": "\(port)"])
+        logger.debug("Relay listens", metadata: ["port": "\(port)", "descriptors": "\(descriptors ?? 0)"])
         return port
     }
 

@@ -27,9 +27,15 @@ final class StubResolver: NameResolver {
     let answer: Lock<[IPAddress]?>
     init(_ addresses: [String]? = ["127.0.0.1"]) { answer = Lock(addresses?.compactMap { IPAddress($0) }) }
 
+    private let resolving = Lock<(@Sendable () -> [IPAddress])?>(nil)
+
     func set(_ addresses: [String]) { answer.withLock { $0 = addresses.compactMap { IPAddress($0) } } }
 
+    /// Answers by a function, which is called in the midst of a CONNECT.
+    func whileResolving(_ body: @escaping @Sendable () -> [IPAddress]) { resolving.withLock { $0 = body } }
+
     func addresses(of name: String, on eventLoop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
+        if let body = resolving.withLock({ $0 }) { return eventLoop.makeSucceededFuture(body()) }
         guard let addresses = answer.withLock({ $0 }) else {
             return eventLoop.scheduleTask(in: .seconds(30)) { [] }.futureResult
         }

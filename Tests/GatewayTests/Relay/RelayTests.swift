@@ -215,6 +215,23 @@ import Testing
         }
     }
 
+    @Test func aClientThatDoesNotEvenShakeHandsIsTimedOut() async throws {
+        try await RelayFixture.with(configure: { $0.headTimeout = .milliseconds(200) }) { fixture in
+            let client = try await TestConnection.openPlain(port: fixture.port)
+            await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(5)) }
+        }
+    }
+
+    @Test func aPlainHTTPRequestIsNotAnswered() async throws {
+        try await RelayFixture.with { fixture in
+            let client = try await TestConnection.openPlain(port: fixture.port)
+            client.send("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
+            let answer = try? await client.rest(within: .seconds(5))
+            #expect(!String(decoding: answer ?? [], as: UTF8.self).contains("HTTP/1.1"))
+            #expect(fixture.relay.tunnelCount == 0)
+        }
+    }
+
     @Test func onlyTheAuthoritysClientCertificatesPass() async throws {
         try await RelayFixture.with { fixture in
             let stranger = try TestAuthority().client()
@@ -243,6 +260,7 @@ import Testing
                 of: "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic planted\r\n\r\n")
             _ = try await fixture.refusal(of: "GET /planted HTTP/1.1\r\nHost: planted\r\n\r\n")
             #expect(fixture.log.lines.count == 2)
+            #expect(fixture.log.lines.first?.contains("target=a.example:443") == true)
             #expect(!fixture.log.lines.joined().contains("planted"))
         }
     }
@@ -407,6 +425,31 @@ import Testing
             await fixture.relay.shutdown()
             await #expect(throws: (any Error).self) { try await fixture.connect() }
             await #expect(throws: GatewayError(.cannotBind, "")) { try await fixture.relay.start() }
+        }
+        try await origin.close()
+    }
+
+    @Test func aCancelledRunShutsDown() async throws {
+        try await RelayFixture.with { fixture in
+            let run = Task { try await fixture.relay.run() }
+            run.cancel()
+            try await run.value
+            await #expect(throws: (any Error).self) { try await fixture.connect() }
+        }
+    }
+
+    @Test func aPolicyThatChangesWhileTheServerIsDialledOpensNothing() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        let resolver = StubResolver(nil)
+        try await RelayFixture.with(resolver: resolver) { fixture in
+            resolver.whileResolving {
+                fixture.policy.set(StubPolicy.denied)
+                fixture.relay.policyChanged()
+                return [RelayFixture.loopback]
+            }
+            let answer = try await fixture.refusal(connecting: "a.example:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 403"))
+            #expect(fixture.relay.tunnelCount == 0)
         }
         try await origin.close()
     }

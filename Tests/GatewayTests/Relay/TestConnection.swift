@@ -48,6 +48,14 @@ final class TestConnection: Sendable {
             }
     }
 
+    /// A connection without TLS.
+    static func openPlain(port: UInt16) async throws -> TestConnection {
+        try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(to: SocketAddress(RelayFixture.loopback, port: port)) { channel in
+                channel.eventLoop.makeCompletedFuture { try attach(to: channel) }
+            }
+    }
+
     func send(_ text: String) { send(Array(text.utf8)) }
     func send(_ octets: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: octets), promise: nil) }
 

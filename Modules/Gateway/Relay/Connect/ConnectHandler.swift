@@ -26,6 +26,7 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let tls: NIOSSLServerHandler
     private let services: RelayServices
     private var phase: Phase
+    private var target: Endpoint?
     private var headTimer: Scheduled<Void>?
     private var hasReceived = false
     private var holdsRead = false
@@ -107,8 +108,8 @@ extension ConnectHandler {
     private func decide(_ head: [UInt8], context: ChannelHandlerContext) {
         do {
             let target = try ConnectRequest(head: head).target
-            let certificate = try presentedCertificate()
-            try dial(target, certificate: certificate, context: context)
+            self.target = target
+            try dial(target, certificate: presentedCertificate(), context: context)
         } catch {
             refuse(error, context: context)
         }
@@ -139,7 +140,7 @@ extension ConnectHandler {
                     certificateDER: certificate, target: target, instance: instance, address: connection.address)
                 self.dialled(connection.channel, grant, context: context)
             case .failure(let error):
-                self.refuse(error as? RelayRefusal ?? Self.internalFailure, target, context: context)
+                self.refuse(error as? RelayRefusal ?? Self.internalFailure, context: context)
             }
         }
     }
@@ -160,7 +161,7 @@ extension ConnectHandler {
         guard grant.holds(under: verdict, check: services.addressCheck) else {
             origin.reset()
             let refusal = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
-            return refuse(refusal, grant.target, context: context)
+            return refuse(refusal, context: context)
         }
         open(origin, grant, context: context)
     }
@@ -199,15 +200,15 @@ extension ConnectHandler {
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }
 
-    private func refuse(_ refusal: RelayRefusal, _ target: Endpoint? = nil, context: ChannelHandlerContext) {
+    private func refuse(_ refusal: RelayRefusal, context: ChannelHandlerContext) {
         guard !tunnel.isOver else { return }
         if case .answered = phase { return }
         phase = .answered
         services.logger.info(
             "CONNECT refused",
             metadata: [
-                "target": "\(target.map(\.description) ?? "-")", "status": "\(refusal.status)",
-                "error": "\(refusal.error)", "details": "\(refusal.details)",
+                "instance": "\(tunnel.instance ?? "-")", "target": "\(target.map(\.description) ?? "-")",
+                "status": "\(refusal.status)", "error": "\(refusal.error)", "details": "\(refusal.details)",
             ])
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: refusal.response)), promise: nil)
         close(.refused, context: context)

@@ -23,7 +23,8 @@ final class Tunnel {
     private var origin: (any Channel)?
     private var splices: [Side: SpliceHandler] = [:]
     private var grant: TunnelGrant?
-    private var instance: String?
+    /// Whose tunnel it is, once the policy said so.
+    private(set) var instance: String?
     private var ends = TunnelEnds()
     private var octets: (up: Int, down: Int) = (0, 0)
     private var lastActivity = NIODeadline.now()

@@ -1,0 +1,17 @@
+internal import Glibc
+
+/// How many descriptors the process may have open.
+enum DescriptorLimit {
+    /// Raises the soft limit to the hard one: a tunnel takes two descriptors, and the soft limit is often 1,024.
+    ///
+    /// Returns what stands then; nil where the system does not say.
+    @discardableResult
+    static func raise() -> UInt64? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
+        let before = limit.rlim_cur
+        limit.rlim_cur = limit.rlim_max
+        return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+            ? UInt64(limit.rlim_cur) : UInt64(before)
+    }
+}
