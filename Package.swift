@@ -43,6 +43,8 @@ extension Target.Dependency {
     static let structuredFields = Target.Dependency.product(
         name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
     static let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let lifecycleTestKit = Target.Dependency.product(
+        name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
     static let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
     static let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
@@ -131,7 +133,7 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportURLLoading", .lifecycle, .logging,
+                "SallyportAuthorization", "SallyportURLLoading", .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -156,7 +158,9 @@ let package = Package(
             path: "Modules/CommandLine"),
 
         // Examples
-        .executableTarget(name: "Quickstart", dependencies: ["Sallyport"], path: "Examples/Quickstart"),
+        .executableTarget(
+            name: "Quickstart", dependencies: ["Sallyport", .lifecycle, .unixSignals, .logging],
+            path: "Examples/Quickstart"),
         .executableTarget(
             name: "Demo",
             dependencies: [
@@ -179,6 +183,12 @@ let package = Package(
             dependencies: [
                 "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
                 .tracing, .instrumentation,
+            ]),
+        tests(
+            "FrontDoor",
+            dependencies: [
+                "Sallyport", "SallyportAuthorization", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading",
+                .lifecycleTestKit,
             ]),
         tests(
             "Gateway",

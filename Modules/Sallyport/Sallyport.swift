@@ -1,0 +1,114 @@
+public import Logging
+public import SallyportAuthorization
+public import SallyportSecureStore
+internal import SallyportTransport
+public import SallyportURLLoading
+
+/// One authorized app: its store, its authorization and its sessions.
+///
+/// ```swift
+/// let sallyport = try await Sallyport.open(
+///     store: "/var/lib/report", protectedBy: .systemdCredential("sallyport"),
+///     application: .init("com.example.report", version: "1.0.0.0"))
+/// try await sallyport.authorize()
+/// let (body, response) = try await sallyport.session.data(for: .get("https://reports.corp.example/today"))
+/// ```
+///
+/// Several live in one process, one for each tenant; they share no connection. Run each as a service, so that policy
+/// changes, renewal and withdrawal arrive while the app works; see ``run()``.
+public final class Sallyport: Sendable {
+    /// States, events, the configuration, and `explain`.
+    public let authorization: Authorization
+    /// The sessions, the protocol handlers, and the switch for secure communication.
+    public let loading: URLLoadingSystem
+    /// The app's data, readable and writable while the app is authorized.
+    public let store: GatedStore
+
+    private let data: SecureStore
+    /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
+    private let control: Transport
+
+    /// Opens a store, and composes the parts over it.
+    ///
+    /// Makes no connection. The first instance of a process is the default one; see ``makeDefault()``.
+    ///
+    /// - Parameters:
+    ///   - path: the store's directory, of mode 0700; one process writes it.
+    ///   - protector: where the secret comes from that the store's keys are wrapped with.
+    ///   - application: the app's entitlement and version; what the store was activated for where nil.
+    /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
+    ///   another app.
+    public static func open(
+        store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
+        logger: Logger = Logger(label: "sallyport")
+    ) async throws -> Sallyport {
+        let data = try await SecureStore.open(at: path, protectedBy: protector)
+        do {
+            let control = Transport(logger: logger)
+            let authorization = try Authorization.open(
+                store: data, application: application, transport: control, logger: logger)
+            return Sallyport(data, authorization, control, logger: logger)
+        } catch {
+            data.close()
+            throw error
+        }
+    }
+
+    private init(_ data: SecureStore, _ authorization: Authorization, _ control: Transport, logger: Logger) {
+        self.data = data
+        self.control = control
+        self.authorization = authorization
+        loading = URLLoadingSystem(gate: authorization, logger: logger)
+        store = GatedStore(data, gate: authorization)
+        loading.makeDefaultIfFirst()
+    }
+
+    // MARK: Authorization
+
+    /// Authorizes the app, which was activated once with `sallyport activate LINK`, and enables secure communication.
+    ///
+    /// Fetches the configuration where the gateway answers within 5 s; the stored one counts otherwise, within the
+    /// lease.
+    ///
+    /// - Throws: `AuthorizationError`, with the documented result code.
+    public func authorize() async throws {
+        try await authorization.authorize()
+        loading.enable()
+    }
+
+    // MARK: URL loading
+
+    /// The session of this instance. Throws `notAuthorized`, `withdrawn` or `disabled` from its tasks while it may not
+    /// load.
+    public var session: SecureSession { loading.session }
+
+    /// A session of this instance with settings of its own.
+    public func makeSession(_ configuration: SessionConfiguration = SessionConfiguration()) -> SecureSession {
+        loading.makeSession(configuration)
+    }
+
+    /// The protocol handlers of all sessions of this instance.
+    public var protocols: ProtocolRegistry { loading.protocols }
+
+    /// Switches secure communication on again after ``disable()``.
+    public func enable() { loading.enable() }
+
+    /// Switches secure communication off: URL loading only.
+    public func disable() { loading.disable() }
+
+    /// Whether requests go the secure way: switched on, authorized, and not withdrawn.
+    public var isSecureCommunicationEnabled: Bool { loading.isSecureCommunicationEnabled }
+
+    /// Makes this the instance that the documented singletons, as `SecureSession.shared`, stand for.
+    public func makeDefault() { loading.makeDefault() }
+
+    // MARK: End
+
+    /// Ends all loads, frees the connections and closes the store. Idempotent; nothing can be loaded afterwards.
+    public func shutdown() async {
+        authorization.shutdown()
+        await loading.shutdown()
+        await control.shutdown()
+        data.close()
+    }
+}

@@ -1,0 +1,66 @@
+import FoundationEssentials
+import Sallyport
+import ServiceLifecycleTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct SallyportTests {
+    private let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
+
+    private func withInstance(_ body: (Sallyport) async throws -> Void) async throws {
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let sallyport = try await Sallyport.open(
+            store: "\(path)/store", protectedBy: .keyFile("\(path)/key"),
+            application: .init("com.example.report", version: "1.0.0.0"))
+        try await body(sallyport)
+        await sallyport.shutdown()
+    }
+
+    @Test func beforeActivationEverythingThatNeedsAuthorizationIsRefused() async throws {
+        try await withInstance { sallyport in
+            await #expect(throws: AuthorizationError.self) { try await sallyport.authorize() }
+            #expect(!sallyport.isSecureCommunicationEnabled)
+            await #expect(throws: LoadError(.notAuthorized, "")) {
+                try await sallyport.session.bytes(for: .get("https://a.example/"))
+            }
+            await #expect(throws: LoadError(.notAuthorized, "")) {
+                try await sallyport.makeSession().bytes(for: .get("https://a.example/"))
+            }
+            #expect(throws: AccessDenied(.notAuthorized)) { try sallyport.store.read { _ in } }
+        }
+    }
+
+    @Test func shuttingDownTwiceIsShuttingDownOnce() async throws {
+        try await withInstance { sallyport in
+            await sallyport.shutdown()
+            await #expect(throws: LoadError.self) { try await sallyport.session.bytes(for: .get("https://a.example/")) }
+        }
+    }
+
+    @Test func theStoreCanBeOpenedAgainAfterShutdown() async throws {
+        try await withInstance { sallyport in
+            await sallyport.shutdown()
+            let again = try await Sallyport.open(store: "\(path)/store", protectedBy: .keyFile("\(path)/key"))
+            await again.shutdown()
+        }
+    }
+
+    @Test func gracefulShutdownEndsTheService() async throws {
+        try await withInstance { sallyport in
+            try await testGracefulShutdown { trigger in
+                async let running: Void = sallyport.run()
+                trigger.triggerGracefulShutdown()
+                try await running
+            }
+        }
+    }
+
+    @Test func cancellationEndsTheService() async throws {
+        try await withInstance { sallyport in
+            let task = Task { try await sallyport.run() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+}
