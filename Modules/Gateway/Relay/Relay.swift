@@ -132,10 +132,17 @@ extension Relay {
             configuration: configuration, policy: policy, resolver: resolver, registry: registry, logger: logger,
             port: UInt16(channel.localAddress?.port ?? 0))
         let tunnel = Tunnel(client: channel, services: services)
-        guard registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }
+        guard registry.admit(tunnel, pendingLimit: configuration.maximumPending) else {
+            throw ChannelError.ioOnClosedChannel
+        }
         let tls = NIOSSLServerHandler(context: context.withLock { $0 })
-        try channel.pipeline.syncOperations.addHandlers([
-            DrainingCloseHandler(), tls, ConnectHandler(tunnel, tls: tls, services: services),
-        ])
+        do {
+            try channel.pipeline.syncOperations.addHandlers([
+                DrainingCloseHandler(), tls, ConnectHandler(tunnel, tls: tls, services: services),
+            ])
+        } catch {
+            tunnel.end(.clientLeft)
+            throw error
+        }
     }
 }

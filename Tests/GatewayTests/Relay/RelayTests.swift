@@ -222,6 +222,24 @@ import Testing
         }
     }
 
+    @Test func oneWaitingConnectionOverTheLimitIsClosed() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with(configure: { $0.maximumPending = 1 }) { fixture in
+            // An open tunnel waits for nothing.
+            let client = try await fixture.tunnel(to: origin.port)
+            let waiting = try await fixture.connect()
+            await #expect(throws: (any Error).self) {
+                let over = try await fixture.connect()
+                over.send("CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
+                _ = try await over.head()
+            }
+            waiting.close()
+            client.send("x")
+            #expect(try await client.read(1) == [120])
+        }
+        try await origin.close()
+    }
+
     @Test func aPlainHTTPRequestIsNotAnswered() async throws {
         try await RelayFixture.with { fixture in
             let client = try await TestConnection.openPlain(port: fixture.port)

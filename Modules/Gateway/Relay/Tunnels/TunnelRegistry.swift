@@ -6,20 +6,22 @@ final class TunnelRegistry: Sendable {
     private struct State {
         var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]
         var counts: [String: Int] = [:]
+        /// The sum of `counts`.
+        var reserved = 0
         var drained: EventLoopPromise<Void>?
         var isClosed = false
     }
 
     private let state = Lock(State())
 
-    var tunnelCount: Int { state.withLock { $0.counts.values.reduce(0, +) } }
+    var tunnelCount: Int { state.withLock { $0.reserved } }
 
-    /// Takes a connection in, on its loop; false after ``close(on:)``.
-    func admit(_ tunnel: Tunnel) -> Bool {
+    /// Takes a connection in, on its loop; false after ``close(on:)``, and where too many wait to become tunnels.
+    func admit(_ tunnel: Tunnel, pendingLimit: Int) -> Bool {
         let bound = NIOLoopBound(tunnel, eventLoop: tunnel.client.eventLoop)
         let id = ObjectIdentifier(tunnel)
         return state.withLock { state in
-            guard !state.isClosed else { return false }
+            guard !state.isClosed, state.tunnels.count - state.reserved < pendingLimit else { return false }
             state.tunnels[id] = bound
             return true
         }
@@ -40,6 +42,7 @@ final class TunnelRegistry: Sendable {
             let count = state.counts[instance, default: 0]
             guard count < limit else { return false }
             state.counts[instance] = count + 1
+            state.reserved += 1
             return true
         }
     }
@@ -48,6 +51,7 @@ final class TunnelRegistry: Sendable {
         state.withLock { state in
             let count = state.counts[instance, default: 1] - 1
             state.counts[instance] = count > 0 ? count : nil
+            state.reserved -= 1
         }
     }
 
