@@ -62,39 +62,57 @@ struct Download {
 /// Reads a header block as libcurl hands it over: a status line, fields without folding, a blank line.
 enum HeadParser {
     static func parse(_ octets: [UInt8]) throws(LoadError) -> HTTPResponse {
-        var lines = octets.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true).makeIterator()
-        guard let status = lines.next().flatMap(status), status.code != 101 else {
+        let response = unsafe octets.withUnsafeBufferPointer { unsafe parse($0) }
+        guard let response, response.status.code != 101 else {
             throw LoadError(.protocolViolation, at: .response, "The answer has no status line that can be read.")
         }
+        return response
+    }
+
+    private static func parse(_ octets: UnsafeBufferPointer<UInt8>) -> HTTPResponse? {
         var fields = HTTPFields()
-        while let line = lines.next() {
-            if let field = field(line) { fields.append(field) }
+        var status: HTTPResponse.Status?
+        var start = 0
+        while start < octets.count {
+            var end = start
+            while end < octets.count, unsafe octets[end] != UInt8(ascii: "\n") { end += 1 }
+            let line = unsafe trimmed(octets, start..<end)
+            if let field = unsafe status == nil ? nil : field(octets, line) { fields.append(field) }
+            if status == nil {
+                status = unsafe Self.status(octets, line)
+                if status == nil { return nil }
+            }
+            start = end + 1
         }
-        return HTTPResponse(status: status, headerFields: fields)
+        return status.map { HTTPResponse(status: $0, headerFields: fields) }
     }
 
     /// `HTTP/1.1 200 OK`; HTTP/2 has no reason.
-    private static func status(_ line: ArraySlice<UInt8>) -> HTTPResponse.Status? {
-        let parts = trimmed(line).split(separator: UInt8(ascii: " "), maxSplits: 2)
-        guard parts.count >= 2, parts[1].count == 3, let code = Int(String(decoding: parts[1], as: UTF8.self)),
-            (100...999).contains(code)
-        else { return nil }
+    private static func status(_ octets: UnsafeBufferPointer<UInt8>, _ line: Range<Int>) -> HTTPResponse.Status? {
+        guard let space = line.first(where: { unsafe octets[$0] == UInt8(ascii: " ") }) else { return nil }
+        let digits = space + 1..<min(space + 4, line.upperBound)
+        let isNumber = digits.count == 3 && digits.allSatisfy { unsafe (48...57).contains(octets[$0]) }
+        guard isNumber else { return nil }
+        let code = digits.reduce(0) { unsafe $0 * 10 + Int(octets[$1] - 48) }
+        guard code >= 100 else { return nil }
         if code == 200 { return .ok }
-        return .init(code: code, reasonPhrase: parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : "")
+        let reason = unsafe trimmed(octets, digits.upperBound..<line.upperBound)
+        return unsafe .init(code: code, reasonPhrase: String(decoding: octets[reason], as: UTF8.self))
     }
 
-    private static func field(_ line: ArraySlice<UInt8>) -> HTTPField? {
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
-            let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+    private static func field(_ octets: UnsafeBufferPointer<UInt8>, _ line: Range<Int>) -> HTTPField? {
+        guard let colon = line.first(where: { unsafe octets[$0] == UInt8(ascii: ":") }),
+            let name = unsafe HTTPField.Name(String(decoding: octets[line.lowerBound..<colon], as: UTF8.self))
         else { return nil }
-        return HTTPField(name: name, lenientValue: trimmed(line[(colon + 1)...]))
+        let value = unsafe trimmed(octets, colon + 1..<line.upperBound)
+        return unsafe HTTPField(name: name, lenientValue: octets[value])
     }
 
-    private static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var rest = octets
-        while let first = rest.first, isBlank(first) { rest.removeFirst() }
-        while let last = rest.last, isBlank(last) { rest.removeLast() }
-        return rest
+    private static func trimmed(_ octets: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, unsafe isBlank(octets[start]) { start += 1 }
+        while end > start, unsafe isBlank(octets[end - 1]) { end -= 1 }
+        return start..<end
     }
 
     private static func isBlank(_ octet: UInt8) -> Bool { octet == 32 || octet == 9 || octet == 13 }
