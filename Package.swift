@@ -47,6 +47,9 @@ extension Target.Dependency {
         name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
     static let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+    static let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
+    static let inMemoryTracing = Target.Dependency.product(
+        name: "InMemoryTracing", package: "swift-distributed-tracing")
     static let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
     static let instrumentation = Target.Dependency.product(
         name: "Instrumentation", package: "swift-distributed-tracing")
@@ -182,7 +185,7 @@ let package = Package(
             "URLLoading",
             dependencies: [
                 "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
-                .tracing, .instrumentation,
+                .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
         tests(
             "FrontDoor",

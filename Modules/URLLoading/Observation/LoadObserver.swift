@@ -8,13 +8,16 @@ internal import Tracing
 ///
 /// A session looks once, when it is made: bootstrap before.
 struct LoadObserver: Sendable {
-    private let metrics: LoadMetrics?
-    private let tracer: (any Tracer)?
+    let metrics: LoadMetrics?
+    let tracer: (any Tracer)?
+    /// Puts the span's context into requests; more than the tracer where several instruments are bootstrapped.
+    let instrument: any Instrument
 
     static func bootstrapped() -> LoadObserver? {
         let metrics = MetricsSystem.factory is NOOPMetricsHandler ? nil : LoadMetrics()
         let tracer = InstrumentationSystem.tracer is NoOpTracer ? nil : InstrumentationSystem.tracer
-        return metrics == nil && tracer == nil ? nil : LoadObserver(metrics: metrics, tracer: tracer)
+        guard metrics != nil || tracer != nil else { return nil }
+        return LoadObserver(metrics: metrics, tracer: tracer, instrument: InstrumentationSystem.instrument)
     }
 
     func observe(
@@ -32,7 +35,7 @@ struct LoadObserver: Sendable {
         guard let tracer else { return await Result(load, request) }
         return await tracer.withAnySpan(request.method.rawValue, ofKind: .client) { span in
             var request = request
-            request.headerFields.inject(span.context)
+            instrument.inject(span.context, into: &request.headerFields, using: FieldInjector())
             let result = await Result(load, request)
             span.describe(request, result)
             return result
@@ -79,11 +82,5 @@ private struct FieldInjector: Injector {
     func inject(_ value: String, forKey key: String, into fields: inout HTTPFields) {
         guard let name = HTTPField.Name(key), HTTPField.isValidValue(value) else { return }
         fields[name] = value
-    }
-}
-
-extension HTTPFields {
-    fileprivate mutating func inject(_ context: ServiceContext) {
-        InstrumentationSystem.instrument.inject(context, into: &self, using: FieldInjector())
     }
 }
