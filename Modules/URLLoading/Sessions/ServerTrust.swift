@@ -47,7 +47,9 @@ private enum PEMFile {
         guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
             throw LoadError(.fileSystem, "The certificate file is not text of at most 4 MiB.")
         }
-        let certificates = try text.split(separator: "-----BEGIN CERTIFICATE-----").dropFirst().map(certificate)
+        // What stands before the first certificate, though it be nothing, is not one.
+        let blocks = text.split(separator: "-----BEGIN CERTIFICATE-----", omittingEmptySubsequences: false)
+        let certificates = try blocks.dropFirst().map(certificate)
         guard !certificates.isEmpty else { throw LoadError(.fileSystem, "The file holds no certificate.") }
         return certificates
     }
