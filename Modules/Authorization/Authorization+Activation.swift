@@ -69,8 +69,9 @@ extension Authorization {
         }
         decisions = LocalDecisions(version: (version ?? application?.entitledVersion)?.description)
         try await records.setDecisions(decisions)
-        try await records.finishEnrollment(record)
+        try await records.finishEnrollment(record, dropsConfiguration: true)
         identity = record
+        document = nil
     }
 
     /// Tries again where the request cannot have reached the gateway; whatever may have reached it is not repeated.

@@ -117,7 +117,7 @@ extension Authorization {
             logger.debug("renewal or storing the time failed", metadata: ["error": "\(error)"])
         }
         if time >= document.halfLease { hint.yield() }
-        if state == .authorized, time >= document.leaseEnd { await settle(isFresh: false) }
+        if state == .authorized { await settle(isFresh: false) }
     }
 
     /// At most a minute, at least a second.

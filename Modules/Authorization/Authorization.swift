@@ -82,7 +82,9 @@ public actor Authorization {
         (hints, hint) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         identity = contents.identity
         decisions = contents.decisions
-        mark = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
+        let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
+        // Made anew, so that the time of a restarted machine counts from its start.
+        mark = TimeMark(time: stored.leaseTime(wall: clock.wall, uptime: clock.uptime), uptime: clock.uptime)
         document = contents.document
         let (document, blocks) = (document, decisions.blocks)
         published.withLock { $0 = Published(document: document, blocks: blocks) }

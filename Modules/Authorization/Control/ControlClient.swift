@@ -1,6 +1,6 @@
 package import HTTPTypes
 package import SallyportCore
-internal import SallyportTransport
+package import SallyportTransport
 internal import SallyportWire
 
 /// One request to the gateway's control plane.
@@ -49,7 +49,7 @@ package protocol ControlClient: Sendable {
 /// Requests over the transport.
 package struct TransportControlClient: ControlClient {
     private let transport: Transport
-    init(_ transport: Transport) { self.transport = transport }
+    package init(_ transport: Transport) { self.transport = transport }
 
     package func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
         var exchange = try exchange(for: request)

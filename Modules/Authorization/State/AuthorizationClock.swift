@@ -33,10 +33,10 @@ struct TimeMark: Sendable, Hashable, Codable {
 
     /// The larger of the wall clock and the mark plus the time that the machine ran since.
     ///
-    /// After a restart the uptime begins anew: then at least `uptime` seconds have passed, so that the difference to
-    /// the mark's, where it is positive, is never too much. Time switched off counts by the wall clock only.
+    /// After a restart the uptime begins anew: then at least `uptime` seconds have passed, and the difference to the
+    /// mark's, where it is positive, is less than that. Time switched off counts by the wall clock only.
     func leaseTime(wall: Int64, uptime: Int64) -> Int64 {
-        max(wall, time + max(0, uptime - self.uptime))
+        max(wall, time + (uptime >= self.uptime ? uptime - self.uptime : uptime))
     }
 }
 

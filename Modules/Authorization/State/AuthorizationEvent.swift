@@ -21,6 +21,12 @@ public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
     /// For people.
     public let message: String
 
+    package init(kind: Kind, code: ResultCode, message: String) {
+        self.kind = kind
+        self.code = code
+        self.message = message
+    }
+
     public var description: String { "\(kind), \(code): \(message)" }
 }
 

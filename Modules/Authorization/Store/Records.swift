@@ -142,11 +142,16 @@ struct AuthorizationRecords: Sendable {
     }
 
     /// Ends an enrolment: the identity is durable on return and the enrolment's own copy of the key gone.
-    func finishEnrollment(_ identity: IdentityRecord) async throws(AuthorizationError) {
-        let (identities, enrollments) = (identities, enrollments)
+    ///
+    /// - Parameter dropsConfiguration: Where the instance is another than before, whose epochs are its own.
+    func finishEnrollment(
+        _ identity: IdentityRecord, dropsConfiguration: Bool = false
+    ) async throws(AuthorizationError) {
+        let (identities, enrollments, configurations) = (identities, enrollments, configurations)
         try await write { transaction in
             try transaction.set(identity, for: Self.key, in: identities)
             try transaction.remove(Self.key, from: enrollments)
+            if dropsConfiguration { try transaction.remove(Self.key, from: configurations) }
         }
     }
 

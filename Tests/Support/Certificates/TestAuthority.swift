@@ -39,6 +39,11 @@ package struct TestIdentity: Sendable {
     package let certificate: Certificate
     package let key: P256.Signing.PrivateKey
 
+    package init(certificate: Certificate, key: P256.Signing.PrivateKey) {
+        self.certificate = certificate
+        self.key = key
+    }
+
     package var der: [UInt8] { get throws { try certificate.derOctets } }
     package var pem: String { get throws { try certificate.serializeAsPEM().pemString + "\n" } }
     /// PKCS#8.

@@ -1,0 +1,130 @@
+import HTTPTypes
+import SallyportAuthorization
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import TestSupport
+import Testing
+
+@Suite("Activation") struct ActivationTests {
+    @Test("A link makes an identity and authorizes") func activates() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        let activation = try await authorization.activate(link: fixture.gateway.link(), version: "1.0")
+        #expect(activation.instance == FakeGateway.instance)
+        #expect(activation.entitlement == "com.example.test")
+        #expect(activation.version == "1.0")
+        #expect(activation.state == .authorized)
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).first?.target.hasSuffix("?version=1.0") == true)
+    }
+
+    @Test("The first contact carries no secret; the key goes only to the verified authority") func order() async throws
+    {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        try await authorization.activate(link: fixture.gateway.link())
+        let sent = fixture.gateway.sent
+        #expect(sent[0].trust == .anybody && sent[0].headerFields[.authorization] == nil && sent[0].body == nil)
+        #expect(sent[1].trust == .authority(try fixture.gateway.authority.der))
+        #expect(sent[1].headerFields[.authorization]?.hasPrefix("Basic ") == true)
+        #expect(sent.dropFirst().allSatisfy { $0.trust != .anybody })
+    }
+
+    @Test("Another authority than the link's ends it before the key is sent") func mismatch() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        let link = try fixture.gateway.link(fingerprint: [UInt8](repeating: 7, count: 32))
+        await #expect { try await authorization.activate(link: link) } throws: {
+            ($0 as? AuthorizationError)?.code == .authorityMismatch
+        }
+        #expect(fixture.gateway.sent.count == 1)
+        #expect(authorization.state == .notAuthorized)
+    }
+
+    @Test("An unreachable gateway is tried three times, with growing pauses") func unreachable() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.unreachable = 3 }
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.result == .noNetwork
+        }
+        #expect(fixture.gateway.sent.count == 3)
+        #expect(fixture.clock.sleeps.count == 2)
+        #expect(fixture.clock.sleeps[0] <= .seconds(1) && fixture.clock.sleeps[1] <= .seconds(2))
+    }
+
+    @Test("Waiting keeps trying") func waits() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.unreachable = 9 }
+        let activation = try await authorization.activate(link: fixture.gateway.link(), waits: true)
+        #expect(activation.state == .authorized)
+    }
+
+    @Test(
+        "Refusals and faults have their documented codes",
+        arguments: [
+            (401, ResultCode.credentialsFailed), (403, .credentialsFailed), (500, .serverCommunicationFailed),
+            (404, .serverCommunicationFailed),
+        ])
+    func statuses(status: Int, result: ResultCode) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.enroll] = status }
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.result == result
+        }
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 1)
+    }
+
+    @Test("Garbage for a certificate is a failed exchange") func garbage() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.bodies[ControlAPI.Path.enroll] = Array("AAAA".utf8) }
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.result == .serverCommunicationFailed
+        }
+    }
+
+    @Test("A cut-short activation goes on with the stored key") func resumes() async throws {
+        let fixture = try Fixture()
+        let store = try await fixture.store()
+        let first = try fixture.authorization(on: store)
+        fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.enroll] = 500 }
+        _ = try? await first.activate(link: fixture.gateway.link())
+        fixture.gateway.state.withLock { $0.statuses = [:] }
+        try await fixture.authorization(on: store).activate(link: fixture.gateway.link())
+        let requests = fixture.gateway.sent(to: ControlAPI.Path.enroll)
+        let keys = try requests.map { try TestRequest(ESTBody.decode($0.body ?? [])).publicKey }
+        #expect(keys.count == 2 && keys[0] == keys[1])
+    }
+
+    @Test("Another application's store is refused before any traffic") func wrongApplication() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        let count = fixture.gateway.sent.count
+        #expect {
+            try fixture.authorization(on: store, application: ApplicationIdentity("com.other", version: "1"))
+        } throws: { ($0 as? AuthorizationError)?.code == .wrongApplication }
+        #expect(fixture.gateway.sent.count == count)
+        #expect(try StoredAuthorization.read(from: store, clock: fixture.clock).state == .authorized)
+    }
+
+    @Test("Links of another form are refused", arguments: ["", "https://example.com", "sallyport://h:1/?ca=AA"])
+    func badLinks(link: String) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        await #expect { try await authorization.activate(link: link) } throws: {
+            ($0 as? AuthorizationError)?.code == .invalidLink
+        }
+        #expect(fixture.gateway.sent.isEmpty)
+    }
+
+    @Test("A second activation of a store is refused") func alreadyActivated() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.code == .alreadyActivated
+        }
+    }
+}

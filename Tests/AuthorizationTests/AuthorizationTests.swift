@@ -1,0 +1,265 @@
+import SallyportAuthorization
+import SallyportCore
+import SallyportSecureStore
+import SallyportWire
+import TestSupport
+import Testing
+
+@Suite("Authorization") struct AuthorizationTests {
+    private let server = try! Endpoint("app.example:443")
+
+    @Test("Before authorization nothing is open") func closed() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        #expect(throws: AccessDenied(.notAuthorized)) { try authorization.access(to: server) }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.code == .notActivated
+        }
+    }
+
+    @Test("Without the gateway the stored configuration counts, until its lease is over") func lease() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        let authorization = try fixture.authorization(on: store)
+        try await authorization.authorize()
+        #expect(try authorization.access(to: server).decision.route == .direct)
+        fixture.clock.advance(wall: 86_401)
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.result == .blocked
+        }
+        #expect(authorization.state == .locked(.blocked))
+    }
+
+    @Test("Turning the wall clock back gains nothing while the machine runs") func clockTurnedBack() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.clock.advance(wall: -86_400, uptime: 86_401)
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+    }
+
+    @Test("A lower epoch, and an equal one with other content, change nothing", arguments: [-1, 0] as [Int64])
+    func epochs(change: Int64) async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.state.withLock { state in
+            state.configuration.epoch += change
+            state.configuration.defaultRoute.route = .relay
+        }
+        try await authorization.authorize()
+        #expect(try authorization.access(to: server).decision.route == .direct)
+    }
+
+    @Test("A known epoch survives a restart") func epochAfterRestart() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { state in
+            state.configuration.epoch -= 1
+            state.configuration.application.config = "old"
+        }
+        let authorization = try fixture.authorization(on: store)
+        try await authorization.authorize()
+        #expect(authorization.configuration.application?.config == "")
+    }
+
+    @Test("What is not the gateway's signed word for this instance is refused", arguments: Forgery.allCases)
+    func forgeries(forgery: Forgery) async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.change { $0.application.config = "forged" }
+        let forged = try forgery.make(fixture.gateway)
+        fixture.gateway.state.withLock { $0.bodies[ControlAPI.Path.configuration] = forged }
+        try await authorization.authorize()
+        #expect(authorization.configuration.application?.config == "")
+    }
+
+    enum Forgery: CaseIterable {
+        case otherAuthority, otherUsage, expiredSigner, otherInstance, otherType, brokenSignature, garbage, empty
+
+        func make(_ gateway: FakeGateway) throws -> [UInt8] {
+            var document = gateway.state.withLock { $0.configuration }
+            switch self {
+            case .otherAuthority: return try gateway.signed(document, by: TestAuthority().signer())
+            case .otherUsage: return try gateway.signed(document, by: gateway.authority.client())
+            case .expiredSigner:
+                return try gateway.signed(document, by: gateway.authority.signer(validity: -7200 ... -3600))
+            case .otherInstance:
+                document.aud = InstanceIdentifier()
+                return try gateway.signed(document)
+            case .otherType: return try gateway.signed(document, type: "sallyport-token+jwt")
+            case .brokenSignature:
+                var text = try gateway.signed(document)
+                text[text.count - 20] =
+                    text[text.count - 20] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+                return text
+            case .garbage: return Array("a.b.c".utf8)
+            case .empty: return []
+            }
+        }
+    }
+
+    @Test(
+        "Withdrawals have their state and code",
+        arguments: [
+            (ConfigurationDocument.Status.blocked, ResultCode.blocked, AuthorizationState.locked(.blocked)),
+            (.locked, .remoteLockout, .locked(.remoteLockout)),
+            (.locked, .appVersionNotEntitled, .locked(.appVersionNotEntitled)),
+            (.blocked, .appDenied, .locked(.blocked)),
+            (.wiped, .wiped, .wiped(.wiped)),
+            (.denied, .appDenied, .wiped(.appDenied)),
+        ])
+    func withdrawals(status: ConfigurationDocument.Status, code: ResultCode, state: AuthorizationState) async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let seen = Lock<[ResultCode]>([])
+        let observation = authorization.onWithdrawal { denied in seen.withLock { $0.append(denied.code) } }
+        fixture.gateway.change { document in
+            document.status = status
+            document.code = code
+        }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.result == state.code
+        }
+        #expect(authorization.state == state)
+        #expect(throws: AccessDenied(.withdrawn, code: state.code)) { try authorization.access(to: server) }
+        #expect(seen.withLock { $0 } == [state.code])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("A wipe leaves nothing in the store, and no identity in use") func wipe() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        fixture.gateway.change { document in
+            document.status = .wiped
+            document.code = .wiped
+        }
+        _ = try? await authorization.authorize()
+        #expect(throws: (any Error).self) { try StoredAuthorization.read(from: store) }
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.code == .notActivated
+        }
+    }
+
+    @Test("A lifted block opens again, and the app hears of both") func lifted() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        var events = authorization.events.makeAsyncIterator()
+        fixture.gateway.change { document in
+            document.status = .blocked
+            document.code = .blocked
+        }
+        _ = try? await authorization.authorize()
+        fixture.gateway.change { document in
+            document.status = .active
+            document.code = .none
+        }
+        try await authorization.authorize()
+        #expect(await events.next()?.code == .blocked)
+        #expect(await events.next()?.kind == .authorized)
+        try authorization.checkAuthorized()
+    }
+
+    @Test("A stored withdrawal holds from the start") func storedWithdrawal() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        try await authorization.executeRemoteLock()
+        let again = try fixture.authorization(on: store)
+        #expect(again.state == .locked(.remoteLockout))
+        #expect(throws: AccessDenied(.withdrawn, code: .remoteLockout)) { try again.checkAuthorized() }
+    }
+
+    @Test("A local lock goes only with the console's lock and unlock") func localLock() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        try await authorization.executeRemoteLock()
+        _ = try? await authorization.authorize()
+        #expect(authorization.state == .locked(.remoteLockout))
+        fixture.gateway.change { document in
+            document.status = .locked
+            document.code = .remoteLockout
+        }
+        _ = try? await authorization.authorize()
+        fixture.gateway.change { document in
+            document.status = .active
+            document.code = .none
+        }
+        try await authorization.authorize()
+        #expect(authorization.state == .authorized)
+    }
+
+    @Test("A local block tells the app, survives a restart and closes nothing") func localBlock() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        var events = authorization.events.makeAsyncIterator()
+        try await authorization.executeBlock(id: "a", title: "Stop", message: "Stopped.")
+        #expect(await events.next() == AuthorizationEvent(kind: .notAuthorized, code: .blocked, message: "Stopped."))
+        try authorization.checkAuthorized()
+        #expect(try fixture.authorization(on: store).localBlocks.map(\.id) == ["a"])
+        try await authorization.executeUnblock(id: "a")
+        #expect(await events.next()?.kind == .authorized)
+    }
+
+    @Test("A cluster that is not there relays nothing and never becomes direct") func missingCluster() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.change { $0.defaultRoute.route = .relay }
+        try await authorization.authorize()
+        #expect { try authorization.access(to: server) } throws: {
+            if case .denied = ($0 as? AccessDenied)?.reason { true } else { false }
+        }
+    }
+
+    @Test("A relayed server gets its cluster, this identity and the TLS limits") func relayed() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let relay = RelayAccess.Relay(try Endpoint("relay.example:17533"), priority: 1)
+        let authority = try fixture.gateway.authority.der
+        fixture.gateway.change { document in
+            document.defaultRoute.route = .relay
+            document.clusters = [.init(name: "main", relays: [relay], authorities: [authority])]
+            document.tls = .init(blocked: [.tls10], floor: .tls12)
+        }
+        try await authorization.authorize()
+        let access = try authorization.access(to: server)
+        #expect(access.relay?.relays == [relay] && access.relay?.authorities == [authority])
+        #expect(access.relay?.identity == fixture.gateway.sent.last?.identity)
+        #expect(access.blockedTLSVersions == [.tls10] && access.tlsFloor == .tls12)
+        #expect(try authorization.explain("https://app.example/?q=secret").cluster == "main")
+        #expect(try authorization.explain("https://app.example/?q=secret").url == "https://app.example/")
+    }
+
+    @Test("An expired certificate is renewed with another key before anything else") func renewal() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.sent = [] }
+        fixture.clock.advance(wall: 8 * 86_400)
+        let authorization = try fixture.authorization(on: store)
+        _ = try? await authorization.authorize()
+        #expect(fixture.gateway.sent.first?.target == ControlAPI.Path.reenroll)
+        #expect(fixture.gateway.sent.last?.identity != fixture.gateway.sent.first?.identity)
+        #expect(fixture.gateway.state.withLock { $0.retired } == 1)
+    }
+
+    @Test("More than 30 days later only a new activation helps") func tooLate() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.sent = [] }
+        fixture.clock.advance(wall: 38 * 86_400)
+        let authorization = try fixture.authorization(on: store)
+        await #expect { try await authorization.authorize() } throws: {
+            ($0 as? AuthorizationError)?.code == .identityExpired
+        }
+        #expect(fixture.gateway.sent.isEmpty)
+    }
+
+    @Test("The store alone says state, lease and routes") func stored() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        let stored = try StoredAuthorization.read(from: store, clock: fixture.clock)
+        #expect(stored.state == .authorized && stored.code == .none)
+        #expect(stored.epoch == authorization.configuration.epoch && stored.leaseEnd != nil)
+        #expect(stored.gateway == "gateway.example:17433" && stored.user == "alice" && stored.version == "1.0")
+        #expect(try stored.explain("http://app.example").rule == "default")
+    }
+}

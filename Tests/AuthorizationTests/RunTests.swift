@@ -1,0 +1,42 @@
+import SallyportAuthorization
+import SallyportCore
+import SallyportWire
+import Testing
+
+@Suite("A running authorization", .timeLimit(.minutes(1))) struct RunTests {
+    @Test("A new event stream makes it fetch, and a changed configuration tells the app") func fetches() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        var events = authorization.events.makeAsyncIterator()
+        fixture.gateway.change { $0.application.config = "new" }
+        async let running: Void = authorization.run()
+        #expect(await events.next()?.kind == .remoteSettingsUpdate)
+        authorization.shutdown()
+        await running
+        #expect(authorization.configuration.application?.config == "new")
+    }
+
+    @Test("A displaced stream stays away for a minute") func replaced() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let event = ControlEvent(.replaced, id: 7).serverSentEvent.serialized
+        fixture.gateway.state.withLock { $0.events = [event] }
+        async let running: Void = authorization.run()
+        var turns = 0
+        while !fixture.clock.sleeps.contains(.seconds(60)) && turns < 100_000 {
+            turns += 1
+            await Task.yield()
+        }
+        #expect(fixture.clock.sleeps.contains(.seconds(60)))
+        authorization.shutdown()
+        await running
+    }
+
+    @Test("Cancelling ends it") func cancelled() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let task = Task { await authorization.run() }
+        task.cancel()
+        await task.value
+    }
+}

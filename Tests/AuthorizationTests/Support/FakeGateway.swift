@@ -1,0 +1,157 @@
+import Crypto
+import FoundationEssentials
+import HTTPTypes
+import SallyportAuthorization
+import SallyportCore
+import SallyportWire
+import SwiftASN1
+import TestSupport
+import Testing
+import X509
+
+/// A gateway without a network: answers what a test tells it to, and keeps what it was sent.
+final class FakeGateway: ControlClient {
+    struct State: Sendable {
+        var sent: [ControlRequest] = []
+        var retired = 0
+        /// How many of the next requests do not reach it.
+        var unreachable = 0
+        var failure: LoadError?
+        /// By path, instead of the true answer.
+        var statuses: [String: Int] = [:]
+        var bodies: [String: [UInt8]] = [:]
+        var configuration: ConfigurationDocument
+        var events: [String] = []
+    }
+
+    static let instance = "0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11"
+    let authority: TestAuthority
+    let signer: TestIdentity
+    let state: Lock<State>
+    let name: InstanceName
+
+    init(entitlement: String = "com.example.test") throws {
+        authority = try TestAuthority()
+        signer = try authority.signer()
+        name = try #require(InstanceName("sallyport://\(entitlement)/\(Self.instance)"))
+        let now = Int64(Date.now.timeIntervalSince1970)
+        state = Lock(
+            State(
+                configuration: ConfigurationDocument(
+                    aud: name.instance, epoch: 1000, iat: now, leaseEnd: now + 86_400,
+                    entitlement: .init(id: name.entitlement, version: try #require(EntitlementVersion("1.0"))),
+                    user: .init(id: "alice"),
+                    defaultRoute: .init(route: .direct))))
+    }
+
+    func change(_ body: (inout ConfigurationDocument) -> Void) {
+        state.withLock { state in
+            state.configuration.epoch += 1
+            body(&state.configuration)
+        }
+    }
+
+    func link(fingerprint: [UInt8]? = nil, key: String = "secret-key") throws -> String {
+        let fingerprint = try fingerprint ?? Array(SHA256.hash(data: authority.der))
+        return try ActivationLink(
+            gateway: Endpoint("gateway.example:17433"), authorityFingerprint: fingerprint, user: "alice",
+            accessKey: Redacted(key)
+        ).text
+    }
+
+    var sent: [ControlRequest] { state.withLock { $0.sent } }
+    func sent(to path: String) -> [ControlRequest] { sent.filter { $0.target.hasPrefix(path) } }
+
+    func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
+        try admit(request)
+        let path = String(request.target.prefix { $0 != "?" })
+        let (status, body) = state.withLock { ($0.statuses[path], $0.bodies[path]) }
+        if let status, status != 200 { return ControlAnswer(status: status, body: []) }
+        if let body { return ControlAnswer(status: 200, body: body) }
+        do {
+            return ControlAnswer(status: 200, body: try answer(path, request))
+        } catch {
+            throw LoadError(.internalFailure, "\(error)")
+        }
+    }
+
+    private func admit(_ request: ControlRequest) throws(LoadError) {
+        let failure = state.withLock { state -> LoadError? in
+            state.sent.append(request)
+            guard state.unreachable > 0 else { return state.failure }
+            state.unreachable -= 1
+            return LoadError(.cannotConnect, at: .connect, "Nobody listens.")
+        }
+        if let failure { throw failure }
+    }
+
+    private func answer(_ path: String, _ request: ControlRequest) throws -> [UInt8] {
+        switch path {
+        case ControlAPI.Path.authorities:
+            return try Array(ESTBody.encode(CertificateBag([authority.der]).serialized()).utf8)
+        case ControlAPI.Path.enroll, ControlAPI.Path.reenroll:
+            let certificate = try authority.certify(ESTBody.decode(request.body ?? []), as: "\(name)")
+            return try Array(ESTBody.encode(CertificateBag([certificate]).serialized()).utf8)
+        default:
+            return try signed(state.withLock { $0.configuration })
+        }
+    }
+
+    func signed(
+        _ document: ConfigurationDocument, by signer: TestIdentity? = nil, type: String = ConfigurationDocument.type
+    ) throws -> [UInt8] {
+        let signer = signer ?? self.signer
+        let header = JWS.Header(type: type, certificates: [try signer.der])
+        return Array(try JWS.sign(document.serialized(), header: header, with: signer.key).utf8)
+    }
+
+    func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody) {
+        try admit(request)
+        let text = state.withLock { state in
+            defer { state.events = [] }
+            return state.events.joined()
+        }
+        return (200, ResponseBody(Array(text.utf8)))
+    }
+
+    func retire(_ identity: ClientIdentity) { state.withLock { $0.retired += 1 } }
+}
+
+extension TestAuthority {
+    /// A certificate for signing configurations.
+    func signer(
+        usage: ASN1ObjectIdentifier = ObjectIdentifiers.configurationSigning,
+        validity: ClosedRange<Double> = -3600...86_400
+    ) throws -> TestIdentity {
+        let key = P256.Signing.PrivateKey()
+        return try TestIdentity(certificate: issue(for: .init(key.publicKey), usage, validity), key: key)
+    }
+
+    /// Answers a certificate request as EST does: by its key alone.
+    func certify(_ request: [UInt8], as uri: String) throws -> [UInt8] {
+        let request = try CertificateSigningRequest(derEncoded: request)
+        let client = ExtendedKeyUsage.Usage.clientAuth
+        let certificate = try issue(for: request.publicKey, nil, -60...(7 * 86_400), uri: uri, usage: client)
+        var serializer = DER.Serializer()
+        try serializer.serialize(certificate)
+        return serializer.serializedBytes
+    }
+
+    private func issue(
+        for key: Certificate.PublicKey, _ oid: ASN1ObjectIdentifier?, _ validity: ClosedRange<Double>,
+        uri: String? = nil, usage: ExtendedKeyUsage.Usage? = nil
+    ) throws -> Certificate {
+        let usages = [oid.map { ExtendedKeyUsage.Usage(oid: $0) }, usage].compactMap { $0 }
+        return try Certificate(
+            version: .v3, serialNumber: .init(), publicKey: key,
+            notValidBefore: .now.addingTimeInterval(validity.lowerBound),
+            notValidAfter: .now.addingTimeInterval(validity.upperBound), issuer: certificate.subject,
+            subject: DistinguishedName { CommonName("test") }, signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.notCertificateAuthority)
+                try ExtendedKeyUsage(usages)
+                if let uri { SubjectAlternativeNames([.uniformResourceIdentifier(uri)]) }
+            },
+            issuerPrivateKey: .init(self.key))
+    }
+}
