@@ -66,7 +66,7 @@ struct Laboratory {
 
     @discardableResult
     private func run(_ program: String, _ arguments: [String], in folder: URL) throws -> Int32 {
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [program] + arguments

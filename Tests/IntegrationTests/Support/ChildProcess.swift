@@ -32,7 +32,7 @@ final class ChildProcess: Sendable {
         var variables = ProcessInfo.processInfo.environment
         variables.merge(environment) { $1 }
         child.environment = variables
-        for name in ["out", "err"] { FileManager.default.createFile(atPath: folder.file(name), contents: nil) }
+        for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: folder.file(name), contents: nil) }
         child.standardOutput = FileHandle(forWritingAtPath: folder.file("out"))
         child.standardError = FileHandle(forWritingAtPath: folder.file("err"))
         if let input {

@@ -54,7 +54,7 @@ final class Intranet: Sendable {
     /// Puts a file of a length on the server; its octets are zeros, and it takes no room on disk.
     func addSparseFile(_ name: String, length: UInt64) throws {
         let path = folder.file("site/\(name)")
-        FileManager.default.createFile(atPath: path, contents: nil)
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
         let handle = try #require(FileHandle(forWritingAtPath: path))
         try handle.truncate(atOffset: length)
         try handle.close()
