@@ -154,8 +154,9 @@ let package = Package(
         .executableTarget(
             name: "SallyportCommandLine",
             dependencies: [
-                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
-                "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .crypto, .lifecycle,
+                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
+                "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .crypto,
+                .lifecycle,
                 .unixSignals,
             ],
             path: "Modules/CommandLine"),
@@ -167,7 +168,8 @@ let package = Package(
         .executableTarget(
             name: "Demo",
             dependencies: [
-                "Sallyport", "SallyportCore", "SallyportAuthorization", "SallyportURLLoading", .httpTypes,
+                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
+                .httpTypes,
             ],
             path: "Examples/Demo", exclude: ["run"]),
 

@@ -25,8 +25,7 @@ struct ActivateCommand: AsyncParsableCommand {
         let (location, version, wait, output) = (location, version, wait, output)
         try await withInterruption {
             let activated = try await Client(location).activate(link: link, version: version, waits: wait)
-            output.print(
-                activated, "activated \(activated.entitlement) \(activated.version) as \(activated.instance)")
+            output.print(activated, activated.text)
         }
     }
 

@@ -1,4 +1,10 @@
+import Logging
+import Sallyport
+import SallyportAuthorization
+import SallyportSecureStore
+import SallyportTransport
 import SallyportURLLoading
+import SallyportWire
 
 /// An activated app as the program's commands meet it.
 struct Client {
@@ -6,18 +12,90 @@ struct Client {
 
     init(_ location: StoreLocationOptions) { self.location = location }
 
-    func activate(link: String, version: String?, waits: Bool) async throws -> ActivationReport { throw Self.missing }
+    private var protection: Protection { location.protector.protection(of: location.store) }
+
+    // MARK: Activation
+
+    func activate(link: String, version: String?, waits: Bool) async throws -> ActivationReport {
+        // Before anything is made: a link that is none leaves no store behind.
+        _ = try ActivationLink(link)
+        if let version { _ = try Self.checked(version: version) }
+        protection.warnIfNew()
+        let store = try await SecureStore.open(at: location.store, protectedBy: protection.protector())
+        defer { store.close() }
+        let transport = Transport(logger: Self.silent)
+        do {
+            let authorization = try Authorization.open(
+                store: store, application: nil, transport: transport, logger: Self.silent)
+            let activation = try await authorization.activate(link: link, version: version, waits: waits)
+            await transport.shutdown()
+            return ActivationReport(activation)
+        } catch {
+            await transport.shutdown()
+            throw error
+        }
+    }
+
+    private static func checked(version: String) throws(CommandFailure) -> String {
+        guard EntitlementVersion(version) != nil else {
+            throw CommandFailure(.usage, name: "invalid", "--version is 1 to 4 numbers of up to 3 digits, as 1.0.0.0.")
+        }
+        return version
+    }
+
+    // MARK: What the store knows
 
     /// From the store alone.
-    func status() async throws -> StatusReport { throw Self.missing }
+    func status() async throws -> StatusReport { try await withStored(StatusReport.init) }
 
     /// From the store alone.
-    func explain(_ url: String) async throws -> ExplanationReport { throw Self.missing }
+    func explain(_ url: String) async throws -> ExplanationReport {
+        try await withStored { stored in
+            let explanation = try stored.explain(url)
+            return ExplanationReport(explanation, under: stored)
+        }
+    }
 
-    /// A session of the authorized app.
+    private func withStored<Report>(_ body: (StoredAuthorization) throws -> Report) async throws -> Report {
+        let store = try await SecureStore.open(
+            at: location.store, protectedBy: protection.protector(), options: .readOnly)
+        defer { store.close() }
+        return try body(StoredAuthorization.read(from: store))
+    }
+
+    // MARK: Loading
+
+    /// Runs `body` with a session of the authorized app.
+    ///
+    /// - Parameter authorities: a PEM file of authorities to trust besides the system's.
     func withSession(
         trusting authorities: String?, _ body: @Sendable (SecureSession) async throws -> Void
-    ) async throws { throw Self.missing }
+    ) async throws {
+        try await checkActivated()
+        let sallyport = try await Sallyport.open(
+            store: location.store, protectedBy: protection.protector(), logger: Self.silent)
+        do {
+            try await sallyport.authorize()
+            var configuration = SessionConfiguration()
+            if let authorities { configuration.trust = try .systemAnd(pemFile: authorities) }
+            try await body(sallyport.makeSession(configuration))
+            await sallyport.shutdown()
+        } catch {
+            await sallyport.shutdown()
+            throw error
+        }
+    }
 
-    static let missing = CommandFailure(.unavailable, name: "unavailable", "This version cannot authorize yet.")
+    /// A mistyped directory must not become a new store.
+    private func checkActivated() async throws {
+        let instance = try await withStored(\.instance)
+        guard instance != nil else {
+            throw CommandFailure(
+                .notAuthorized, name: "notActivated", "The store at \(location.store) is not activated.",
+                hint: "activate the app with 'sallyport activate'")
+        }
+    }
+
+    /// What fails is told by the command; logs are for services.
+    private static let silent = Logger(label: "sallyport") { _ in SwiftLogNoOpLogHandler() }
 }

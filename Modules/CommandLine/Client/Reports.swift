@@ -1,10 +1,24 @@
+import FoundationEssentials
+import SallyportAuthorization
+import SallyportCore
+
 /// What `activate` prints.
 struct ActivationReport: Encodable, Sendable {
     let instance: String
     let entitlement: String
-    let version: String
+    let version: String?
     let user: String
     let state: String
+
+    init(_ activation: Activation) {
+        instance = activation.instance
+        entitlement = activation.entitlement
+        version = activation.version
+        user = activation.user
+        state = activation.state.name
+    }
+
+    var text: String { "activated \(entitlement)\(version.map { " \($0)" } ?? "") as \(instance)" }
 }
 
 /// What `status` prints.
@@ -22,6 +36,19 @@ struct StatusReport: Encodable, Sendable {
     let version: String?
     let user: String?
     let gateway: String?
+
+    init(_ stored: StoredAuthorization) {
+        state = stored.state.name
+        code = stored.code.rawValue
+        codeName = stored.code.name
+        epoch = stored.epoch
+        leaseEnd = stored.leaseEnd.map { Date(timeIntervalSince1970: Double($0)).formatted(.iso8601) }
+        instance = stored.instance
+        entitlement = stored.entitlement
+        version = stored.version
+        user = stored.user
+        gateway = stored.gateway
+    }
 
     var text: String {
         let lines: [(String, String?)] = [
@@ -44,9 +71,15 @@ struct ExplanationReport: Encodable, Sendable {
     let rule: String
     /// Where there is more to say: a port that the rule does not open, a withdrawn authorization.
     let note: String?
+    /// The whole in words.
+    let text: String
 
-    var text: String {
-        let way = cluster.map { "\(route):\($0)" } ?? route
-        return "\(url): \(way) (\(rule)\(note.map { "; \($0)" } ?? ""))"
+    init(_ explanation: Explanation, under stored: StoredAuthorization) {
+        url = explanation.url
+        route = explanation.route
+        cluster = explanation.cluster
+        rule = explanation.rule
+        note = stored.code == .none ? nil : "authorization is withdrawn: \(stored.code)"
+        text = [explanation.text, note].compactMap(\.self).joined(separator: "; ")
     }
 }

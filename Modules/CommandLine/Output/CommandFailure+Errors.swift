@@ -1,3 +1,4 @@
+import SallyportAuthorization
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
@@ -12,6 +13,7 @@ extension CommandFailure {
         case is CancellationError: self.init(.software, name: "cancelled", "Cancelled.")
         case let error as LoadError: self.init(error)
         case let error as AccessDenied: self.init(LoadError(error))
+        case let error as AuthorizationError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
@@ -57,12 +59,51 @@ extension CommandFailure {
     }
 }
 
+// MARK: Authorization
+
+extension CommandFailure {
+    init(_ error: AuthorizationError) {
+        if let store = error.underlying as? StoreError {
+            self.init(store)
+        } else {
+            let code = error.result == .none ? nil : error.result.rawValue
+            self.init(
+                Self.status(of: error.code), code: code, name: code == nil ? "\(error.code)" : error.result.name,
+                "\(error)", hint: Self.hint(for: error))
+        }
+    }
+
+    private static func status(of code: AuthorizationError.Code) -> ExitStatus {
+        switch code {
+        case .invalidApplication, .invalidLink, .alreadyActivated: .usage
+        case .unreachable: .unavailable
+        case .authorityMismatch, .communicationFailed, .invalidConfiguration: .protocolError
+        case .cancelled: .software
+        case .store: .inputOutput
+        default: .notAuthorized
+        }
+    }
+
+    private static func hint(for error: AuthorizationError) -> String? {
+        switch (error.code, error.result) {
+        case (.withdrawn, .wiped), (.withdrawn, .appDenied), (.identityExpired, _), (.credentialsRefused, _):
+            "ask the administrator for a new activation link"
+        case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
+        case (.notActivated, _): "activate the app with 'sallyport activate'"
+        case (.alreadyActivated, _): "another instance needs another --store"
+        case (.unreachable, _): "does the gateway run, and is its name known here?"
+        default: nil
+        }
+    }
+}
+
 // MARK: Stores
 
 extension CommandFailure {
     init(_ error: StoreError) {
         self.init(
-            Self.status(of: error.code), name: "\(error.code)", "\(error.message)", hint: Self.hint(for: error.code))
+            Self.status(of: error.code), code: error.code == .wiped ? ResultCode.wiped.rawValue : nil,
+            name: "\(error.code)", error.message, hint: Self.hint(for: error.code))
     }
 
     private static func status(of code: StoreError.Code) -> ExitStatus {
