@@ -47,6 +47,8 @@ struct HandshakeSettings {
     var peer: HandshakeRecord.Peer
     var versions: TLSVersions
     var additionalAuthorities: [[UInt8]]
+    /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
+    var isVerified: Bool
 
     /// - Returns: the record of the handshake that will be made with `context`.
     func apply(to context: OpaquePointer) -> HandshakeRecord {
@@ -54,7 +56,7 @@ struct HandshakeSettings {
         // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
-        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, chainVerified)
+        if isVerified { unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, chainVerified) }
         _ = unsafe SSL_CTX_set_options(context, forbidden)
         let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
         unsafe SSL_CTX_set_ex_data(context, CurlLibrary.recordIndex, opaque)

@@ -44,7 +44,8 @@ final class Attempt {
         step = isRelay ? .relayTLS : .serverTLS
         let settings = HandshakeSettings(
             peer: isRelay ? .relay : .server, versions: isRelay ? .standard : configuration.path.versions,
-            additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities)
+            additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities,
+            isVerified: isRelay || configuration.path.trust != .unverified)
         handshakes.append(unsafe settings.apply(to: context))
     }
 }
