@@ -234,7 +234,11 @@ extension GatewayData {
             try transaction.set(instance, for: name.instance.description, in: collections.instances)
             return use
         }
-        if winner == use { instances[name.instance] = instance }
+        if winner == use {
+            instances[name.instance] = instance
+            // The relay decides with a snapshot: it must know the instance before the instance comes.
+            tell(.instance(name.instance))
+        }
         return [winner.certificate, authority.der]
     }
 
