@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 
 @Suite("Authorization") struct AuthorizationTests {
-    private let server = try! Endpoint("app.example:443")
+    private let server: Endpoint
+
+    init() throws { server = try Endpoint("app.example:443") }
 
     @Test("Before authorization nothing is open") func closed() async throws {
         let fixture = try Fixture()

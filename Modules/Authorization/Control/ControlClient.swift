@@ -13,7 +13,7 @@ package struct ControlRequest: Sendable {
         case authority([UInt8])
     }
 
-    package var method: HTTPRequest.Method = .get
+    package var method: HTTPRequest.Method
     package var gateway: Endpoint
     /// Path and query.
     package var target: String
@@ -24,7 +24,21 @@ package struct ControlRequest: Sendable {
     /// The longest body of the answer that is read, in octets.
     package var limit: Int
     /// For the whole exchange.
-    package var timeout: Duration = .seconds(10)
+    package var timeout: Duration
+
+    package init(
+        method: HTTPRequest.Method = .get, gateway: Endpoint, target: String, body: [UInt8]? = nil, trust: Trust,
+        identity: ClientIdentity? = nil, limit: Int, timeout: Duration = .seconds(10)
+    ) {
+        self.method = method
+        self.gateway = gateway
+        self.target = target
+        self.body = body
+        self.trust = trust
+        self.identity = identity
+        self.limit = limit
+        self.timeout = timeout
+    }
 }
 
 package struct ControlAnswer: Sendable {

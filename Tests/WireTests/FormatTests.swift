@@ -1,0 +1,150 @@
+import Crypto
+import SallyportCore
+import SallyportWire
+import Testing
+
+@Suite("JWS") struct JWSTests {
+    private let key = P256.Signing.PrivateKey()
+
+    @Test("What is signed comes back and verifies") func roundTrip() throws {
+        let header = JWS.Header(type: "t", keyID: "k", certificates: [[1, 2, 3]])
+        let signed = try JWS(Array(JWS.sign([1, 2], header: header, with: key).utf8), type: "t")
+        #expect(signed.header == header && signed.payload == [1, 2])
+        try signed.verify(with: key.publicKey)
+        #expect(throws: WireError(.signature, "")) { try signed.verify(with: P256.Signing.PrivateKey().publicKey) }
+    }
+
+    @Test(
+        "Other types, algorithms and critical headers are refused",
+        arguments: [
+            #"{"alg":"ES256","typ":"u"}"#, #"{"alg":"none","typ":"t"}"#, #"{"alg":"HS256","typ":"t"}"#,
+            #"{"alg":"ES256"}"#, #"{"alg":"ES256","typ":"t","crit":["b64"]}"#,
+            #"{"alg":"ES256","typ":"t","crit":null}"#,
+        ])
+    func refused(header: String) {
+        let signature = Base64URL.encode([UInt8](repeating: 1, count: 64))
+        let text = "\(Base64URL.encode(Array(header.utf8))).e30.\(signature)"
+        #expect(throws: WireError(.unsupported, "")) { try JWS(Array(text.utf8), type: "t") }
+    }
+
+    @Test("One octet over the limit is refused") func limit() throws {
+        let text = Array(try JWS.sign([1], header: .init(type: "t"), with: key).utf8)
+        var limits = JWS.Limits()
+        limits.document = text.count
+        _ = try JWS(text, type: "t", limits: limits)
+        limits.document -= 1
+        #expect(throws: WireError(.tooLarge, "")) { try JWS(text, type: "t", limits: limits) }
+    }
+}
+
+@Suite("Configuration documents") struct ConfigurationDocumentTests {
+    @Test("Every part survives") func roundTrip() throws {
+        let document = try Samples.configuration()
+        #expect(try ConfigurationDocument(parsing: document.serialized()) == document)
+    }
+
+    @Test("Values outside their range are refused whole") func ranges() throws {
+        let changes: [(inout ConfigurationDocument) -> Void] = [
+            { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
+            { $0.status = .active },
+        ]
+        for change in changes {
+            var document = try Samples.configuration()
+            change(&document)
+            #expect(throws: WireError.self) { try document.serialized() }
+        }
+    }
+}
+
+@Suite("Activation links") struct ActivationLinkTests {
+    @Test("A link survives, and its description hides the key") func roundTrip() throws {
+        let link = try Samples.link()
+        #expect(try ActivationLink(" \(link.text)\n") == link)
+        #expect(!"\(link)".contains("k&y") && !String(reflecting: link.accessKey).contains("k&y"))
+    }
+
+    @Test(
+        "Missing, doubled, unknown and malformed parameters are refused",
+        arguments: [
+            "", "ca=AA&user=a&key=k", "user=a&key=k", "ca=%CA&user=a&key=k&key=k", "ca=%CA&user=a&key=k&x=1",
+            "ca=%CA&user=&key=k", "ca=%CA&user=a&key=", "ca=%CA&user=a:b&key=k",
+        ])
+    func refused(query: String) {
+        let fingerprint = Base64URL.encode([UInt8](repeating: 1, count: 32))
+        let query = query.replacing("%CA", with: fingerprint)
+        #expect(throws: WireError.self) { try ActivationLink("sallyport://h.example:1/?\(query)") }
+    }
+
+    @Test("One octet over the limit is refused") func limit() throws {
+        let text = try Samples.link().text
+        let padding = ActivationLink.maximumLength - text.utf8.count
+        _ = try ActivationLink(text + String(repeating: " ", count: padding))
+        #expect(throws: WireError(.tooLarge, "")) {
+            try ActivationLink(text + String(repeating: " ", count: padding + 1))
+        }
+    }
+}
+
+@Suite("Small formats") struct SmallFormatTests {
+    @Test("Certificates survive the bag and the EST body") func bags() throws {
+        let bag = CertificateBag([[0x30, 3, 2, 1, 5], [0x30, 0]])
+        let octets = try ESTBody.decode(Array(ESTBody.encode(bag.serialized()).utf8))
+        #expect(try CertificateBag(parsing: octets) == bag)
+    }
+
+    @Test("A bag of more certificates than allowed is refused") func bagLimit() throws {
+        let octets = try CertificateBag(Array(repeating: [0x30, 0], count: CertificateBag.maximumCount + 1))
+            .serialized()
+        #expect(throws: WireError.self) { try CertificateBag(parsing: octets) }
+    }
+
+    @Test("Basic credentials survive, a colon in the password included") func basic() throws {
+        let credentials = BasicCredentials(user: "ålice", password: Redacted("a:b"))
+        #expect(try BasicCredentials(fieldValue: credentials.fieldValue.reveal()) == credentials)
+    }
+
+    @Test("Control events survive") func controlEvents() throws {
+        for kind in ControlEvent.Kind.allCases {
+            var parser = ServerSentEventParser()
+            let event = ControlEvent(kind, id: 9, epoch: 10)
+            let read = try parser.receive(event.serverSentEvent.serialized.utf8)
+            #expect(read.compactMap(ControlEvent.init) == [event])
+        }
+    }
+
+    @Test("A line of an event stream has a limit") func eventLimit() {
+        var parser = ServerSentEventParser()
+        let octets = [UInt8](repeating: 97, count: ServerSentEventParser.maximumLength)
+        #expect(throws: Never.self) { try parser.receive(octets) }
+        #expect(throws: WireError(.tooLarge, "")) { try parser.receive([97]) }
+    }
+
+    @Test(
+        "Versions",
+        arguments: [
+            ("1", true), ("1.2.3.4", true), ("999.0", true), ("", false), ("1.2.3.4.5", false),
+            ("01", false), ("1000", false), ("1.", false), ("-1", false),
+        ])
+    func versions(text: String, isValid: Bool) { #expect((EntitlementVersion(text) != nil) == isValid) }
+
+    @Test(
+        "Instance names",
+        arguments: [
+            ("sallyport://com.example/0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", true),
+            ("sallyport://com.example/0E0A8B5C-8D2E-4F66-9A7F-3B1F0A6F2D11", false),
+            ("https://com.example/0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11", false), ("sallyport://com.example/", false),
+        ])
+    func names(text: String, isValid: Bool) { #expect((InstanceName(text) != nil) == isValid) }
+
+    @Test("Compression that points at itself is refused") func dnsLoop() {
+        let header: [UInt8] = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+        #expect(throws: WireError.self) { try DNSMessage(parsing: header + [0xc0, 12, 0, 1, 0, 1]) }
+    }
+
+    @Test("Proxy-Status survives") func proxyStatus() throws {
+        let status = ProxyStatus([
+            .init("relay.example", error: ProxyStatus.ErrorType.dnsError, receivedStatus: 502, details: "a \"b\"")
+        ])
+        #expect(try ProxyStatus(parsing: status.serialized()) == status)
+    }
+}

@@ -1,0 +1,28 @@
+import SallyportCore
+import SallyportWire
+import Testing
+
+/// Valid values with every part in use.
+enum Samples {
+    static func configuration() throws -> ConfigurationDocument {
+        let entitlement = try #require(EntitlementIdentifier("com.example.report"))
+        let version = try #require(EntitlementVersion("1.2"))
+        let server = try Endpoint("app.example:8443")
+        return ConfigurationDocument(
+            aud: InstanceIdentifier(), epoch: 1_700_000_000_000, iat: 1_700_000_000, leaseEnd: 1_700_086_400,
+            status: .locked, code: .remoteLockout, entitlement: .init(id: entitlement, version: version),
+            user: .init(id: "alice", principalName: "alice@EXAMPLE"),
+            servers: [.init(server, priority: 2, route: .relay, isApplicationServer: true)],
+            domains: [.init("example", route: .direct)], defaultRoute: .init(route: .deny),
+            clusters: [.init(name: "main", relays: [.init(server, priority: 1)], authorities: [[0x30, 0]])],
+            tls: .init(blocked: [.tls10], floor: .tls12), schemes: ["basic"], realms: ["EXAMPLE"],
+            policy: .object(["a": .null]), entitlements: [.init(id: entitlement, versions: [version])],
+            application: .init(config: "text\n", detailedLogsOn: true, extraInfo: "{}"))
+    }
+
+    static func link() throws -> ActivationLink {
+        try ActivationLink(
+            gateway: Endpoint("gateway.example:17433"), authorityFingerprint: Array(0..<32), user: "alice@example",
+            accessKey: Redacted("k&y=%/+"))
+    }
+}

@@ -1,0 +1,33 @@
+/// SplitMix64: random inputs that are the same in each run.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
+
+extension SeededGenerator {
+    /// A valid input with a few octets changed, dropped or put in; now and then octets at random.
+    mutating func mutation(of seed: [UInt8]) -> [UInt8] {
+        guard Int.random(in: 0..<10, using: &self) > 0 else {
+            return (0..<Int.random(in: 0...64, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) }
+        }
+        var octets = seed
+        for _ in 0..<Int.random(in: 1...4, using: &self) where !octets.isEmpty {
+            let place = Int.random(in: octets.indices, using: &self)
+            switch Int.random(in: 0..<4, using: &self) {
+            case 0: octets[place] = UInt8.random(in: 0...255, using: &self)
+            case 1: octets[place] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+            case 2: octets.removeSubrange(place..<min(octets.count, place + Int.random(in: 1...8, using: &self)))
+            default: octets.insert(octets.randomElement(using: &self) ?? 0, at: place)
+            }
+        }
+        return octets
+    }
+}
