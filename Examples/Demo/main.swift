@@ -11,10 +11,7 @@ import SallyportCore
 import SallyportSecureStore
 import SallyportURLLoading
 
-func say(_ text: String) {
-    print(text)
-    fflush(nil)
-}
+func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
 /// The documented code where there is one.
 func failure(_ error: any Error) -> String {
