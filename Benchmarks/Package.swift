@@ -1,0 +1,38 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that neither the benchmark tool nor the peers enter the graph of those who use Sallyport.
+// `make bench` in the folder above runs the table; `swift package benchmark` here runs the regression benchmarks.
+let package = Package(
+    name: "sallyport-benchmarks",
+    dependencies: [
+        .package(name: "sallyport", path: ".."),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+    ],
+    targets: [
+        .target(
+            name: "CurlMultiPeer", path: "Sources/CurlMultiPeer",
+            linkerSettings: [.linkedLibrary("curl")]),
+        .target(
+            name: "Workloads",
+            dependencies: [
+                "CurlMultiPeer",
+                .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportURLLoading", package: "sallyport"),
+                .product(name: "SallyportEventLoop", package: "sallyport"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            path: "Sources/Workloads"),
+        .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
+        .executableTarget(
+            name: "HTTP",
+            dependencies: ["Workloads", .product(name: "Benchmark", package: "benchmark")],
+            path: "Benchmarks/HTTP",
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
+    ]
+)

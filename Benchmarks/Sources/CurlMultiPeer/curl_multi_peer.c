@@ -1,0 +1,149 @@
+#include "curl_multi_peer.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct curl_multi_peer {
+    CURLM *multi;
+    CURL **handles;
+    int concurrency;
+    int epoll;
+    long timeout;
+    long long octets;
+};
+
+static size_t on_body(char *data, size_t size, size_t count, void *context) {
+    (void)data;
+    *(long long *)context += (long long)(size * count);
+    return size * count;
+}
+
+static int on_timer(CURLM *multi, long timeout, void *context) {
+    (void)multi;
+    ((curl_multi_peer *)context)->timeout = timeout;
+    return 0;
+}
+
+static int on_socket(CURL *handle, curl_socket_t descriptor, int what, void *context, void *assigned) {
+    (void)handle;
+    curl_multi_peer *peer = context;
+    if (what == CURL_POLL_REMOVE) {
+        epoll_ctl(peer->epoll, EPOLL_CTL_DEL, descriptor, NULL);
+        return 0;
+    }
+    struct epoll_event event = {.data.fd = descriptor};
+    if (what & CURL_POLL_IN) event.events |= EPOLLIN;
+    if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
+    if (epoll_ctl(peer->epoll, assigned ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) != 0) {
+        epoll_ctl(peer->epoll, assigned ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event);
+    }
+    curl_multi_assign(peer->multi, descriptor, peer);
+    return 0;
+}
+
+static CURL *make_handle(curl_multi_peer *peer, const curl_multi_peer_options *options) {
+    CURL *handle = curl_easy_init();
+    if (!handle) return NULL;
+    curl_easy_setopt(handle, CURLOPT_URL, options->url);
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L * 1024);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &peer->octets);
+    curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(handle, CURLOPT_PROXY, options->proxy_url ? options->proxy_url : "");
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    if (options->ca_file) curl_easy_setopt(handle, CURLOPT_CAINFO, options->ca_file);
+    if (options->proxy_url) {
+        curl_easy_setopt(handle, CURLOPT_HTTPPROXYTUNNEL, 1L);
+        curl_easy_setopt(handle, CURLOPT_PROXY_CAINFO, options->proxy_ca_file);
+        curl_easy_setopt(handle, CURLOPT_PROXY_SSLCERT, options->proxy_certificate_file);
+        curl_easy_setopt(handle, CURLOPT_PROXY_SSLKEY, options->proxy_key_file);
+    }
+    return handle;
+}
+
+curl_multi_peer *curl_multi_peer_new(const curl_multi_peer_options *options, int concurrency) {
+    curl_multi_peer *peer = calloc(1, sizeof *peer);
+    if (!peer) return NULL;
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    peer->multi = curl_multi_init();
+    peer->epoll = epoll_create1(EPOLL_CLOEXEC);
+    peer->concurrency = concurrency;
+    peer->timeout = -1;
+    peer->handles = calloc((size_t)concurrency, sizeof *peer->handles);
+    curl_multi_setopt(peer->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(peer->multi, CURLMOPT_SOCKETDATA, peer);
+    curl_multi_setopt(peer->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(peer->multi, CURLMOPT_TIMERDATA, peer);
+    curl_multi_setopt(peer->multi, CURLMOPT_MAXCONNECTS, (long)concurrency);
+    for (int index = 0; index < concurrency; index++) {
+        peer->handles[index] = make_handle(peer, options);
+        if (!peer->handles[index]) {
+            curl_multi_peer_free(peer);
+            return NULL;
+        }
+    }
+    return peer;
+}
+
+// Takes finished transfers out and starts the next ones. Returns how many ended, or -1 where one failed.
+static long reap(curl_multi_peer *peer, long *to_start) {
+    long ended = 0;
+    int queued = 0;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(peer->multi, &queued))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        if (message->data.result != CURLE_OK) return -1;
+        CURL *handle = message->easy_handle;
+        curl_multi_remove_handle(peer->multi, handle);
+        ended++;
+        if (*to_start > 0) {
+            (*to_start)--;
+            curl_multi_add_handle(peer->multi, handle);
+        }
+    }
+    return ended;
+}
+
+long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
+    struct epoll_event events[64];
+    long to_start = total;
+    long running = total;
+    int still = 0;
+    peer->octets = 0;
+    for (int index = 0; index < peer->concurrency && to_start > 0; index++, to_start--) {
+        curl_multi_add_handle(peer->multi, peer->handles[index]);
+    }
+    while (running > 0) {
+        int count = peer->timeout == 0 ? 0 : epoll_wait(peer->epoll, events, 64, (int)peer->timeout);
+        if (count <= 0) {
+            peer->timeout = -1;
+            curl_multi_socket_action(peer->multi, CURL_SOCKET_TIMEOUT, 0, &still);
+        }
+        for (int index = 0; index < count; index++) {
+            int mask = 0;
+            if (events[index].events & EPOLLIN) mask |= CURL_CSELECT_IN;
+            if (events[index].events & EPOLLOUT) mask |= CURL_CSELECT_OUT;
+            if (events[index].events & (EPOLLERR | EPOLLHUP)) mask |= CURL_CSELECT_ERR;
+            curl_multi_socket_action(peer->multi, events[index].data.fd, mask, &still);
+        }
+        long ended = reap(peer, &to_start);
+        if (ended < 0) return -1;
+        running -= ended;
+    }
+    return peer->octets;
+}
+
+void curl_multi_peer_free(curl_multi_peer *peer) {
+    for (int index = 0; index < peer->concurrency; index++) {
+        if (!peer->handles[index]) continue;
+        curl_multi_remove_handle(peer->multi, peer->handles[index]);
+        curl_easy_cleanup(peer->handles[index]);
+    }
+    curl_multi_cleanup(peer->multi);
+    close(peer->epoll);
+    free(peer->handles);
+    free(peer);
+}

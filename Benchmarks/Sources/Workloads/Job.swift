@@ -1,0 +1,77 @@
+public import Foundation
+
+/// Who does the work.
+public enum Peer: String, Codable, Sendable, CaseIterable {
+    case sallyport
+    /// Sallyport, called from tasks that run on its event loop.
+    case sallyportOnLoop
+    case asyncHTTPClient
+    case urlSession
+    /// libcurl's multi interface in C.
+    case curl
+}
+
+/// One piece of work for one process: fetch a URL so many times, so many at once.
+public struct Job: Codable, Sendable {
+    public var peer: Peer
+    public var url: String
+    public var total: Int
+    public var concurrency: Int
+    /// The authority of the server's certificate; nil for plain HTTP.
+    public var authorityFile: String?
+    /// The relay, for the peers that can be given one.
+    public var relay: RelayFiles?
+
+    public init(
+        peer: Peer, url: String, total: Int, concurrency: Int, authorityFile: String?,
+        relay: RelayFiles?
+    ) {
+        self.peer = peer
+        self.url = url
+        self.total = total
+        self.concurrency = concurrency
+        self.authorityFile = authorityFile
+        self.relay = relay
+    }
+}
+
+/// What is needed to use the relay with an instance's identity.
+public struct RelayFiles: Codable, Sendable {
+    public var url: String
+    public var authorityFile: String
+    public var certificateFile: String
+    public var keyFile: String
+
+    public init(url: String, authorityFile: String, certificateFile: String, keyFile: String) {
+        self.url = url
+        self.authorityFile = authorityFile
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
+    }
+}
+
+/// What a job cost.
+public struct Cost: Codable, Sendable {
+    public var cpuNanoseconds: Double
+    public var wallNanoseconds: Double
+    public var operations: Int
+    public var octets: Int
+    /// How far resident memory rose over what it was after the warm-up.
+    public var memoryGrowth: Int
+
+    public var cpuPerOperation: Double { cpuNanoseconds / Double(operations) }
+    /// In octets a second.
+    public var throughput: Double { Double(octets) / (wallNanoseconds / 1e9) }
+}
+
+/// A worker of one peer: set up once, then asked to run.
+public protocol PeerClient {
+    /// Makes `total` GETs, `concurrency` at once; returns the octets of all bodies.
+    func run(url: String, total: Int, concurrency: Int) async throws -> Int
+    func shutdown() async throws
+}
+
+public struct PeerFailure: Error, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import SallyportCore
+import SallyportEventLoop
+import SallyportURLLoading
+
+/// Sallyport's URL loading with the whole pipeline on, and a policy that is asked for each request.
+struct SallyportClient: PeerClient {
+    private let system: URLLoadingSystem
+    private let session: SecureSession
+    private let executor: (any TaskExecutor)?
+
+    init(job: Job, isOnLoop: Bool) async throws {
+        system = URLLoadingSystem(gate: try FixedGate(relay: job.relay))
+        var configuration = SessionConfiguration()
+        if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
+        session = system.makeSession(configuration)
+        executor = isOnLoop ? EventLoopGroup.shared.next() : nil
+    }
+
+    func run(url: String, total: Int, concurrency: Int) async throws -> Int {
+        let url = try RequestURL(url)
+        return try await inParallel(total, concurrency, on: executor) { [session] in
+            let response = try await session.bytes(for: LoadRequest(.get, url))
+            guard response.head.status == .ok else { throw PeerFailure("status \(response.head.status.code)") }
+            var octets = 0
+            for try await chunk in response.body { octets += chunk.count }
+            return octets
+        }
+    }
+
+    func shutdown() async throws { await system.shutdown() }
+}
+
+/// A policy of two rules: everything direct, or everything through one relay.
+private struct FixedGate: AccessGate {
+    private let relay: RelayAccess?
+    private let table: RoutingTable
+
+    init(relay files: RelayFiles?) throws {
+        relay = try files.map(Self.access)
+        table = RoutingTable(default: files == nil ? .direct : .relay, defaultPorts: Set(1...65535))
+    }
+
+    private static func access(_ files: RelayFiles) throws -> RelayAccess {
+        let url = try RequestURL(files.url)
+        guard let endpoint = url.endpoint else { throw PeerFailure("the relay has no host") }
+        let key = try String(contentsOfFile: files.keyFile, encoding: .utf8)
+        return RelayAccess(
+            cluster: "main", relays: [.init(endpoint, priority: 1)], authorities: try pem(files.authorityFile),
+            identity: ClientIdentity(certificates: try pem(files.certificateFile), privateKey: Redacted(key)))
+    }
+
+    private static func pem(_ path: String) throws -> [[UInt8]] {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").dropFirst().compactMap { part in
+            let base64 = part.components(separatedBy: "-----END CERTIFICATE-----")[0]
+            return Data(base64Encoded: base64, options: .ignoreUnknownCharacters).map(Array.init)
+        }
+    }
+
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        ServerAccess(decision: table.decide(endpoint), relay: relay)
+    }
+
+    func checkAuthorized() throws(AccessDenied) {}
+
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+        WithdrawalObservation {}
+    }
+}

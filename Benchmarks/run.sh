@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Starts nginx and a gateway on loopback, enrols a key, and prints the table. Arguments go to the table.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(dirname "$here")
+work=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-bench.XXXXXX")
+chmod 755 "$work"
+started=()
+stop() {
+    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    rm -rf "$work"
+}
+trap stop EXIT
+
+build=(swift build --package-path "$here" -c release)
+"${build[@]}" --product Table >&2
+"${build[@]}" --product sallyport >&2
+bin=$("${build[@]}" --show-bin-path)
+sallyport=$bin/sallyport
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+plain=$(free_port) secure=$(free_port) relayed_plain=$(free_port) relayed_secure=$(free_port)
+control=$(free_port) relay=$(free_port)
+
+mkdir "$work/www"
+head -c 128 /dev/urandom > "$work/www/small"
+head -c 1048576 /dev/urandom > "$work/www/1m"
+head -c 104857600 /dev/urandom > "$work/www/100m"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$work/server.key" -out "$work/server.pem" 2>/dev/null
+
+cat > "$work/nginx.conf" <<CONF
+daemon off; worker_processes 1; pid $work/nginx.pid; error_log $work/error.log crit;
+events { worker_connections 4096; }
+http {
+    access_log off; sendfile on; keepalive_requests 1000000; default_type application/octet-stream;
+    client_body_temp_path $work/body; proxy_temp_path $work/proxy; fastcgi_temp_path $work/fastcgi;
+    uwsgi_temp_path $work/uwsgi; scgi_temp_path $work/scgi;
+    ssl_certificate $work/server.pem; ssl_certificate_key $work/server.key;
+    server {
+        listen 127.0.0.1:$plain; listen 127.0.0.1:$relayed_plain;
+        listen 127.0.0.1:$secure ssl; listen 127.0.0.1:$relayed_secure ssl;
+        root $work/www;
+    }
+}
+CONF
+nginx -p "$work" -c "$work/nginx.conf" 2>/dev/null &
+started+=($!)
+
+data=$work/gateway
+"$sallyport" gateway init --data "$data" --name localhost >/dev/null
+"$sallyport" gateway run --data "$data" --control "127.0.0.1:$control" --relay "127.0.0.1:$relay" >"$work/gateway.log" 2>&1 &
+started+=($!)
+for _ in $(seq 100); do grep -q ready "$work/gateway.log" && break; sleep 0.1; done
+admin() { "$sallyport" admin "$@" --data "$data" >/dev/null; }
+admin user add bench
+admin app add com.example.bench 1.0.0.0
+admin entitle bench com.example.bench 1.0.0.0
+for port in $relayed_plain $relayed_secure; do admin server add "localhost:$port" --route relay; done
+
+# An identity for the relay, issued in the way that any EST client gets one.
+"$sallyport" admin key issue bench com.example.bench --data "$data" --json > "$work/link.json"
+python3 "$here/enroll.py" "$work/link.json" "$work" "$control"
+
+python3 - "$work" <<SETTING
+import json, os, platform
+urls = {
+    "direct": {"http": "http://localhost:$plain", "https": "https://localhost:$secure"},
+    "relay": {"http": "http://localhost:$relayed_plain", "https": "https://localhost:$relayed_secure"},
+}
+relay = {"url": "https://localhost:$relay", "authorityFile": "$work/ca.pem",
+         "certificateFile": "$work/client.pem", "keyFile": "$work/client.key"}
+json.dump({"urls": urls, "authorityFile": "$work/server.pem", "relay": relay,
+           "machine": f"{os.cpu_count()} cores, {platform.platform()}"}, open("$work/setting.json", "w"))
+SETTING
+"$bin/Table" "$work/setting.json" "$@"
