@@ -66,14 +66,7 @@ extension Authorization {
         let isNewer = fresh.epoch > old?.epoch ?? 0
         mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
         document = fresh
-        if decisions.version == nil, application == nil { decisions.version = fresh.entitlement.version.description }
-        if decisions.isLocked {
-            if fresh.status == .locked { decisions.consoleLockSeen = true }
-            if fresh.status == .active, decisions.consoleLockSeen {
-                decisions.isLocked = false
-                decisions.consoleLockSeen = false
-            }
-        }
+        decisions.follow(fresh, knowsVersion: application != nil)
         await settle(isFresh: true, text: text)
         guard state == .authorized else { return }
         for kind in Verdict.changes(from: old, to: fresh) {

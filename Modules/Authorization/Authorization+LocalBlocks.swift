@@ -30,7 +30,7 @@ extension Authorization {
     /// Locks as if the console had: data is kept and out of reach until the console locks and unlocks the instance.
     public func executeRemoteLock() async throws(AuthorizationError) {
         decisions.isLocked = true
-        decisions.consoleLockSeen = document?.status == .locked
+        decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout
         gate.withdraw(.remoteLockout)
         setState(.locked(.remoteLockout))
         try await storeDecisions()

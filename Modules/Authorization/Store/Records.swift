@@ -53,8 +53,17 @@ struct LocalDecisions: Sendable, Codable, Hashable {
     var isLocked = false
     /// The console locked after this lock: its unlocking lifts both.
     var consoleLockSeen = false
-    /// The version told at activation, or the one that the gateway chose then.
+    /// The version told at activation, or the one that the gateway chose first.
     var version: String?
+
+    /// Takes up what a new configuration says of them.
+    mutating func follow(_ document: ConfigurationDocument, knowsVersion: Bool) {
+        if document.status == .active {
+            if version == nil, !knowsVersion { version = document.entitlement.version.description }
+            if consoleLockSeen { (isLocked, consoleLockSeen) = (false, false) }
+        }
+        if isLocked, document.status == .locked, document.code == .remoteLockout { consoleLockSeen = true }
+    }
 }
 
 /// A block that the app itself set.
