@@ -1,0 +1,29 @@
+import Foundation
+import Testing
+
+/// The demo notices what does not happen.
+@Suite struct DemoTests {
+    @Test func endsWellWhereNothingIsBroken() async throws {
+        let outcome = try await demo(breaking: "")
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.error)")
+        #expect(outcome.output.contains("everything above happened"))
+    }
+
+    @Test(arguments: [("relay", "fetch through the relay"), ("policy", "policy change"), ("wipe", "wipe")])
+    func endsBadlyWhereAStepIsBroken(step: String, told: String) async throws {
+        let outcome = try await demo(breaking: step)
+        #expect(outcome.status == 1, "\(outcome.output)\(outcome.error)")
+        #expect(outcome.error.contains("FAILED: \(told)"), "\(outcome.error)")
+    }
+
+    @Test func unknownStepIsRefused() async throws {
+        #expect(try await demo(breaking: "everything").status == 64)
+    }
+
+    private func demo(breaking step: String) async throws -> Outcome {
+        try await ChildProcess(
+            Programs.repository.appending(path: "Examples/Demo/run").path, [Programs.directory.path],
+            environment: ["BREAK": step]
+        ).outcome(within: .seconds(260))
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+/// The main job: a page from a server that only the inside can reach.
+@Suite struct WayThroughTests {
+    @Test func aListedServerIsReachedThroughTheRelayOnly() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let outcome = try await site.fetch("\(intranet.url)/report.txt", store, "--ca", intranet.authorityFile)
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(outcome.output == "The figures of today.\n")
+        #expect(intranet.log.last?.hasPrefix("\(Intranet.egress) \"GET /report.txt ") == true, "\(intranet.log)")
+    }
+
+    @Test func theAuthorityOfTheServerMustBeTrusted() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let outcome = try await site.fetch("\(intranet.url)/report.txt", store, "--json")
+        #expect(outcome.status == 76)
+        #expect(try outcome.failure().name == "serverNotTrusted")
+    }
+
+    @Test func anUnlistedServerIsRefusedBeforeAnyConnection() async throws {
+        let site = try await Site.start()
+        let store = try await site.activatedStore()
+        let outcome = try await site.fetch("https://payroll.corp.example/", store, "--json")
+        #expect(outcome.status == 77)
+        #expect(try outcome.failure().name == "refusedByPolicy")
+    }
+
+    @Test func severalURLsShareOneSession() async throws {
+        struct Report: Decodable {
+            var status: Int
+            var reused: Bool?
+        }
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let url = "\(intranet.url)/report.txt"
+        let outcome = try await sallyport(
+            "fetch", url, url, "--store", store, "--ca", intranet.authorityFile, "--json")
+        let reports = try outcome.json([Report].self)
+        #expect(reports.map(\.status) == [200, 200])
+        #expect(reports.map(\.reused) == [false, true])
+    }
+
+    @Test func failTurnsAnHTTPErrorInto22() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let url = "\(intranet.url)/teapot"
+        #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
+        let failed = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--fail")
+        #expect(failed.status == 22)
+        #expect(failed.output.isEmpty)
+    }
+
+    @Test func redirectsAreFollowedUnlessRefused() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let url = "\(intranet.url)/away"
+        let followed = try await site.fetch(url, store, "--ca", intranet.authorityFile)
+        #expect(followed.output == "The figures of today.\n")
+        let stayed = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--no-redirect", "-i")
+        #expect(stayed.output.contains("302"))
+    }
+
+    /// 1 GiB in `make soak`, 64 MiB otherwise; the file is sparse on both sides of the comparison.
+    @Test func aLargeFileArrivesWhole() async throws {
+        struct Report: Decodable { var sha256: String }
+        let length = UInt64(Soak.isOn ? 1 << 30 : 64 << 20)
+        let intranet = try await Intranet.start()
+        try intranet.addSparseFile("large.bin", length: length)
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let target = site.folder.file("large.bin")
+        let outcome = try await site.fetch(
+            "\(intranet.url)/large.bin", store, "--ca", intranet.authorityFile, "-o", target, "--json",
+            limit: .seconds(240))
+        try #require(outcome.status == 0, "\(outcome.error)")
+        let sum = try await ChildProcess(
+            "/usr/bin/env", ["sh", "-c", "head -c \(length) /dev/zero | sha256sum | cut -c1-64"]
+        ).outcome().output.trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(try outcome.json(Report.self).sha256 == sum)
+        #expect(try FileManager.default.attributesOfItem(atPath: target)[.size] as? UInt64 == length)
+    }
+}

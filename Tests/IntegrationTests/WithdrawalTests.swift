@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+/// What an administrator takes away, and what the app then sees.
+@Suite struct WithdrawalTests {
+    @Test(arguments: [("wipe", -302), ("lock", -303), ("block", -301)])
+    func theNextFetchEndsWithTheDocumentedCode(order: String, code: Int) async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let url = "\(intranet.url)/report.txt"
+        #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
+        let instance = try #require(try await site.instances().first).instance
+        try await site.admin(order, instance)
+        let seen = intranet.log.count
+        let refused = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--json")
+        #expect(refused.status == 77)
+        #expect(try refused.failure().code == code, "\(refused.error)")
+        #expect(intranet.log.count == seen)
+    }
+
+    @Test func aBlockThatEndsLetsTheAppGoOn() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let instance = try #require(try await site.instances().first).instance
+        try await site.admin("block", instance)
+        let url = "\(intranet.url)/report.txt"
+        #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 77)
+        try await site.admin("unblock", instance)
+        let again = try await site.fetch(url, store, "--ca", intranet.authorityFile)
+        #expect(again.status == 0, "\(again.error)")
+    }
+
+    @Test func aServerThatIsTakenAwayIsRefused() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let url = "\(intranet.url)/report.txt"
+        #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)
+        try await site.admin("server", "remove", "\(Intranet.name):\(intranet.port)")
+        #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 77)
+    }
+
+    @Test func whatWouldWipeNeedsConfirmation() async throws {
+        let site = try await Site.start()
+        _ = try await site.activatedStore()
+        let asked = try await site.tryAdmin(["user", "remove", Site.user, "--json"])
+        #expect(asked.status == 64)
+        #expect(try asked.failure().name == "needsConfirmation")
+        #expect(try await site.instances().map(\.status) == ["active"])
+        try await site.admin("user", "remove", Site.user, "--yes")
+    }
+
+    @Test func whatIsShownCanBeApplied() async throws {
+        struct Changes: Decodable { var changes: [String] }
+        let site = try await Site.start()
+        try await site.admin("route", "set", "corp.example", "relay", "--ports", "443,8443")
+        try await site.admin("tls", "floor", "1.3")
+        let shown = try await site.admin("show").output
+        let file = try site.folder.write(shown, to: "shown.yaml")
+        let applied = try await site.admin("apply", "-f", file, "--prune", "--json")
+        #expect(try applied.json(Changes.self).changes.isEmpty)
+        #expect(try await site.admin("show").output == shown)
+    }
+}
