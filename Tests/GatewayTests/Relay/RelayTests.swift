@@ -424,11 +424,8 @@ import Testing
         // Wide margins: a busy machine is late by a second and more.
         try await RelayFixture.with(configure: { $0.idleTimeout = .seconds(5) }) { fixture in
             let client = try await fixture.tunnel(to: origin.port)
-            for _ in 0..<6 {
-                try await Task.sleep(for: .seconds(1))
-                client.send("x")
-                _ = try await client.read(1)
-            }
+            client.send("x", times: 12, every: .milliseconds(500))
+            #expect(try await client.read(12).count == 12)
             await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(15)) }
             #expect(fixture.log.lines.contains { $0.contains("result=idle") })
         }

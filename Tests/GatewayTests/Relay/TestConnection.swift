@@ -59,6 +59,15 @@ final class TestConnection: Sendable {
     func send(_ text: String) { send(Array(text.utf8)) }
     func send(_ octets: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: octets), promise: nil) }
 
+    /// Sends a text again and again from the event loop, however busy the threads of tasks are.
+    func send(_ text: String, times: Int, every interval: TimeAmount) {
+        for index in 1...times {
+            channel.eventLoop.scheduleTask(in: interval * index) { [channel] in
+                channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+            }
+        }
+    }
+
     /// Sends close_notify, or a FIN where there is no TLS.
     func closeOutput() { channel.close(mode: .output, promise: nil) }
     func close() { channel.close(promise: nil) }
