@@ -41,13 +41,6 @@ extension Explanation {
 }
 
 extension ConfigurationDocument {
-    var routingTable: RoutingTable {
-        RoutingTable(
-            servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },
-            domains: domains.map { RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports)) },
-            default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
-    }
-
     func explain(_ url: String) throws(AddressError) -> Explanation {
         try Explanation(url, under: routingTable, clusters: Set(clusters.filter { !$0.relays.isEmpty }.map(\.name)))
     }
