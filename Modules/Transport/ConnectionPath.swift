@@ -34,6 +34,10 @@ package enum TrustAnchors: Sendable, Hashable {
     case system
     /// These and no others.
     case only([[UInt8]])
+    /// These and no others, and only for certificates that say they are a server's: what a gateway's authority issues
+    /// says what it is for, so that no instance can play gateway with the certificate that it has from the same
+    /// authority. Relays are always asked for as much.
+    case gateway([[UInt8]])
     /// These besides those of the operating system.
     case systemAnd([[UInt8]])
     /// Anybody. For one purpose only: the first contact fetches public certificates, of which it then trusts the one

@@ -169,8 +169,9 @@ struct RelayTests {
         #expect([.connectionLost, .tlsFailed, .idleTimeout].contains(error.code), "\(error)")
     }
 
-    @Test func anInstanceThatPlaysRelayIsRefused() async throws {
-        let tls = try TestTLS(world.authority.server(usage: .client))
+    @Test(arguments: [TestAuthority.Usage.client, .unsaid, .any])
+    func aRelayWhoseCertificateIsNotForServersIsRefused(_ usage: TestAuthority.Usage) async throws {
+        let tls = try TestTLS(world.authority.server(usage: usage))
         let relay = try TestServer { TestRelay.serve($0, tls) }
         let error = try #require(await failure(try RequestURL("http://a.example/"), world.path(relay)))
         #expect(error.code == .relayNotTrusted && error.step == .relayTLS, "\(error)")

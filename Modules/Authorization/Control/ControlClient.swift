@@ -101,7 +101,7 @@ package struct TransportControlClient: ControlClient {
         let trust: TrustAnchors =
             switch request.trust {
             case .anybody: .unverified
-            case .authority(let authority): .only([authority])
+            case .authority(let authority): .gateway([authority])
             }
         return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control")
     }

@@ -9,6 +9,8 @@ final class HandshakeRecord {
     enum Peer { case relay, server }
 
     let peer: Peer
+    /// A certificate that does not say it is a server's does not verify.
+    fileprivate let demandsServerUsage: Bool
     private(set) var isDone = false
     /// The chain did not verify.
     fileprivate(set) var isUntrusted = false
@@ -17,7 +19,10 @@ final class HandshakeRecord {
     /// The connection; valid while libcurl keeps it open.
     private(set) var connection: OpaquePointer?
 
-    init(peer: Peer) { self.peer = peer }
+    init(peer: Peer, demandsServerUsage: Bool = false) {
+        self.peer = peer
+        self.demandsServerUsage = demandsServerUsage
+    }
 
     /// The peer did not take our certificate, or wanted one: the `certificate_…` alerts, `bad_`, `unsupported_`,
     /// `unknown_ca` and `access_denied`.
@@ -49,10 +54,11 @@ struct HandshakeSettings {
     var additionalAuthorities: [[UInt8]]
     /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
     var isVerified: Bool
+    var demandsServerUsage: Bool
 
     /// - Returns: the record of the handshake that will be made with `context`.
     func apply(to context: OpaquePointer) -> HandshakeRecord {
-        let record = HandshakeRecord(peer: peer)
+        let record = HandshakeRecord(peer: peer, demandsServerUsage: demandsServerUsage)
         // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
@@ -86,12 +92,24 @@ private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ v
     unsafe record(of: connection)?.saw(connection, place, value)
 }
 
-/// Takes note of OpenSSL's verdict and leaves it as it is: libcurl does not always tell it.
+/// Takes note of OpenSSL's verdict, since libcurl does not always tell it, and adds to it what OpenSSL does not ask for.
 private func chainVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {
-    guard isGood != 1 else { return isGood }
     let connection = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
-    unsafe record(of: connection.map { OpaquePointer($0) })?.isUntrusted = true
-    return isGood
+    let record = unsafe record(of: connection.map { OpaquePointer($0) })
+    let isWrongUse = unsafe record?.demandsServerUsage == true && isLeafWithoutServerUsage(store)
+    guard isGood != 1 || isWrongUse else { return isGood }
+    record?.isUntrusted = true
+    if isGood == 1 { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE) }
+    return 0
+}
+
+/// Whether the certificate that is looked at is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12). To
+/// OpenSSL one without the extension is good for everything, and so it is not enough here; anyExtendedKeyUsage neither.
+private func isLeafWithoutServerUsage(_ store: OpaquePointer?) -> Bool {
+    guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
+    guard let certificate = unsafe X509_STORE_CTX_get_current_cert(store) else { return true }
+    let usages = unsafe X509_get_extended_key_usage(certificate)
+    return usages == UInt32.max || usages & UInt32(XKU_SSL_SERVER) == 0
 }
 
 private func record(of connection: OpaquePointer?) -> HandshakeRecord? {

@@ -13,12 +13,19 @@ struct PathConfiguration {
         self.path = path
         relayAuthorities = path.relay.map { PEM.certificates($0.authorities) } ?? []
         relayChain = path.relay.map { PEM.certificates($0.identity.certificates) } ?? []
-        trusted = if case .only(let anchors) = path.trust { PEM.certificates(anchors) } else { nil }
+        trusted =
+            switch path.trust {
+            case .only(let anchors), .gateway(let anchors): PEM.certificates(anchors)
+            case .system, .systemAnd, .unverified: nil
+            }
         chain = path.identity.map { PEM.certificates($0.certificates) } ?? []
     }
 
     /// Authorities besides those of the operating system.
     var additionalAuthorities: [[UInt8]] { if case .systemAnd(let anchors) = path.trust { anchors } else { [] } }
+
+    /// Whether the server's certificate must say that it is a server's.
+    var demandsServerUsage: Bool { if case .gateway = path.trust { true } else { false } }
 
     func apply(to handle: EasyHandle) {
         applyServer(to: handle)

@@ -45,7 +45,8 @@ final class Attempt {
         let settings = HandshakeSettings(
             peer: isRelay ? .relay : .server, versions: isRelay ? .standard : configuration.path.versions,
             additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities,
-            isVerified: isRelay || configuration.path.trust != .unverified)
+            isVerified: isRelay || configuration.path.trust != .unverified,
+            demandsServerUsage: isRelay || configuration.demandsServerUsage)
         handshakes.append(unsafe settings.apply(to: context))
     }
 }

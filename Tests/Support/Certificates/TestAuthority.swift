@@ -56,7 +56,13 @@ package struct TestIdentity: Sendable {
 
 extension TestAuthority {
     /// What a certificate says it is for.
-    package enum Usage: Sendable { case server, client }
+    package enum Usage: Sendable, CaseIterable {
+        case server, client
+        /// No extension, which RFC 5280 reads as "anything".
+        case unsaid
+        /// `anyExtendedKeyUsage` alone.
+        case any
+    }
 
     /// How long a certificate holds.
     package enum Validity: Sendable { case current, expired, notYet }
@@ -96,11 +102,22 @@ extension TestAuthority {
             extensions: try Certificate.Extensions {
                 Critical(BasicConstraints.notCertificateAuthority)
                 Critical(KeyUsage(digitalSignature: true))
-                try ExtendedKeyUsage([usage == .server ? .serverAuth : .clientAuth])
+                if let purpose = usage.purpose { try ExtendedKeyUsage([purpose]) }
                 SubjectAlternativeNames(alternatives)
             },
             issuerPrivateKey: .init(self.key))
         return TestIdentity(certificate: certificate, key: key)
+    }
+}
+
+extension TestAuthority.Usage {
+    fileprivate var purpose: ExtendedKeyUsage.Usage? {
+        switch self {
+        case .server: .serverAuth
+        case .client: .clientAuth
+        case .unsaid: nil
+        case .any: .any
+        }
     }
 }
 
