@@ -198,8 +198,8 @@ let package = Package(
         tests(
             "Gateway",
             dependencies: [
-                "SallyportGateway", "SallyportCore", "SallyportWire", .crypto, .x509, .logging, .nioCore, .nioPosix,
-                .nioSSL,
+                "SallyportGateway", "SallyportCore", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging,
+                .httpTypes, .nioCore, .nioPosix, .nioSSL,
             ]),
         tests(
             "CommandLine",
@@ -210,7 +210,7 @@ let package = Package(
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", .crypto, .x509,
+                "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509,
             ]),
 
         .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),

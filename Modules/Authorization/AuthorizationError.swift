@@ -1,7 +1,7 @@
 public import SallyportCore
 
 /// Why activation or authorization failed.
-public struct AuthorizationError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct AuthorizationError: CodedError, Sendable {
     public let code: Code
     /// The documented number; `none` where the failure has none.
     public let result: ResultCode
@@ -31,16 +31,6 @@ public struct AuthorizationError: Error, Sendable, CustomStringConvertible, Cust
     public var description: String {
         result == .none ? "\(code): \(message)" : "\(code), \(result): \(message)"
     }
-
-    public var debugDescription: String {
-        let cause = underlying.map { ", underlying: \($0)" } ?? ""
-        return "AuthorizationError(\(description)\(cause), \(location))"
-    }
-}
-
-extension AuthorizationError: Hashable {
-    public static func == (left: AuthorizationError, right: AuthorizationError) -> Bool { left.code == right.code }
-    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
 extension AuthorizationError {

@@ -2,6 +2,7 @@
 
 // What Swift's Glibc module leaves out.
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -68,7 +68,7 @@ package final class Gateway: Service {
             try await observe(events, policy, relay, certificate)
             let administration = try await AdministrationServer.bind(data: data, path: path, logger: logger)
             let control = try makeControl(certificate, events, authority, relayPort: relayPort, ports: ports)
-            try await serve(control, administration, relay, events)
+            try await serve(control, administration, policy, events)
         } catch {
             await relay.shutdown()
             await data.close()
@@ -79,13 +79,17 @@ package final class Gateway: Service {
     }
 
     private func serve(
-        _ control: some ApplicationProtocol, _ administration: AdministrationServer, _ relay: Relay, _ events: EventHub
+        _ control: some ApplicationProtocol, _ administration: AdministrationServer, _ policy: CurrentRelayPolicy,
+        _ events: EventHub
     ) async throws {
         try await withGracefulShutdownHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await control.run() }
                 group.addTask { try await Self.untilShutdown { try await administration.run() } }
                 group.addTask { try await Self.untilShutdown { try await self.tick(events) } }
+                group.addTask { [data] in
+                    for await renewed in policy.renewals.cancelOnGracefulShutdown() { await data.sawAtRelay(renewed) }
+                }
                 try await group.waitForAll()
             }
         } onGracefulShutdown: {

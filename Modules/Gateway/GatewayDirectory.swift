@@ -49,9 +49,15 @@ package enum GatewayDirectory {
         _ path: String, host: String, protectedBy protector: any KeyProtector
     ) async throws -> (certificate: String, key: String, authority: String) {
         let data = try await open(path, protectedBy: protector)
-        let result: Result<(identity: StoredIdentity, authority: [UInt8]), GatewayError> = await data.issued(host: host)
+        let authority = await data.authorityDER
+        let identity: StoredIdentity
+        do {
+            identity = try await data.issued(host: host)
+        } catch {
+            await data.close()
+            throw error
+        }
         await data.close()
-        let (identity, authority) = try result.get()
         return (
             try Certificate(derEncoded: identity.certificate).pem(), identity.key + "\n",
             try Certificate(derEncoded: authority).pem()

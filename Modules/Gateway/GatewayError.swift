@@ -1,13 +1,13 @@
 package import SallyportCore
 
 /// Why the gateway refused or failed.
-package struct GatewayError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+package struct GatewayError: CodedError, Sendable {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, locked, expired,
-                unsafePermissions
-            case notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem, unreachable, internalFailure
+            case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired
+            case unsafePermissions, notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem
+            case unreachable, internalFailure
         }
         private let value: Value
 
@@ -21,7 +21,9 @@ package struct GatewayError: Error, Sendable, CustomStringConvertible, CustomDeb
         package static let unauthorized = Code(value: .unauthorized)
         /// Known, and not allowed.
         package static let forbidden = Code(value: .forbidden)
-        /// A certificate was used that had been replaced: the store was copied.
+        /// A certificate that a renewed one has replaced.
+        package static let retired = Code(value: .retired)
+        /// A replaced certificate asked for renewal: the store was copied.
         package static let locked = Code(value: .locked)
         package static let expired = Code(value: .expired)
         package static let unsafePermissions = Code(value: .unsafePermissions)
@@ -44,21 +46,12 @@ package struct GatewayError: Error, Sendable, CustomStringConvertible, CustomDeb
     package let location: ErrorLocation
 
     package init(
-        _ code: Code, _ message: String, underlying: (any Error)? = nil, location: ErrorLocation = ErrorLocation()
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
         self.code = code
         self.message = message
         self.underlying = underlying
-        self.location = location
+        location = ErrorLocation(fileID: fileID, line: line)
     }
-
-    package var description: String { "\(code): \(message)" }
-    package var debugDescription: String {
-        "GatewayError(\(description)\(underlying.map { ", underlying: \($0)" } ?? ""), \(location))"
-    }
-}
-
-extension GatewayError: Hashable {
-    package static func == (left: GatewayError, right: GatewayError) -> Bool { left.code == right.code }
-    package func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }

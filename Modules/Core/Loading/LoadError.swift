@@ -1,5 +1,5 @@
 /// Why a load failed: the one error of exchanges, tunnels, stages and sessions.
-public struct LoadError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct LoadError: CodedError, Sendable {
     public let code: Code
     /// How far the load had come.
     public let step: Step?
@@ -23,16 +23,6 @@ public struct LoadError: Error, Sendable, CustomStringConvertible, CustomDebugSt
     public var shortDescription: String { step.map { "\(code)@\($0)" } ?? "\(code)" }
 
     public var description: String { step.map { "\(code) at \($0): \(message)" } ?? "\(code): \(message)" }
-
-    public var debugDescription: String {
-        let cause = underlying.map { ", underlying: \($0)" } ?? ""
-        return "LoadError(\(description)\(cause), \(location))"
-    }
-}
-
-extension LoadError: Hashable {
-    public static func == (left: LoadError, right: LoadError) -> Bool { left.code == right.code }
-    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
 extension LoadError {

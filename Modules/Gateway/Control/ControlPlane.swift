@@ -145,7 +145,7 @@ private struct FailureMiddleware: RouterMiddleware {
                 "A request was refused.",
                 metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
             return Self.response(error)
-        } catch let error as HTTPError {
+        } catch let error as any HTTPResponseError {
             return Self.response(
                 status: error.status, code: .serverCommunicationFailed, "invalid", "The request was refused.")
         } catch is CancellationError {
@@ -162,7 +162,7 @@ private struct FailureMiddleware: RouterMiddleware {
         let (status, code): (HTTPResponse.Status, ResultCode) =
             switch error.code {
             case .unauthorized: (.unauthorized, .credentialsFailed)
-            case .forbidden, .locked, .expired: (.forbidden, .credentialsFailed)
+            case .forbidden, .retired, .locked, .expired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }

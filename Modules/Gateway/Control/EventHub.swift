@@ -40,8 +40,10 @@ final class EventHub: Sendable {
                 return nil
             }
             state.lastID += 1
+            let token = state.lastID
+            continuation.onTermination = { _ in self.ended(instance, token: token) }
             let displaced = state.streams.updateValue(
-                Stream(token: state.lastID, continuation: continuation), forKey: instance)
+                Stream(token: token, continuation: continuation), forKey: instance)
             let known = state.sent[instance].map { "\($0)" }
             if let lastEventID, lastEventID != known {
                 continuation.yield(.event(ControlEvent(.resync, id: Self.nextID(&state, instance))))
@@ -51,6 +53,13 @@ final class EventHub: Sendable {
         displaced?.yield(.event(ControlEvent(.replaced)))
         displaced?.finish()
         return stream
+    }
+
+    /// Forgets a stream whose client has gone, unless a newer one took its place.
+    private func ended(_ instance: InstanceIdentifier, token: UInt64) {
+        state.withLock { state in
+            if state.streams[instance]?.token == token { state.streams[instance] = nil }
+        }
     }
 
     private static func nextID(_ state: inout State, _ instance: InstanceIdentifier) -> UInt64 {

@@ -20,6 +20,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     var retiredSerials: [String] = []
     var activated: Date
     var lastSeen: Date?
+    /// When it was wiped, or its user lost the last version of the application.
+    var ended: Date?
 
     var withdrawal: Withdrawal? {
         [.wiped, .locked, .blocked].first(where: withdrawals.contains)
@@ -27,6 +29,27 @@ struct InstanceRecord: Codable, Sendable, Hashable {
 
     /// Only the last serial numbers are remembered; an older one is refused as unknown, without locking.
     static let retiredLimit = 64
+    /// How long a wiped or denied instance is still told so: 30 days.
+    static let answeredAfterEnd: TimeInterval = 30 * 86_400
+}
+
+extension InstanceRecord {
+    /// What a serial number is to an instance.
+    enum Standing { case current, renewed, retired, unknown }
+
+    func standing(of serial: String) -> Standing {
+        if serial == self.serial { return .current }
+        if serial == nextSerial { return .renewed }
+        return retiredSerials.contains(serial) ? .retired : .unknown
+    }
+
+    /// The renewed certificate was used: the one before retires.
+    mutating func adopt(_ renewed: String) {
+        guard renewed == nextSerial else { return }
+        retiredSerials = Array(([serial] + retiredSerials).prefix(Self.retiredLimit))
+        serial = renewed
+        nextSerial = nil
+    }
 }
 
 /// A single-use access key, under the SHA-256 of its text.

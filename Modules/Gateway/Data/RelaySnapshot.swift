@@ -45,10 +45,34 @@ struct RelaySnapshot: Sendable {
     }
 
     func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict {
-        guard let presented = try? authority.instance(presented: certificateDER, now: clock()),
-            !presented.isExpired(at: clock()), let record = instances[presented.name.instance],
-            record.name == presented.name, [record.serial, record.nextSerial].contains(presented.serial)
-        else { return Self.denied("The certificate is not accepted.") }
+        guard let holder = holder(of: certificateDER) else { return Self.denied("The certificate is not accepted.") }
+        return decide(holder, target: target)
+    }
+
+    /// Who a certificate stands for.
+    struct Holder {
+        let presented: PresentedCertificate
+        let record: InstanceRecord
+        /// Whether it is a renewed certificate that nobody has used before.
+        let isNew: Bool
+    }
+
+    /// Nil for a certificate that is expired, retired, foreign or unknown.
+    func holder(of certificateDER: [UInt8]) -> Holder? {
+        let now = clock()
+        guard let presented = try? authority.instance(presented: certificateDER, now: now),
+            !presented.isExpired(at: now), let record = instances[presented.name.instance],
+            record.name == presented.name
+        else { return nil }
+        switch record.standing(of: presented.serial) {
+        case .current: return Holder(presented: presented, record: record, isNew: false)
+        case .renewed: return Holder(presented: presented, record: record, isNew: true)
+        case .retired, .unknown: return nil
+        }
+    }
+
+    func decide(_ holder: Holder, target: Endpoint) -> RelayVerdict {
+        let record = holder.record
         let entitlement = record.name.entitlement.description
         let entitled = directory.versions(of: entitlement, for: record.user)
         guard ConfigurationBuilder.status(of: record, entitled: entitled).status == .active,
@@ -70,7 +94,7 @@ struct RelaySnapshot: Sendable {
         }
     }
 
-    private static func denied(_ details: String) -> RelayVerdict {
+    static func denied(_ details: String) -> RelayVerdict {
         .refused(error: ProxyStatus.ErrorType.requestDenied, details: details, status: 403)
     }
 }
@@ -78,13 +102,23 @@ struct RelaySnapshot: Sendable {
 /// The snapshot that is in force, for the relay's threads.
 final class CurrentRelayPolicy: RelayPolicy {
     private let snapshot: Lock<RelaySnapshot>
+    /// The renewed certificates that the relay is the first to see; what overflows is seen again at the next CONNECT.
+    let renewals: AsyncStream<PresentedCertificate>
+    private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
-    init(_ snapshot: RelaySnapshot) { self.snapshot = Lock(snapshot) }
+    init(_ snapshot: RelaySnapshot) {
+        self.snapshot = Lock(snapshot)
+        (renewals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
+    }
 
     func update(_ new: RelaySnapshot) { snapshot.withLock { $0 = new } }
 
     func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict {
         let current = snapshot.withLock { $0 }
-        return current.decide(certificateDER: certificateDER, target: target)
+        guard let holder = current.holder(of: certificateDER) else {
+            return RelaySnapshot.denied("The certificate is not accepted.")
+        }
+        if holder.isNew { continuation.yield(holder.presented) }
+        return current.decide(holder, target: target)
     }
 }

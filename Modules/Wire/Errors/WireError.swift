@@ -1,7 +1,7 @@
 package import SallyportCore
 
 /// Why octets are not what a format of this module allows.
-package struct WireError: Error, Sendable, CustomStringConvertible {
+package struct WireError: CodedError, Sendable {
     /// What kind of fault it is.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String { case malformed, tooLarge, unsupported, signature }
@@ -26,18 +26,12 @@ package struct WireError: Error, Sendable, CustomStringConvertible {
     package let location: ErrorLocation
 
     package init(
-        _ code: Code, _ message: String, underlying: (any Error)? = nil, location: ErrorLocation = ErrorLocation()
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
         self.code = code
         self.message = message
         self.underlying = underlying
-        self.location = location
+        location = ErrorLocation(fileID: fileID, line: line)
     }
-
-    package var description: String { "\(code): \(message)" }
-}
-
-extension WireError: Hashable {
-    package static func == (left: WireError, right: WireError) -> Bool { left.code == right.code }
-    package func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }

@@ -149,8 +149,41 @@ final class DataFixture: Sendable {
         _ = try await fixture.document(old)
         #expect(try await fixture.document(new).status == .active)
         let error = await #expect(throws: GatewayError.self) { try await fixture.document(old) }
+        #expect(error?.code == .retired)
+        // A connection that was made before the renewal may still ask; only renewal shows a copied store.
+        #expect(try await fixture.document(new).status == .active)
+    }
+
+    @Test func renewalWithAReplacedCertificateLocks() async throws {
+        let fixture = try await DataFixture()
+        let old = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
+        let new = try await fixture.data.presented(chain[0])
+        _ = try await fixture.document(new)
+        let error = await #expect(throws: GatewayError.self) {
+            try await fixture.data.reenroll(old, request: DataFixture.request())
+        }
         #expect(error?.code == .locked)
         #expect(try await fixture.document(new).status == .locked)
+    }
+
+    @Test func theRelaysUseOfARenewedCertificateRetiresTheOldOne() async throws {
+        let fixture = try await DataFixture()
+        let link = try await fixture.link()
+        let first = try await fixture.data.enroll(
+            BasicCredentials(user: link.user, password: link.accessKey), request: DataFixture.request(), source: "s")
+        let old = try await fixture.data.presented(first[0])
+        let second = try await fixture.data.reenroll(old, request: DataFixture.request())
+        let policy = CurrentRelayPolicy(await fixture.data.relaySnapshot())
+        _ = policy.decide(certificateDER: first[0], target: try Endpoint("a.example:443"))
+        _ = policy.decide(certificateDER: second[0], target: try Endpoint("a.example:443"))
+        var renewals = policy.renewals.makeAsyncIterator()
+        let seen = try #require(await renewals.next())
+        #expect(try await seen == fixture.data.presented(second[0]))
+        await fixture.data.sawAtRelay(seen)
+        let snapshot = await fixture.data.relaySnapshot()
+        #expect(snapshot.holder(of: first[0]) == nil)
+        #expect(snapshot.holder(of: second[0])?.isNew == false)
     }
 
     @Test func anExpiredCertificateRenewsForThirtyDays() async throws {
@@ -179,6 +212,52 @@ final class DataFixture: Sendable {
         }
         fixture.advance(-3600)
         #expect(try await fixture.document(presented).epoch == last + 1)
+    }
+
+    /// Fetches suspend while their epoch is made durable; a withdrawal in between must not be lost.
+    @Test func aWithdrawalDuringFetchesStays() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let id = presented.name.instance.description
+        for round in 0..<10 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 { group.addTask { _ = try await fixture.document(presented) } }
+                group.addTask { try await fixture.perform(.withdraw(instance: id, round % 2 == 0 ? .block : .unblock)) }
+                for _ in 0..<8 { group.addTask { _ = try await fixture.document(presented) } }
+                try await group.waitForAll()
+            }
+            #expect(try await fixture.document(presented).status == (round % 2 == 0 ? .blocked : .active))
+        }
+    }
+
+    @Test func twoCommandsAtOnceBothHold() async throws {
+        let fixture = try await DataFixture()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<16 { group.addTask { _ = await fixture.data.perform(.addUser("user\(index)")) } }
+        }
+        guard case .users(let users) = await fixture.data.perform(.listUsers) else { return }
+        #expect(users.count == 17)
+    }
+
+    @Test func aWipedInstanceIsAnsweredForThirtyDays() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await fixture.perform(.withdraw(instance: presented.name.instance.description, .wipe))
+        fixture.advance(30 * 86_400 - 1)
+        #expect(try await fixture.document(presented).status == .wiped)
+        fixture.advance(1)
+        await #expect(throws: GatewayError.self) { try await fixture.document(presented) }
+    }
+
+    @Test func aDeniedInstanceIsAnsweredForThirtyDays() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        try await fixture.perform(
+            .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
+        fixture.advance(30 * 86_400 - 1)
+        #expect(try await fixture.document(presented).status == .denied)
+        fixture.advance(1)
+        await #expect(throws: GatewayError.self) { try await fixture.document(presented) }
     }
 
     @Test func statusFollowsEntitlementVersionAndTheAdministrator() async throws {

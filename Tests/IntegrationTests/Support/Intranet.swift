@@ -51,13 +51,20 @@ final class Intranet: Sendable {
 
     deinit { server.signal(SIGTERM) }
 
-    /// Puts a file of a length on the server; its octets are zeros, and it takes no room on disk.
-    func addSparseFile(_ name: String, length: UInt64) throws {
+    /// Puts a file of random octets on the server, and returns their SHA-256.
+    @discardableResult
+    func addRandomFile(_ name: String, length: Int) async throws -> String {
         let path = folder.file("site/\(name)")
-        _ = FileManager.default.createFile(atPath: path, contents: nil)
-        let handle = try #require(FileHandle(forWritingAtPath: path))
-        try handle.truncate(atOffset: length)
-        try handle.close()
+        // A stream cipher under a random key: much faster than the system's source.
+        let script = """
+            set -e
+            key=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n')
+            head -c \(length) /dev/zero | openssl enc -aes-128-ctr -K $key -iv \(String(repeating: "0", count: 32)) > '\(path)'
+            sha256sum '\(path)' | cut -c1-64
+            """
+        let outcome = try await ChildProcess("/bin/bash", ["-o", "pipefail", "-c", script]).outcome(within: .seconds(120))
+        try #require(outcome.status == 0, "\(outcome.error)")
+        return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// The lines of the access log: `ADDRESS "REQUEST" STATUS OCTETS`.

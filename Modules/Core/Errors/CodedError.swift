@@ -1,0 +1,26 @@
+/// What the errors of all modules have in common: a code to decide by, a message for people, a cause and a place.
+///
+/// Two errors are equal where their codes are. `description` is for users and logs and holds no secret;
+/// `debugDescription` adds cause and place.
+public protocol CodedError: Error, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
+    associatedtype Code: Hashable, CustomStringConvertible, Sendable
+
+    var code: Code { get }
+    /// What happened, for people. Holds no key, token, header value, body, cookie or query.
+    var message: String { get }
+    var underlying: (any Error)? { get }
+    var location: ErrorLocation { get }
+}
+
+extension CodedError {
+    public var description: String { "\(code): \(message)" }
+
+    public var debugDescription: String {
+        let cause = underlying.map { ", underlying: \($0)" } ?? ""
+        return "\(Self.self)(\(description)\(cause), \(location))"
+    }
+
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}

@@ -1,0 +1,54 @@
+internal import Crypto
+internal import Foundation
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+internal import X509
+
+extension GatewayData {
+    var authorityDER: [UInt8] { authority.der }
+    var serverIdentity: StoredIdentity { server }
+    var name: String { settings.name }
+
+    /// Remembers the ports that the gateway listens on, which links and cluster `main` name.
+    func listens(controlPort: UInt16, relayPort: UInt16) async throws {
+        var settings = settings
+        settings.controlPort = controlPort
+        settings.relayPort = relayPort
+        settings.starts += 1
+        try await store.write { [collections, settings] in
+            try $0.set(settings, for: "gateway", in: collections.settings)
+        }
+        self.settings = settings
+        tell(.directory)
+    }
+
+    /// A server certificate for a foreign relay.
+    func issued(host: String) throws(GatewayError) -> StoredIdentity {
+        guard let host = try? Host(host) else { throw GatewayError(.invalid, "HOST is a host name or an address.") }
+        return try authority.server(host: host.bareText, now: clock())
+    }
+
+    /// Renews the gateway's own certificates at two thirds of their life.
+    func renewOwnCertificates() async throws {
+        let now = clock()
+        let isServerDue = Self.isDue(server, now)
+        let isSignerDue = Self.isDue(signer, now)
+        guard isServerDue || isSignerDue else { return }
+        let newServer = isServerDue ? try authority.server(host: settings.name, now: now) : server
+        let newSigner = isSignerDue ? try authority.signer(now: now) : signer
+        try await store.write { [collections] transaction in
+            try transaction.set(newServer, for: "server", in: collections.identities)
+            try transaction.set(newSigner, for: "signer", in: collections.identities)
+        }
+        (server, signer) = (newServer, newSigner)
+        tell(.serverCertificate)
+    }
+
+    private static func isDue(_ identity: StoredIdentity, _ now: Date) -> Bool {
+        guard let start = CertificateAuthority.start(ofDER: identity.certificate),
+            let end = CertificateAuthority.end(ofDER: identity.certificate)
+        else { return true }
+        return now.timeIntervalSince(start) > end.timeIntervalSince(start) * 2 / 3
+    }
+}

@@ -1,0 +1,106 @@
+internal import Foundation
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+
+// MARK: Changing one
+
+extension GatewayData {
+    /// Changes the record of an instance, in memory at once and durably when this returns.
+    ///
+    /// `change` gets what stands at that moment, and nothing comes between: of two changes at once none undoes the
+    /// other. Where the store fails, memory falls back to what it was.
+    ///
+    /// - Parameter isAnnounced: whether relay and event streams are told.
+    @discardableResult
+    func change(
+        _ id: InstanceIdentifier, isAnnounced: Bool = true, _ change: (inout InstanceRecord) throws -> Void
+    ) async throws -> InstanceRecord {
+        guard let before = instances[id] else {
+            throw GatewayError(.notFound, "No instance \(id): `admin instances` shows them.")
+        }
+        var record = before
+        try change(&record)
+        guard record != before else { return record }
+        instances[id] = record
+        do {
+            try await store.write { [collections, record] in
+                try $0.set(record, for: id.description, in: collections.instances)
+            }
+        } catch {
+            if instances[id] == record { instances[id] = before }
+            throw error
+        }
+        if isAnnounced { tell(.instance(id)) }
+        return record
+    }
+
+    /// An administrator's word about one instance.
+    func withdraw(_ text: String, _ withdrawal: AdministrationCommand.Withdrawal) async throws {
+        guard let id = InstanceIdentifier(text) else {
+            throw GatewayError(.notFound, "No instance \(text): `admin instances` shows them.")
+        }
+        let now = clock()
+        try await change(id) { record in
+            guard record.withdrawal != .wiped else {
+                throw GatewayError(.invalid, "Instance \(id) is wiped: it can only be activated anew.")
+            }
+            switch withdrawal {
+            case .block: record.withdrawals.insert(.blocked)
+            case .unblock: record.withdrawals.remove(.blocked)
+            case .lock: record.withdrawals.insert(.locked)
+            case .unlock: record.withdrawals.remove(.locked)
+            case .wipe:
+                record.withdrawals.insert(.wiped)
+                record.ended = record.ended ?? now
+            }
+        }
+    }
+}
+
+// MARK: Who is there
+
+extension GatewayData {
+    /// What the control plane asks for each presented certificate.
+    func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
+        try authority.instance(presented: der, now: clock())
+    }
+
+    func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
+
+    /// The instance that a certificate stands for. The first use of a renewed certificate retires the old one.
+    ///
+    /// - Throws: `unauthorized` for a serial number that is not known, `retired` for one that was replaced.
+    @discardableResult
+    func admitted(_ presented: PresentedCertificate) async throws -> InstanceRecord {
+        guard let record = instances[presented.name.instance], record.name == presented.name else {
+            throw GatewayError(.unauthorized, "The instance is not known here.")
+        }
+        switch record.standing(of: presented.serial) {
+        case .current: return record
+        case .renewed: return try await change(record.name.instance) { $0.adopt(presented.serial) }
+        case .retired: throw GatewayError(.retired, "The certificate was replaced by a renewed one.")
+        case .unknown: throw GatewayError(.unauthorized, "The certificate is not known here.")
+        }
+    }
+
+    /// Notes that the relay saw a renewed certificate: the one before is refused from now on.
+    func sawAtRelay(_ presented: PresentedCertificate) async {
+        // Where the store fails, the next use, here or at the control plane, tries again.
+        _ = try? await admitted(presented)
+    }
+
+    func isEntitled(_ record: InstanceRecord) -> Bool {
+        !directory.versions(of: record.name.entitlement.description, for: record.user).isEmpty
+    }
+
+    func status(of record: InstanceRecord) -> ConfigurationDocument.Status {
+        let entitled = directory.versions(of: record.name.entitlement.description, for: record.user)
+        return ConfigurationBuilder.status(of: record, entitled: entitled).status
+    }
+
+    /// What the relay decides with, as a value that needs no actor.
+    func relaySnapshot() -> RelaySnapshot {
+        RelaySnapshot(authority: authority, directory: directory, instances: instances, clock: clock)
+    }
+}
