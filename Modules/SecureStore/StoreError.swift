@@ -8,13 +8,15 @@ public struct StoreError: Error, Sendable, CustomStringConvertible, CustomDebugS
     public let underlying: (any Error)?
     public let location: ErrorLocation
 
-    package init(
-        _ code: Code, _ message: String, underlying: (any Error)? = nil, location: ErrorLocation = ErrorLocation()
+    /// For a ``KeyProtector`` of your own, which throws the store's errors.
+    public init(
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
         self.code = code
         self.message = message
         self.underlying = underlying
-        self.location = location
+        location = ErrorLocation(fileID: fileID, line: line)
     }
 
     public var description: String { "\(code): \(message)" }

@@ -126,3 +126,10 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: inside))
     }
 }
+
+@Suite struct StoreErrorTests {
+    @Test func anErrorNamesThePlaceThatMadeIt() {
+        let error = StoreError(.full, "Full.")
+        #expect("\(error.location)".hasPrefix("SallyportSecureStoreTests/StoreOpeningTests.swift:"))
+    }
+}

@@ -146,26 +146,26 @@ extension Environment {
     static let mapIsFull = "The map is full."
     static let mapWasResized = "Another process has grown the file."
 
-    static func check(_ result: Int32, location: ErrorLocation = ErrorLocation()) throws(StoreError) {
+    static func check(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) throws(StoreError) {
         guard result != 0 else { return }
-        throw failure(result, location: location)
+        throw failure(result, fileID: fileID, line: line)
     }
 
     /// LMDB's and the system's codes; one that is not known keeps its number.
-    static func failure(_ result: Int32, location: ErrorLocation = ErrorLocation()) -> StoreError {
+    static func failure(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
         let text = unsafe String(cString: mdb_strerror(result))
         switch result {
-        case MDB_MAP_FULL: return StoreError(.full, mapIsFull, location: location)
-        case MDB_MAP_RESIZED: return StoreError(.closed, mapWasResized, location: location)
+        case MDB_MAP_FULL: return StoreError(.full, mapIsFull, fileID: fileID, line: line)
+        case MDB_MAP_RESIZED: return StoreError(.closed, mapWasResized, fileID: fileID, line: line)
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
-            return StoreError(.damaged, "The data file is damaged (LMDB \(result): \(text)).", location: location)
+            return StoreError(.damaged, "The data file is damaged (LMDB \(result): \(text)).", fileID: fileID, line: line)
         case MDB_VERSION_MISMATCH:
-            return StoreError(.unsupportedFormat, "The data file has another version.", location: location)
-        case ENOSPC, EDQUOT: return StoreError(.full, "The disk is full.", location: location)
-        case ENOENT: return StoreError(.notFound, "There is no store in the directory.", location: location)
+            return StoreError(.unsupportedFormat, "The data file has another version.", fileID: fileID, line: line)
+        case ENOSPC, EDQUOT: return StoreError(.full, "The disk is full.", fileID: fileID, line: line)
+        case ENOENT: return StoreError(.notFound, "There is no store in the directory.", fileID: fileID, line: line)
         case EACCES, EROFS, EPERM, EIO:
-            return StoreError(.fileSystem, "The data file: \(text).", location: location)
-        default: return StoreError(.internalFailure, "LMDB \(result): \(text).", location: location)
+            return StoreError(.fileSystem, "The data file: \(text).", fileID: fileID, line: line)
+        default: return StoreError(.internalFailure, "LMDB \(result): \(text).", fileID: fileID, line: line)
         }
     }
 }

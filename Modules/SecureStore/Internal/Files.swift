@@ -109,11 +109,11 @@ enum Files {
     }
 
     static func failure(
-        _ verb: String, _ path: String, location: ErrorLocation = ErrorLocation()
+        _ verb: String, _ path: String, fileID: StaticString = #fileID, line: UInt = #line
     ) -> StoreError {
         let number = errno
         let reason = unsafe String(cString: strerror(number))
         let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .full : .fileSystem
-        return StoreError(code, "Cannot \(verb) \(path): \(reason).", location: location)
+        return StoreError(code, "Cannot \(verb) \(path): \(reason).", fileID: fileID, line: line)
     }
 }
