@@ -1,7 +1,7 @@
 public import SallyportCore
 
 /// Why the store refused or failed.
-public struct StoreError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct StoreError: CodedError, Sendable {
     public let code: Code
     /// What happened, for people. Names no key and no value.
     public let message: String
@@ -18,17 +18,6 @@ public struct StoreError: Error, Sendable, CustomStringConvertible, CustomDebugS
         self.underlying = underlying
         location = ErrorLocation(fileID: fileID, line: line)
     }
-
-    public var description: String { "\(code): \(message)" }
-
-    public var debugDescription: String {
-        "StoreError(\(description)\(underlying.map { ", underlying: \($0)" } ?? ""), \(location))"
-    }
-}
-
-extension StoreError: Hashable {
-    public static func == (left: StoreError, right: StoreError) -> Bool { left.code == right.code }
-    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
 extension StoreError {

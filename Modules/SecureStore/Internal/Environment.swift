@@ -158,7 +158,8 @@ extension Environment {
         case MDB_MAP_FULL: return StoreError(.full, mapIsFull, fileID: fileID, line: line)
         case MDB_MAP_RESIZED: return StoreError(.closed, mapWasResized, fileID: fileID, line: line)
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
-            return StoreError(.damaged, "The data file is damaged (LMDB \(result): \(text)).", fileID: fileID, line: line)
+            let message = "The data file is damaged (LMDB \(result): \(text))."
+            return StoreError(.damaged, message, fileID: fileID, line: line)
         case MDB_VERSION_MISMATCH:
             return StoreError(.unsupportedFormat, "The data file has another version.", fileID: fileID, line: line)
         case ENOSPC, EDQUOT: return StoreError(.full, "The disk is full.", fileID: fileID, line: line)
