@@ -21,8 +21,8 @@ public final class SecureStore: Sendable {
 
     private let path: String
     private let protector: any KeyProtector
-    private let ring: KeyRing
-    private let environment: Environment
+    let ring: KeyRing
+    let environment: Environment
     private let writer: Writer?
     private let writerLock: Lock<WriterLock?>
     private let isEntered = Lock(true)
@@ -73,6 +73,8 @@ public final class SecureStore: Sendable {
     }
 
     deinit { close() }
+
+    var dataPath: String { "\(path)/\(Environment.fileName)" }
 
     /// Waits for writes under way and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
     public func close() {

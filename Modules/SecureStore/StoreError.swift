@@ -25,7 +25,7 @@ extension StoreError {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case notFound, inUse, readOnly, wrongKey, keyUnavailable, damaged, unsupportedFormat, wiped, closed
-            case tooLarge, invalidName, full, unsafePermissions, fileSystem, encoding, internalFailure
+            case tooLarge, invalidName, full, unsafePermissions, fileSystem, encoding, cancelled, internalFailure
         }
         private let value: Value
 
@@ -56,6 +56,8 @@ extension StoreError {
         public static let fileSystem = Code(value: .fileSystem)
         /// A value cannot be encoded, or the stored one is of another type.
         public static let encoding = Code(value: .encoding)
+        /// The task was cancelled; nothing was changed.
+        public static let cancelled = Code(value: .cancelled)
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }

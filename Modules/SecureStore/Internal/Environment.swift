@@ -14,6 +14,9 @@ final class Environment: @unchecked Sendable {
     private let environment: OpaquePointer
     private let database: MDB_dbi
     private let gate: UnsafeMutablePointer<pthread_rwlock_t>
+    /// Held for reading by who reads the file beside the map, for as long as its snapshot must stay.
+    private let pins: UnsafeMutablePointer<pthread_rwlock_t>
+    private let isClosing = Lock(false)
     private let maximumSize: Int
     private var isClosed = false
 
@@ -41,16 +44,24 @@ final class Environment: @unchecked Sendable {
         unsafe gate = .allocate(capacity: 1)
         unsafe gate.initialize(to: pthread_rwlock_t())
         unsafe pthread_rwlock_init(gate, nil)
+        unsafe pins = .allocate(capacity: 1)
+        unsafe pins.initialize(to: pthread_rwlock_t())
+        unsafe pthread_rwlock_init(pins, nil)
     }
 
     deinit {
         close()
         unsafe pthread_rwlock_destroy(gate)
         unsafe gate.deallocate()
+        unsafe pthread_rwlock_destroy(pins)
+        unsafe pins.deallocate()
     }
 
-    /// Waits for readers to leave, then closes. Idempotent.
+    /// Waits for readers to leave, tells those who hold a snapshot to, then closes. Idempotent.
     func close() {
+        isClosing.withLock { $0 = true }
+        unsafe pthread_rwlock_wrlock(pins)
+        defer { unsafe pthread_rwlock_unlock(pins) }
         unsafe pthread_rwlock_wrlock(gate)
         defer { unsafe pthread_rwlock_unlock(gate) }
         guard !isClosed else { return }
@@ -119,6 +130,27 @@ extension Environment {
             throw StoreError(.internalFailure, "LMDB gave no transaction.")
         }
         return unsafe Tree(transaction: transaction, database: database)
+    }
+
+    /// Keeps the newest snapshot's pages from being used again while `body` reads them from the file; the map may
+    /// grow meanwhile, since nobody looks through it.
+    ///
+    /// - Parameter body: is given the snapshot's number, and what tells that the store is being closed.
+    func withSnapshot<Result>(
+        _ body: (_ transaction: UInt64, _ isClosing: @escaping @Sendable () -> Bool) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        unsafe pthread_rwlock_rdlock(pins)
+        defer { unsafe pthread_rwlock_unlock(pins) }
+        let tree = try beginSnapshot()
+        defer { tree.abort() }
+        let isClosing = isClosing
+        return try body(tree.identifier) { isClosing.withLock { $0 } }
+    }
+
+    private func beginSnapshot() throws(StoreError) -> Tree {
+        unsafe pthread_rwlock_rdlock(gate)
+        defer { unsafe pthread_rwlock_unlock(gate) }
+        return try begin(isReadOnly: true)
     }
 
     private func grow() throws(StoreError) {

@@ -24,7 +24,11 @@ struct RecordCipher: Sendable {
 
     init(ring: KeyRing, name: [UInt8]) {
         let digest = HMAC<SHA256>.authenticationCode(for: Array("collection ".utf8) + name, using: ring.indexKey)
-        let identifier = Array(Array(digest).prefix(Self.identifierLength))
+        self.init(ring: ring, identifier: Array(Array(digest).prefix(Self.identifierLength)))
+    }
+
+    /// For who has a collection's identifier and not its name: verification.
+    init(ring: KeyRing, identifier: [UInt8]) {
         self.identifier = identifier
         indexKey = Self.derive(ring.indexKey, "index", identifier)
         sumKey = Self.derive(ring.indexKey, "sum", identifier)

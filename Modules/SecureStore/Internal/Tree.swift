@@ -17,6 +17,9 @@ final class Tree {
 
     deinit { abort() }
 
+    /// Of a reader: the number of the commit that it sees.
+    var identifier: UInt64 { UInt64(unsafe mdb_txn_id(transaction)) }
+
     /// Ends the transaction without its changes. Idempotent.
     func abort() {
         guard isOpen else { return }

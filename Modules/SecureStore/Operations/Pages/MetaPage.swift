@@ -1,0 +1,35 @@
+/// One of the two pages with which a data file begins: the root of a snapshot (`MDB_meta`).
+struct MetaPage: Hashable, Sendable {
+    /// Header and content, in octets; all of it lies in the page's first sector, so that a disk writes it whole.
+    static let length = PageLayout.headerLength + 136
+    private static let freeListFlags: UInt16 = 0x08
+
+    let pageSize: Int
+    let freeList: TreeDescription
+    let records: TreeDescription
+    let lastPage: UInt64
+    let transaction: UInt64
+
+    /// - Throws: what is wrong with it. LMDB would trust most of it.
+    init(_ octets: [UInt8], number: UInt64) throws(PageFault) {
+        func fault(_ text: String) -> PageFault { PageFault(.metaPage, page: number, text) }
+        guard octets.count >= Self.length else { throw fault("is cut short") }
+        guard octets.littleEndian(UInt64.self, at: 0) == number,
+            octets.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.meta
+        else { throw fault("is not a meta page") }
+        guard octets.littleEndian(UInt32.self, at: 16) == PageLayout.magic,
+            octets.littleEndian(UInt32.self, at: 20) == PageLayout.version
+        else { throw fault("is not of LMDB 0.9") }
+        guard let pageSize = octets.littleEndian(UInt32.self, at: 40).map(Int.init),
+            let freeList = TreeDescription(octets, at: 40), let records = TreeDescription(octets, at: 88),
+            let lastPage = octets.littleEndian(UInt64.self, at: 136),
+            let transaction = octets.littleEndian(UInt64.self, at: 144)
+        else { throw fault("is cut short") }
+        guard PageLayout.isPageSize(pageSize) else { throw fault("names a page size of \(pageSize)") }
+        guard freeList.flags == Self.freeListFlags, records.flags == 0 else {
+            throw fault("gives its trees flags that this store never sets")
+        }
+        (self.pageSize, self.freeList, self.records) = (pageSize, freeList, records)
+        (self.lastPage, self.transaction) = (lastPage, transaction)
+    }
+}

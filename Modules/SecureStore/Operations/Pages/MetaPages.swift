@@ -1,0 +1,51 @@
+/// Both meta pages of a file: which snapshot is the newest.
+///
+/// Each commit has the number after the last and goes to the page of its parity, so the two numbers are neighbours;
+/// before the first commit both are 0. A flip in the older number could make it the newest, and LMDB would go back to
+/// it: this says so.
+struct MetaPages: Hashable, Sendable {
+    let newest: MetaPage
+    let older: MetaPage
+    /// What LMDB reads of both pages, to know them again.
+    let octets: [UInt8]
+
+    init(_ source: some PageSource) throws(CheckFailure) {
+        let first = try Self.octets(of: source, at: 0)
+        let zero = try Self.parse(first, number: 0)
+        let second = try Self.octets(of: source, at: zero.pageSize)
+        let one = try Self.parse(second, number: 1)
+        try self.init(zero, one, octets: first + second)
+    }
+
+    init(_ zero: MetaPage, _ one: MetaPage, octets: [UInt8]) throws(CheckFailure) {
+        guard zero.pageSize == one.pageSize else {
+            throw .fault(PageFault(.metaPage, page: 1, "names another page size than the first"))
+        }
+        let isFirst = zero.transaction > one.transaction
+        (newest, older) = isFirst ? (zero, one) : (one, zero)
+        self.octets = octets
+        guard newest.transaction != 0 || older.transaction != 0 else { return }
+        guard newest.transaction & 1 == (isFirst ? 0 : 1), newest.transaction &- older.transaction == 1 else {
+            throw .fault(
+                PageFault(
+                    .metaPage, page: isFirst ? 0 : 1,
+                    "has transaction \(newest.transaction), the other \(older.transaction)"))
+        }
+    }
+
+    private static func octets(of source: some PageSource, at offset: Int) throws(CheckFailure) -> [UInt8] {
+        do throws(StoreError) {
+            return try source.octets(at: offset, count: MetaPage.length)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private static func parse(_ octets: [UInt8], number: UInt64) throws(CheckFailure) -> MetaPage {
+        do throws(PageFault) {
+            return try MetaPage(octets, number: number)
+        } catch {
+            throw .fault(error)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// The numbers of LMDB 0.9's file format on 64-bit machines (`mdb.c`, `MDB_page`, `MDB_node`, `MDB_db`).
+///
+/// The format is the machine's own: native byte order and page size. It is read as little-endian, which is what the
+/// platforms of this package have.
+enum PageLayout {
+    static let headerLength = 16
+    static let nodeHeaderLength = 8
+    /// Pages 0 and 1.
+    static let metaPages = 2
+    static let magic: UInt32 = 0xBEEF_C0DE
+    static let version: UInt32 = 1
+    /// `P_INVALID`: the root of an empty tree.
+    static let noPage = UInt64.max
+    /// `CURSOR_STACK`: no tree is deeper.
+    static let maximumDepth = 32
+    static let maximumKeyLength = 511
+
+    enum Flag {
+        static let branch: UInt16 = 0x01
+        static let leaf: UInt16 = 0x02
+        static let overflow: UInt16 = 0x04
+        static let meta: UInt16 = 0x08
+    }
+
+    /// `F_BIGDATA`: the node names the first overflow page of its value.
+    static let nodeIsOverflow: UInt16 = 0x01
+
+    static func isPageSize(_ size: Int) -> Bool { (512...32768).contains(size) && size & (size - 1) == 0 }
+
+    /// How many pages a value of a length takes outside the tree.
+    static func overflowPages(for length: Int, pageSize: Int) -> UInt64 {
+        UInt64((headerLength - 1 + length) / pageSize + 1)
+    }
+}
+
+extension [UInt8] {
+    /// A little-endian number; nil where the octets end before.
+    func littleEndian<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
+        guard offset >= 0, offset <= count - MemoryLayout<Number>.size else { return nil }
+        return unsafe withUnsafeBytes {
+            unsafe Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Number.self))
+        }
+    }
+}

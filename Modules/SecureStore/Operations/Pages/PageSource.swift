@@ -1,0 +1,58 @@
+internal import Glibc
+
+/// Where the octets of a data file come from: the file, or a test.
+protocol PageSource {
+    /// In octets.
+    var length: Int { get }
+
+    /// Up to `count` octets from `offset` on; fewer where the file ends before.
+    func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8]
+}
+
+/// A data file, read with `pread`: a page that is damaged, or that is not there, cannot end the process as it could
+/// through a map.
+@safe
+final class PageFile: PageSource, Sendable {
+    private let descriptor: Int32
+    let length: Int
+    private let isStopped: @Sendable () -> Bool
+
+    /// - Parameter isStopped: asked before each read, which then throws ``StoreError/Code/cancelled``.
+    init(_ path: String, isStopped: @escaping @Sendable () -> Bool = { Task.isCancelled }) throws(StoreError) {
+        self.isStopped = isStopped
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : Files.failure("read", path)
+        }
+        var info = stat()
+        guard unsafe fstat(descriptor, &info) == 0 else {
+            let failure = Files.failure("look at", path)
+            close(descriptor)
+            throw failure
+        }
+        length = Int(info.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8] {
+        guard !isStopped() else { throw StoreError(.cancelled, "The check was cancelled.") }
+        guard offset >= 0, offset < length, count > 0 else { return [] }
+        var number: Int32 = 0
+        let wanted = min(count, length - offset)
+        let octets = unsafe [UInt8](unsafeUninitializedCapacity: wanted) { buffer, filled in
+            while filled < wanted {
+                let count = unsafe pread(
+                    descriptor, buffer.baseAddress.map { unsafe $0 + filled }, wanted - filled, off_t(offset + filled))
+                if count < 0, errno == EINTR { continue }
+                if count < 0 { number = errno }
+                guard count > 0 else { return }
+                filled += count
+            }
+        }
+        guard number == 0 else {
+            throw StoreError(.fileSystem, "The data file cannot be read: \(unsafe String(cString: strerror(number))).")
+        }
+        return octets
+    }
+}

@@ -1,0 +1,74 @@
+/// The check of all records: each opens at its place, and each collection's count and sum are those of its records.
+struct RecordCheck {
+    private let ring: KeyRing
+    private var collections: [[UInt8]: CollectionCheck] = [:]
+    private var findings: [StoreFinding] = []
+
+    init(ring: KeyRing) { self.ring = ring }
+
+    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
+        guard place.count >= RecordCipher.identifierLength else {
+            return findings.append(
+                StoreFinding(kind: .record, page: page, message: "Page \(page) has a record at no place of this store."))
+        }
+        let identifier = Array(place.prefix(RecordCipher.identifierLength))
+        collections[identifier, default: CollectionCheck(ring: ring, identifier: identifier)]
+            .add(record, at: place, page: page)
+    }
+
+    /// Compares counts and sums, and adds what was found.
+    mutating func finish(_ report: inout VerificationReport) {
+        for finding in findings { report.add(finding) }
+        for var collection in collections.values { collection.finish(&report) }
+    }
+}
+
+/// The check of one collection.
+private struct CollectionCheck {
+    private let cipher: RecordCipher
+    private var counted = CollectionSummary()
+    private var kept: CollectionSummary?
+    private var name: String?
+    private var isSummaryDamaged = false
+    private var damagedPages: [UInt64] = []
+
+    init(ring: KeyRing, identifier: [UInt8]) { cipher = RecordCipher(ring: ring, identifier: identifier) }
+
+    mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
+        guard place.count > RecordCipher.identifierLength else { return addSummary(record, at: place) }
+        guard let (key, _) = try? cipher.open(record, at: place), cipher.place(of: key) == place else {
+            return damagedPages.append(page)
+        }
+        counted.added(record, at: place, key: cipher.sumKey)
+    }
+
+    private mutating func addSummary(_ record: [UInt8], at place: [UInt8]) {
+        guard let (key, octets) = try? cipher.open(record, at: place), let summary = CollectionSummary(octets: octets)
+        else { return isSummaryDamaged = true }
+        kept = summary
+        name = String(validating: key, as: UTF8.self)
+    }
+
+    mutating func finish(_ report: inout VerificationReport) {
+        report.collections += 1
+        report.records += counted.entries
+        let title = name.map { "Collection \($0)" } ?? "A collection whose name cannot be read"
+        for page in damagedPages {
+            report.add(
+                StoreFinding(
+                    kind: .record, page: page, collection: name,
+                    message: "\(title): a record on page \(page) is not what was written."))
+        }
+        if let problem { report.add(StoreFinding(kind: .collection, collection: name, message: "\(title) \(problem)")) }
+    }
+
+    private var problem: String? {
+        if isSummaryDamaged { return "has a count and sum that do not open." }
+        guard let kept else { return "has records, and no count and sum." }
+        if counted == kept { return nil }
+        guard counted.entries == kept.entries else {
+            return "has \(counted.entries) sound records where it should have \(kept.entries)."
+        }
+        return "has records older than, or other than, the last ones."
+    }
+}

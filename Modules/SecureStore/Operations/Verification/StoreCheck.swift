@@ -1,0 +1,99 @@
+/// The check of a whole store: its pages, then its records, read from the file and never through LMDB's map.
+enum StoreCheck {
+    /// How often the meta pages are read again where a writer changed them meanwhile.
+    private static let attempts = 100
+
+    /// Checks the newest snapshot of a file that nobody writes. Without a ring, pages alone.
+    static func run(_ source: some PageSource, ring: KeyRing?) throws(StoreError) -> VerificationReport {
+        do throws(CheckFailure) {
+            return try run(source, ring: ring, snapshot: MetaPages(source).newest)
+        } catch {
+            return try report(of: error)
+        }
+    }
+
+    /// The check of the meta pages alone; a writer may change them meanwhile.
+    static func metaPages(of source: some PageSource) throws(StoreError) -> VerificationReport {
+        var failure = CheckFailure.moved
+        for _ in 0..<attempts {
+            do throws(CheckFailure) {
+                _ = try MetaPages(source)
+                return VerificationReport()
+            } catch {
+                failure = error
+            }
+        }
+        return try report(of: failure)
+    }
+
+    /// Checks the newest snapshot of an open store; its writer goes on.
+    ///
+    /// - Throws: ``StoreError/Code/cancelled``, ``StoreError/Code/closed`` where the store is closed meanwhile, and
+    ///   what reading the file throws.
+    static func run(
+        _ environment: Environment, path: String, ring: KeyRing?
+    ) throws(StoreError) -> VerificationReport {
+        var failure = CheckFailure.moved
+        for _ in 0..<attempts {
+            do throws(CheckFailure) {
+                return try attempt(environment, path: path, ring: ring)
+            } catch {
+                if case .store(let error) = error { throw error }
+                failure = error
+            }
+        }
+        return try report(of: failure)
+    }
+
+    /// A writer that commits twice between the hold and the reading of the meta pages makes an attempt fail.
+    private static func attempt(
+        _ environment: Environment, path: String, ring: KeyRing?
+    ) throws(CheckFailure) -> VerificationReport {
+        let outcome: Result<VerificationReport, CheckFailure>
+        do throws(StoreError) {
+            outcome = try environment.withSnapshot { transaction, isClosing throws(StoreError) in
+                let file = try PageFile(path) { Task.isCancelled || isClosing() }
+                do throws(CheckFailure) {
+                    let pages = try MetaPages(file)
+                    guard let snapshot = [pages.newest, pages.older].first(where: { $0.transaction == transaction })
+                    else { return .failure(.moved) }
+                    return .success(try run(file, ring: ring, snapshot: snapshot))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw .store(error)
+        }
+        return try outcome.get()
+    }
+
+    private static func run(
+        _ source: some PageSource, ring: KeyRing?, snapshot: MetaPage
+    ) throws(CheckFailure) -> VerificationReport {
+        do throws(StoreError) {
+            let structure = StructureCheck(source: source, snapshot: snapshot)
+            guard let ring else { return try structure.run { _, _ throws(StoreError) in } }
+            var records = RecordCheck(ring: ring)
+            var report = try structure.run { entry, walk throws(StoreError) in
+                guard let record = try walk.octets(of: entry) else { return }
+                records.add(record, at: entry.key, page: entry.page)
+            }
+            records.finish(&report)
+            return report
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private static func report(of failure: CheckFailure) throws(StoreError) -> VerificationReport {
+        switch failure {
+        case .store(let error): throw error
+        case .moved: throw StoreError(.inUse, "The store changes faster than its first pages can be read.")
+        case .fault(let fault):
+            var report = VerificationReport()
+            report.add(fault.finding)
+            return report
+        }
+    }
+}

@@ -1,0 +1,63 @@
+/// The check of a snapshot's pages: both trees and the list of free pages, so that each page is used once or free.
+struct StructureCheck<Source: PageSource> {
+    typealias Walk = PageWalk<Source>
+
+    /// Pages that the snapshot may name beyond the file's end: freed before they were ever written.
+    private static var unwrittenPages: Int { 1 << 20 }
+    private static var namedLostPages: Int { 20 }
+
+    let source: Source
+    let snapshot: MetaPage
+
+    /// Walks the snapshot; `body` is given each record whose pages are sound.
+    ///
+    /// - Throws: where the file cannot be read, or the task was cancelled. Damage is in the report.
+    func run(_ body: (Walk.Entry, inout Walk) throws(StoreError) -> Void) throws(StoreError) -> VerificationReport {
+        var report = VerificationReport()
+        (report.pageSize, report.transaction) = (snapshot.pageSize, snapshot.transaction)
+        let written = (source.length + snapshot.pageSize - 1) / snapshot.pageSize
+        guard snapshot.lastPage < UInt64(written + Self.unwrittenPages) else {
+            report.add(
+                StoreFinding(
+                    kind: .metaPage, message: "The snapshot ends at page \(snapshot.lastPage), the file at \(written)."))
+            return report
+        }
+        let use = PageUse(pages: Int(snapshot.lastPage) + 1)
+        report.pages = use.count
+        var records = walk(.octets, .tree, use, report)
+        try records.run(snapshot.records, body)
+        var free = walk(.littleEndianIntegers, .freeList, records.use, records.report)
+        try free.run(snapshot.freeList) { entry, walk throws(StoreError) in try claim(entry, in: &walk) }
+        report = free.report
+        report.freePages = free.use.pages(used: .free)
+        reportLostPages(free.use, in: &report)
+        return report
+    }
+
+    private func walk(
+        _ order: Walk.Order, _ kind: StoreFinding.Kind, _ use: PageUse, _ report: VerificationReport
+    ) -> Walk {
+        PageWalk(source, pageSize: snapshot.pageSize, order: order, kind: kind, use: use, report: report)
+    }
+
+    private func claim(_ entry: Walk.Entry, in walk: inout Walk) throws(StoreError) {
+        guard let value = try walk.octets(of: entry) else { return }
+        guard let list = FreeListEntry(key: entry.key, value: value) else {
+            return walk.add("Page \(entry.page) has a list of free pages that is not one.", page: entry.page)
+        }
+        guard list.transaction <= snapshot.transaction else {
+            return walk.add("Pages were freed by transaction \(list.transaction), which was not yet.", page: entry.page)
+        }
+        for page in list.pages { _ = walk.claim(page, for: .free) }
+    }
+
+    private func reportLostPages(_ use: PageUse, in report: inout VerificationReport) {
+        let lost = use.pages(used: .nothing)
+        // Where the trees could not be walked whole, their pages are lost too, and that is said already.
+        guard lost > 0, report.isStructureSound else { return }
+        let first = use.unclaimed(atMost: Self.namedLostPages).map { "\($0)" }.joined(separator: ", ")
+        report.add(
+            StoreFinding(
+                kind: .lostPages, page: nil, message: "\(lost) pages are neither used nor free: \(first)."))
+    }
+}
