@@ -17,13 +17,17 @@ final class Environment: @unchecked Sendable {
     /// Held for reading by who reads the file beside the map, for as long as its snapshot must stay.
     private let pins: UnsafeMutablePointer<pthread_rwlock_t>
     private let isClosing = Lock(false)
+    private let freePages = Lock<FreePages?>(nil)
     private let maximumSize: Int
     private var isClosed = false
 
     static let fileName = "data.mdb"
     private static let initialSize = 16 << 20
+    /// No store is larger: 4 TiB. A page that says so is damaged.
+    static let largestSize = 4 << 40
 
     init(directory: String, options: StoreOptions) throws(StoreError) {
+        try Self.checkMetaPages("\(directory)/\(Self.fileName)")
         var created: OpaquePointer?
         try Self.check(unsafe mdb_env_create(&created))
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
@@ -40,7 +44,7 @@ final class Environment: @unchecked Sendable {
             throw error
         }
         unsafe environment = created
-        maximumSize = options.maximumSize
+        maximumSize = min(options.maximumSize, Self.largestSize)
         unsafe gate = .allocate(capacity: 1)
         unsafe gate.initialize(to: pthread_rwlock_t())
         unsafe pthread_rwlock_init(gate, nil)
@@ -67,6 +71,14 @@ final class Environment: @unchecked Sendable {
         guard !isClosed else { return }
         isClosed = true
         unsafe mdb_env_close(environment)
+    }
+
+    /// LMDB would follow whichever page claims the higher number, also back to an older snapshot.
+    private static func checkMetaPages(_ path: String) throws(StoreError) {
+        guard fileSize(path) > 0 else { return }
+        let report = try StoreCheck.metaPages(of: PageFile(path, isStopped: { false }))
+        guard let finding = report.findings.first else { return }
+        throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
     }
 
     private static func fileSize(_ path: String) -> Int {
@@ -129,7 +141,26 @@ extension Environment {
         guard let transaction = unsafe transaction else {
             throw StoreError(.internalFailure, "LMDB gave no transaction.")
         }
-        return unsafe Tree(transaction: transaction, database: database)
+        return unsafe Tree(
+            transaction: transaction, database: database, environment: self, isReadOnly: isReadOnly)
+    }
+
+    /// The free pages of the snapshot on which a transaction stands; read once for each snapshot that is read.
+    func freePages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> FreePages {
+        let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
+        if let known = freePages.withLock({ $0 }), known.transaction == number { return known }
+        let found: FreePages
+        if isReadOnly {
+            found = unsafe try FreePages(transaction)
+        } else {
+            var reader: OpaquePointer?
+            try Self.check(unsafe mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader))
+            defer { unsafe mdb_txn_abort(reader) }
+            guard let reader = unsafe reader else { throw StoreError(.internalFailure, "LMDB gave no transaction.") }
+            found = unsafe try FreePages(reader)
+        }
+        freePages.withLock { $0 = found }
+        return found
     }
 
     /// Keeps the newest snapshot's pages from being used again while `body` reads them from the file; the map may

@@ -9,10 +9,17 @@ final class Tree {
     private let transaction: OpaquePointer
     private let database: MDB_dbi
     private var isOpen = true
+    /// From the first change on, values may lie in pages that are not in the map yet.
+    private var isChanged = false
+    private let isReadOnly: Bool
+    private let environment: Environment
+    private var freePages: FreePages?
 
-    init(transaction: OpaquePointer, database: MDB_dbi) {
+    init(transaction: OpaquePointer, database: MDB_dbi, environment: Environment, isReadOnly: Bool) {
         unsafe self.transaction = transaction
         self.database = database
+        self.environment = environment
+        self.isReadOnly = isReadOnly
     }
 
     deinit { abort() }
@@ -44,11 +51,24 @@ final class Tree {
         let result = unsafe Self.withValue(of: place) { unsafe mdb_get(transaction, database, &$0, &found) }
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
-        return unsafe Self.octets(found)
+        return unsafe try checkedOctets(found)
+    }
+
+    private func checkedOctets(_ value: MDB_val) throws(StoreError) -> [UInt8] {
+        if isChanged { return unsafe Self.octets(value) }
+        if let freePages {
+            unsafe try freePages.check(value)
+        } else {
+            let found = unsafe try environment.freePages(of: transaction, isReadOnly: isReadOnly)
+            freePages = found
+            unsafe try found.check(value)
+        }
+        return unsafe Self.octets(value)
     }
 
     func put(_ value: [UInt8], at place: [UInt8]) throws(StoreError) {
         try checkOpen()
+        isChanged = true
         let result = unsafe Self.withValue(of: place) { key in
             unsafe Self.withValue(of: value) { unsafe mdb_put(transaction, database, &key, &$0, 0) }
         }
@@ -57,6 +77,7 @@ final class Tree {
 
     func remove(at place: [UInt8]) throws(StoreError) {
         try checkOpen()
+        isChanged = true
         let result = unsafe Self.withValue(of: place) { unsafe mdb_del(transaction, database, &$0, nil) }
         if result == MDB_NOTFOUND { return }
         try Environment.check(result)
@@ -78,10 +99,13 @@ final class Tree {
             return result
         }
         while result == 0 {
-            guard place.starts(with: prefix), try body(place, unsafe Self.octets(value)) else { return }
+            guard place.starts(with: prefix), try body(place, unsafe checkedOctets(value)) else { return }
             var key = unsafe MDB_val()
             result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
-            if result == 0 { place = unsafe Self.octets(key) }
+            guard result == 0 else { break }
+            let last = place
+            place = unsafe Self.octets(key)
+            guard last.lexicographicallyPrecedes(place) else { throw FreePages.damaged }
         }
         guard result == MDB_NOTFOUND else { throw Environment.failure(result) }
     }

@@ -20,12 +20,17 @@ struct MetaPage: Hashable, Sendable {
         guard octets.littleEndian(UInt32.self, at: 16) == PageLayout.magic,
             octets.littleEndian(UInt32.self, at: 20) == PageLayout.version
         else { throw fault("is not of LMDB 0.9") }
-        guard let pageSize = octets.littleEndian(UInt32.self, at: 40).map(Int.init),
+        guard let mapSize = octets.littleEndian(UInt64.self, at: 32),
+            let pageSize = octets.littleEndian(UInt32.self, at: 40).map(Int.init),
             let freeList = TreeDescription(octets, at: 40), let records = TreeDescription(octets, at: 88),
             let lastPage = octets.littleEndian(UInt64.self, at: 136),
             let transaction = octets.littleEndian(UInt64.self, at: 144)
         else { throw fault("is cut short") }
         guard PageLayout.isPageSize(pageSize) else { throw fault("names a page size of \(pageSize)") }
+        // LMDB maps as much as the newest one says, and at least what its snapshot has.
+        guard mapSize <= UInt64(Environment.largestSize), mapSize % UInt64(pageSize) == 0,
+            lastPage < mapSize / UInt64(pageSize)
+        else { throw fault("maps \(mapSize) octets and has \(lastPage) pages") }
         guard freeList.flags == Self.freeListFlags, records.flags == 0 else {
             throw fault("gives its trees flags that this store never sets")
         }

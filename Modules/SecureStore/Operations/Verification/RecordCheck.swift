@@ -9,7 +9,8 @@ struct RecordCheck {
     mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
         guard place.count >= RecordCipher.identifierLength else {
             return findings.append(
-                StoreFinding(kind: .record, page: page, message: "Page \(page) has a record at no place of this store."))
+                StoreFinding(kind: .record, page: page, message: "Page \(page) has a record at no place of this store.")
+            )
         }
         let identifier = Array(place.prefix(RecordCipher.identifierLength))
         collections[identifier, default: CollectionCheck(ring: ring, identifier: identifier)]

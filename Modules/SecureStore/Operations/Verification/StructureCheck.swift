@@ -19,7 +19,8 @@ struct StructureCheck<Source: PageSource> {
         guard snapshot.lastPage < UInt64(written + Self.unwrittenPages) else {
             report.add(
                 StoreFinding(
-                    kind: .metaPage, message: "The snapshot ends at page \(snapshot.lastPage), the file at \(written)."))
+                    kind: .metaPage, message: "The snapshot ends at page \(snapshot.lastPage), the file at \(written).")
+            )
             return report
         }
         let use = PageUse(pages: Int(snapshot.lastPage) + 1)

@@ -1,0 +1,23 @@
+// Does to a store what a test must not do in its own process: die, or be killed. Talks in lines.
+import Glibc
+import SallyportSecureStore
+import StoreWorkload
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 4 else {
+    say("usage: StoreChild write|read|hold|look DIRECTORY KEYFILE …")
+    exit(64)
+}
+let place = Place(directory: arguments[2], keyFile: arguments[3], rest: Array(arguments.dropFirst(4)))
+do {
+    switch arguments[1] {
+    case "write": try await write(at: place)
+    case "read": try await readDamaged(at: place)
+    case "hold": try await hold(at: place)
+    case "look": try await look(at: place)
+    default: exit(64)
+    }
+} catch {
+    say("error \(error)")
+    exit(1)
+}
