@@ -179,7 +179,7 @@ let package = Package(
             path: "Tests/Support"),
         tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
-        tests("SecureStore", dependencies: ["SallyportSecureStore"]),
+        tests("SecureStore", dependencies: ["SallyportSecureStore", "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
@@ -212,6 +212,11 @@ let package = Package(
             dependencies: [
                 "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509,
             ]),
+
+        // What the store's tests do to a store in a process of its own.
+        .target(name: "StoreWorkload", dependencies: ["SallyportSecureStore"], path: "Tests/StoreWorkload"),
+        .executableTarget(
+            name: "StoreChild", dependencies: ["SallyportSecureStore", "StoreWorkload"], path: "Tests/StoreChild"),
 
         .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),
 
