@@ -30,11 +30,11 @@ package final class Transport: Sendable {
         _ request: ExchangeRequest, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         if Task.isCancelled { throw .cancelled() }
-        guard request.url.endpoint != nil else {
+        guard let endpoint = request.url.endpoint else {
             throw LoadError(.unsupportedScheme, at: .routing, "The transport speaks http and https.")
         }
         if request.url.isSecure { try checkVersions(path) }
-        let exchange = try Exchange(request, engine: engine(for: path))
+        let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
                 exchange.continuation = continuation

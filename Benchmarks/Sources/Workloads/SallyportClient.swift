@@ -12,6 +12,7 @@ struct SallyportClient: PeerClient {
     init(job: Job, isOnLoop: Bool) async throws {
         system = URLLoadingSystem(gate: try FixedGate(relay: job.relay))
         var configuration = SessionConfiguration()
+        configuration.connectionsPerOrigin = job.concurrency
         if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
         session = system.makeSession(configuration)
         executor = isOnLoop ? EventLoopGroup.shared.next() : nil

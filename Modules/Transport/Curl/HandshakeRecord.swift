@@ -12,6 +12,8 @@ final class HandshakeRecord {
     /// A certificate that does not say it is a server's does not verify.
     fileprivate let demandsServerUsage: Bool
     private(set) var isDone = false
+    /// The two agreed on HTTP/2 (RFC 7301, RFC 9113 §3.2).
+    private(set) var choseHTTP2 = false
     /// The chain did not verify.
     fileprivate(set) var isUntrusted = false
     /// The description of the last alert that the peer sent (RFC 8446 §6).
@@ -42,8 +44,18 @@ final class HandshakeRecord {
 
     fileprivate func saw(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
         unsafe self.connection = unsafe connection
-        if place & SSL_CB_HANDSHAKE_DONE != 0 { isDone = true }
+        if place & SSL_CB_HANDSHAKE_DONE != 0 {
+            isDone = true
+            choseHTTP2 = unsafe Self.protocolName(connection).elementsEqual("h2".utf8)
+        }
         if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
+    }
+
+    private static func protocolName(_ connection: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(connection, &name, &count)
+        return unsafe UnsafeBufferPointer(start: name, count: Int(count))
     }
 }
 

@@ -22,16 +22,23 @@ final class Pool: DescriptorHandler, TurnObserver {
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
     private var idleHandles: [EasyHandle] = []
+    /// What runs, and what waits for its turn.
     private var members: [ObjectIdentifier: any PoolMember] = [:]
+    private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
     private var waitsForTurn = false
     private var isCurlDue = false
     private var curlDeadline = LoopInstant.never
     private var armed = LoopInstant.never
     private lazy var timer = LoopTimer { [unowned self] in timerFired() }
-    /// Descriptors that are connections, and what libcurl wants of them; empty while they idle in the pool. Idle ones
-    /// stay in epoll: a connection that is used again costs no call into the kernel.
-    private var connections: [Int32: Interest] = [:]
+    private struct Connection {
+        let origin: Origin?
+        /// What libcurl wants of it; empty while it idles in the pool. Idle ones stay in epoll: a connection that is
+        /// used again costs no call into the kernel.
+        var interest: Interest = []
+    }
+
+    private var connections: [Int32: Connection] = [:]
     private(set) lazy var watchdog = Watchdog(pool: self)
     private var turnTime: LoopInstant?
 
@@ -83,13 +90,18 @@ final class Pool: DescriptorHandler, TurnObserver {
     // MARK: Members
 
     func start(_ member: any PoolMember) {
+        members[ObjectIdentifier(member)] = member
+        if origins.admits(member) { begin(member) }
+    }
+
+    private func begin(_ member: any PoolMember) {
         let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
         let attempt = member.attempt
         attempt.handle = handle
+        attempt.step = .nameLookup
         attempt.relays = relays.order(now)
         handle.client = member
-        member.configure(handle)
-        members[ObjectIdentifier(member)] = member
+        member.begins(with: handle)
         add(attempt, handle)
     }
 
@@ -130,14 +142,21 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
-        guard let handle = member.attempt.handle else { return }
         member.finished(failure)
         members[ObjectIdentifier(member)] = nil
+        origins.left(member)
+        if isRetired || origins.isStirred { scheduleTurn() }
+        guard let handle = member.attempt.handle else { return }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         member.attempt.handle = nil
         handle.client = nil
-        if isRetired { scheduleTurn() }
         if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
+    }
+
+    /// What the handshake of a member's connection agreed on.
+    func learned(_ origin: Origin, isMultiplexed: Bool) {
+        origins.learned(origin, isMultiplexed: isMultiplexed)
+        if origins.isStirred { scheduleTurn() }
     }
 
     /// Lets a member know when the turn ends.
@@ -177,6 +196,7 @@ final class Pool: DescriptorHandler, TurnObserver {
             member.attempt.isSignalled = false
             member.turnEnds()
         }
+        if origins.isStirred { for member in origins.takeAdmitted() { begin(member) } }
         if isCurlDue { scheduleTurn() }
         closeIfDone()
     }
@@ -194,7 +214,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     // MARK: Readiness
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
-        if let wanted = connections[descriptor], wanted.isEmpty {
+        if connections[descriptor]?.interest.isEmpty == true {
             // The server closed, or spoke on, an idle connection: libcurl finds out when it wants to use it.
             return loop.forget(descriptor)
         }
@@ -213,20 +233,23 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     fileprivate func wants(_ descriptor: Int32, _ what: Int32) {
         guard what != CURL_POLL_REMOVE else {
-            if connections[descriptor] != nil { connections[descriptor] = [] } else { loop.forget(descriptor) }
+            if connections[descriptor] != nil { connections[descriptor]?.interest = [] } else { loop.forget(descriptor) }
             return
         }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.read) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
-        if connections[descriptor] != nil { connections[descriptor] = interest }
+        connections[descriptor]?.interest = interest
         loop.watch(descriptor, for: interest, handler: self)
     }
 
-    func opened(_ descriptor: Int32) { connections[descriptor] = [] }
+    func opened(_ descriptor: Int32, to origin: Origin?) {
+        connections[descriptor] = Connection(origin: origin)
+        if let origin { origins.opened(origin) }
+    }
 
     func willClose(_ descriptor: Int32) {
-        connections[descriptor] = nil
+        if let origin = connections.removeValue(forKey: descriptor)?.origin { origins.closed(origin) }
         loop.forget(descriptor, isClosed: true)
     }
 

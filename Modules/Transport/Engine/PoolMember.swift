@@ -5,8 +5,8 @@ internal import SallyportEventLoop
 /// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
 protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
-    /// Sets what is this member's own on a handle of the pool.
-    func configure(_ handle: EasyHandle)
+    /// Its turn has come: sets what is its own on a handle of the pool.
+    func begins(with handle: EasyHandle)
     /// The transfer is over; the handle is still in the pool.
     func finished(_ failure: LoadError?)
     /// Everything that came together in one turn is there.
@@ -16,7 +16,10 @@ protocol PoolMember: EasyHandle.Client, Sendable {
 /// How far one transfer has come on its connection. On the loop only.
 final class Attempt {
     let start = LoopInstant.now
-    var step = LoadError.Step.nameLookup
+    /// What it waits for before it begins; nil where nothing limits it.
+    var claim: OriginClaim?
+    var step = LoadError.Step.routing
+    /// Nil before it begins.
     var handle: EasyHandle?
     /// One for each handshake, the relay's first.
     var handshakes: [HandshakeRecord] = []
@@ -26,6 +29,8 @@ final class Attempt {
     var isSignalled = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
+
+    init(_ claim: OriginClaim? = nil) { self.claim = claim }
 
     /// Forgets a connection that did not come about.
     func startOver() {
@@ -38,6 +43,9 @@ final class Attempt {
     var reachedStep: LoadError.Step {
         step == .relayTLS && handshakes.first?.isDone == true ? .relayConnect : step
     }
+
+    /// The handshake with the server where this attempt made one.
+    var serverHandshake: HandshakeRecord? { handshakes.last.flatMap { $0.peer == .server ? $0 : nil } }
 
     func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
         let isRelay = configuration.path.relay != nil && handshakes.isEmpty

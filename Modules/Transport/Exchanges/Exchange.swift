@@ -20,7 +20,7 @@ final class Exchange: @unchecked Sendable {
     typealias Continuation = CheckedContinuation<Result<Answer, LoadError>, Never>
 
     let request: ExchangeRequest
-    let attempt = Attempt()
+    let attempt: Attempt
     let isCancelled = Atomic(false)
     let engine: TransportEngine
     /// Set by the caller before the exchange is posted, and taken when it is answered.
@@ -38,9 +38,13 @@ final class Exchange: @unchecked Sendable {
     private let idleNanoseconds: Int64
     private var lastActivity = LoopInstant.never
 
-    init(_ request: ExchangeRequest, engine: TransportEngine) throws(LoadError) {
+    /// - Parameter endpoint: the one of the request's URL.
+    init(_ request: ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
         self.request = request
         self.engine = engine
+        let origin = Origin(
+            endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
+        attempt = Attempt(OriginClaim(origin: origin, limit: request.connectionsPerOrigin))
         url = request.url.absoluteText
         upload = try Upload(request.body)
         lines = HeaderLines(
@@ -54,8 +58,6 @@ final class Exchange: @unchecked Sendable {
 
     func start(in pool: Pool) {
         self.pool = pool
-        lastActivity = pool.now
-        queueTime = .nanoseconds(lastActivity.nanoseconds - attempt.start.nanoseconds)
         pool.start(self)
         pool.watchdog.watch(self)
     }
@@ -88,8 +90,10 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Time
 
-    /// The earliest instant at which it may be overdue, as things stand.
-    var dueAt: LoopInstant { min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds)) }
+    /// The earliest instant at which it may be overdue, as things stand. Waiting for its turn is not idleness.
+    var dueAt: LoopInstant {
+        attempt.handle == nil ? deadline : min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds))
+    }
 
     func overdue(at now: LoopInstant) -> LoadError? {
         if now >= deadline {
@@ -107,7 +111,10 @@ final class Exchange: @unchecked Sendable {
 // MARK: Pool
 
 extension Exchange: PoolMember {
-    func configure(_ handle: EasyHandle) {
+    func begins(with handle: EasyHandle) {
+        active()
+        queueTime = .nanoseconds(lastActivity.nanoseconds - attempt.start.nanoseconds)
+        pool?.watchdog.watch(self)
         handle.set(CURLOPT_URL, url)
         unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
         let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
@@ -182,7 +189,7 @@ extension Exchange: PoolMember {
 extension Exchange {
     func willConnect(_ descriptor: Int32) {
         attempt.step = .connect
-        pool?.opened(descriptor)
+        pool?.opened(descriptor, to: attempt.claim?.origin)
     }
 
     func willHandshake(_ context: OpaquePointer) {
@@ -193,6 +200,8 @@ extension Exchange {
     func willSendRequest() {
         attempt.step = upload.isSent ? .response : .request
         active()
+        guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return }
+        pool?.learned(origin, isMultiplexed: handshake.choseHTTP2)
     }
 
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {

@@ -20,6 +20,10 @@ package struct ExchangeRequest: Sendable {
     /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
     package var headerLimit: ByteCount = .kilobytes(64)
     package var protocols: HTTPVersions = .automatic
+    /// How many connections its path has with its origin, at least one; where they are all in use, it waits, first
+    /// come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100 exchanges
+    /// at once, or as many as this says where that is more.
+    package var connectionsPerOrigin = 6
 
     package init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],

@@ -31,7 +31,7 @@ final class TunnelOpening: @unchecked Sendable {
 }
 
 extension TunnelOpening: PoolMember {
-    func configure(_ handle: EasyHandle) {
+    func begins(with handle: EasyHandle) {
         // A handle that carried a tunnel carries nothing else afterwards.
         handle.isPlain = false
         handle.set(CURLOPT_URL, "\(request.isSecure ? "https" : "http")://\(request.endpoint)/")
@@ -65,7 +65,7 @@ extension TunnelOpening: PoolMember {
 
     func willConnect(_ descriptor: Int32) {
         attempt.step = .connect
-        pool?.opened(descriptor)
+        pool?.opened(descriptor, to: nil)
     }
 
     func willHandshake(_ context: OpaquePointer) {

@@ -40,7 +40,8 @@ public final class SecureSession: Sendable {
         observer = LoadObserver.bootstrapped()
         let settings = ExchangeSettings(
             versions: configuration.versions, trust: configuration.trust.anchors,
-            connectTimeout: configuration.connectTimeout, tag: tag, principal: configuration.principal)
+            connectTimeout: configuration.connectTimeout, connectionsPerOrigin: configuration.connectionsPerOrigin,
+            tag: tag, principal: configuration.principal)
         let redirects = RedirectStage(limit: configuration.redirectLimit, isOn: configuration.followsRedirects)
         switch kind {
         case .secure(let engine):

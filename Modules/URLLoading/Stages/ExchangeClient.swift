@@ -18,6 +18,7 @@ struct ExchangeSettings: Sendable {
     var versions: TLSVersions
     var trust: TrustAnchors
     var connectTimeout: Duration
+    var connectionsPerOrigin = 6
     /// Names the session, so that its connections can be told from others.
     var tag: String
     /// In whose name the session loads where a request does not say.
@@ -35,6 +36,7 @@ struct ExchangeSettings: Sendable {
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline
         exchange.connectTimeout = connectTimeout
+        exchange.connectionsPerOrigin = connectionsPerOrigin
         let response = try await client.exchange(exchange, via: path)
         var facts = LoadFacts()
         facts.hops = [response.facts]

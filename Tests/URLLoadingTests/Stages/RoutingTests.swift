@@ -86,6 +86,7 @@ import Testing
         var configuration = SessionConfiguration()
         configuration.idleTimeout = .seconds(7)
         configuration.connectTimeout = .seconds(3)
+        configuration.connectionsPerOrigin = 2
         configuration.resourceTimeout = .seconds(100)
         configuration.trust = .only([[9]])
         let session = fixture.loading.makeSession(configuration)
@@ -97,6 +98,7 @@ import Testing
         let exchanges = fixture.client.exchanges
         #expect(exchanges.map(\.request.idleTimeout) == [.seconds(7), .seconds(1)])
         #expect(exchanges[0].request.connectTimeout == .seconds(3))
+        #expect(exchanges[0].request.connectionsPerOrigin == 2)
         #expect(exchanges[0].path.trust == .only([[9]]))
         let deadline = try #require(exchanges[0].request.deadline)
         #expect((before + .seconds(100)...ContinuousClock.now + .seconds(100)).contains(deadline))

@@ -1,0 +1,78 @@
+internal import SallyportCore
+
+/// Where an exchange goes, as connections are counted: scheme, host and port, with those apart that may not share a
+/// connection.
+struct Origin: Hashable {
+    var endpoint: Endpoint
+    var isSecure: Bool
+    var isHTTP1Only: Bool
+}
+
+/// An exchange's claim to a connection of its origin.
+struct OriginClaim {
+    var origin: Origin
+    /// How many exchanges of the origin go on at once, where each has a connection to itself.
+    var limit: Int
+    /// Its place in the queue, while it waits.
+    var ticket: UInt64?
+}
+
+/// The lanes of a pool's origins.
+///
+/// libcurl has such a limit, but counts what waits as idle and late, and does not keep the order.
+struct OriginQueue {
+    private var lanes: [Origin: OriginLane<any PoolMember>] = [:]
+    /// Origins at which there may be room now for one that waits.
+    private var stirred: [Origin] = []
+
+    var isStirred: Bool { !stirred.isEmpty }
+
+    /// - Returns: whether the member may go on now. One without a claim always may.
+    mutating func admits(_ member: any PoolMember) -> Bool {
+        guard let claim = member.attempt.claim else { return true }
+        let ticket = lanes[claim.origin, default: .init()].arrived(member, limit: claim.limit)
+        member.attempt.claim?.ticket = ticket
+        return ticket == nil
+    }
+
+    /// The member has ended, wherever it was.
+    mutating func left(_ member: any PoolMember) {
+        guard let claim = member.attempt.claim else { return }
+        change(claim.origin) { lane in
+            if let ticket = claim.ticket { lane.gaveUp(ticket) } else { lane.ended() }
+        }
+    }
+
+    /// The members that may go on since the last call, in their order.
+    mutating func takeAdmitted() -> [any PoolMember] {
+        var admitted: [any PoolMember] = []
+        for origin in stirred {
+            while let member = lanes[origin]?.nextAdmitted() {
+                member.attempt.claim?.ticket = nil
+                admitted.append(member)
+            }
+        }
+        stirred.removeAll(keepingCapacity: true)
+        return admitted
+    }
+
+    // MARK: Connections
+
+    /// The origin's connections carry one exchange at a time, or many.
+    mutating func learned(_ origin: Origin, isMultiplexed: Bool) {
+        guard lanes[origin]?.isMultiplexed == !isMultiplexed else { return }
+        lanes[origin]?.learned(isMultiplexed: isMultiplexed)
+        stirred.append(origin)
+    }
+
+    mutating func opened(_ origin: Origin) { lanes[origin, default: .init()].opened() }
+
+    mutating func closed(_ origin: Origin) { change(origin) { $0.closed() } }
+
+    private mutating func change(_ origin: Origin, _ body: (inout OriginLane<any PoolMember>) -> Void) {
+        guard let index = lanes.index(forKey: origin) else { return }
+        body(&lanes.values[index])
+        if lanes.values[index].isWaitedFor { return stirred.append(origin) }
+        if lanes.values[index].isForgettable { lanes.remove(at: index) }
+    }
+}
