@@ -47,14 +47,27 @@ public final class EventLoop: SerialExecutor, TaskExecutor, CustomStringConverti
 // MARK: Executor
 
 extension EventLoop {
-    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.job(UnownedJob(job))) }
+    public func enqueue(_ job: consuming ExecutorJob) { require(enqueue(.job(UnownedJob(job)))) }
 
     /// Runs `body` on the loop, after what was enqueued before.
-    public func execute(_ body: @escaping @Sendable () -> Void) { enqueue(.closure(body)) }
+    public func execute(_ body: @escaping @Sendable () -> Void) { require(enqueue(.closure(body))) }
 
-    private func enqueue(_ item: WorkQueue.Item) {
-        let isAsleep = work.withLock { $0.enqueued(item) }
-        if isAsleep { bell.ring() }
+    /// Runs `body` on the loop, after what was enqueued before, where the loop was not shut down.
+    ///
+    /// - Returns: whether it will run.
+    package func executeIfRunning(_ body: @escaping @Sendable () -> Void) -> Bool { enqueue(.closure(body)) }
+
+    private func require(_ isTaken: Bool) {
+        precondition(isTaken, "Work was enqueued on an event loop that has been shut down.")
+    }
+
+    private func enqueue(_ item: WorkQueue.Item) -> Bool {
+        switch work.withLock({ $0.enqueued(item) }) {
+        case .ring: bell.ring()
+        case .taken: break
+        case .refused: return false
+        }
+        return true
     }
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }

@@ -15,11 +15,18 @@ struct WorkQueue: Sendable {
     private var isAsleep = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// - Returns: whether the bell must be rung. Never for work that the loop enqueues itself: it is awake then.
-    mutating func enqueued(_ item: Item) -> Bool {
-        precondition(life != .stopped, "Work was enqueued on an event loop that has been shut down.")
+    enum Admission: Sendable {
+        /// The bell must be rung. Never for work that the loop enqueues itself: it is awake then.
+        case ring
+        case taken
+        /// The loop was shut down: nothing will ever run it.
+        case refused
+    }
+
+    mutating func enqueued(_ item: Item) -> Admission {
+        guard life != .stopped else { return .refused }
         items.append(item)
-        return wake()
+        return wake() ? .ring : .taken
     }
 
     private mutating func wake() -> Bool {

@@ -44,7 +44,7 @@ public final class Sallyport: Sendable {
     ) async throws -> Sallyport {
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
-            let control = Transport(logger: logger)
+            let control = Transport()
             let authorization = try Authorization.open(
                 store: data, application: application, transport: control, logger: logger)
             return Sallyport(data, authorization, control, logger: logger)

@@ -1,4 +1,3 @@
-package import Logging
 package import SallyportCore
 package import SallyportEventLoop
 internal import Synchronization
@@ -8,13 +7,9 @@ internal import Synchronization
 /// Nothing of the environment has an effect: neither `http_proxy` and its kin nor `SSLKEYLOGFILE`. Redirects are not
 /// followed, cookies not kept, credentials not looked up.
 package final class Transport: Sendable {
-    private let loops: EventLoopGroup
     private let engines: [TransportEngine]
-    private let logger: Logger
 
-    package init(loops: EventLoopGroup = .shared, logger: Logger = Logger(label: "sallyport.transport")) {
-        self.loops = loops
-        self.logger = logger
+    package init(loops: EventLoopGroup = .shared) {
         engines = loops.loops.map(TransportEngine.init)
     }
 
@@ -92,8 +87,8 @@ package final class Transport: Sendable {
         for engine in engines { engine.post(.retire(isAffected)) }
     }
 
-    /// Ends the exchanges and the openings of tunnels of these paths with `failure`, those whose body streams included: what a
-    /// withdrawn authorization and an invalidated session do.
+    /// Ends the exchanges and the openings of tunnels of these paths with `failure`, those whose body streams
+    /// included: what a withdrawn authorization and an invalidated session do.
     package func endExchanges(
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
     ) {
@@ -101,8 +96,10 @@ package final class Transport: Sendable {
     }
 
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.
-    /// Idempotent; later exchanges throw the same.
+    /// Idempotent; later exchanges throw the same. Only then may the loops be shut down.
     package func shutdown() async {
-        for engine in engines { await engine.shutdown() }
+        for engine in engines {
+            await withCheckedContinuation { engine.post(.shutdown($0)) }
+        }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// "Composed selectively": what links one module gets nothing of the others.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Secrets never show: not in logs, errors, `--json` or the process list.

@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import Sallyport
+import TestSupport
 import Testing
 
 /// What an app that runs for long must not see grow.

@@ -124,12 +124,12 @@ struct FlowTests {
             let response = try await transport.exchange(.init(.post, url, body: body), via: path)
             return try await response.body.collect(upTo: .kilobytes(1))
         }
-        try await eventually { server.openConnections == 1 }
+        #expect(try await eventually { server.openConnections == 1 })
         try await Task.sleep(for: .milliseconds(20))
         task.cancel()
         let error = await #expect(throws: LoadError.self) { try await task.value }
         #expect(error?.code == .cancelled)
-        try await eventually { server.openConnections == 0 }
+        #expect(try await eventually { server.openConnections == 0 })
     }
 
     @Test func cancelBeforeTheStartNeverReachesTheServer() async throws {
@@ -164,7 +164,7 @@ struct FlowTests {
             }
         }
         await transport.shutdown()
-        try await eventually { server.openConnections == 0 }
+        #expect(try await eventually { server.openConnections == 0 })
     }
 
     @Test func idleAndTotalTimeAreLimited() async throws {
@@ -232,6 +232,6 @@ struct FlowTests {
             #expect(error?.code == .sessionInvalidated)
             await #expect(throws: LoadError.self) { try await transport.exchange(.init(.get, url), via: path) }
         }
-        try await eventually { server.openConnections == 0 }
+        #expect(try await eventually { server.openConnections == 0 })
     }
 }

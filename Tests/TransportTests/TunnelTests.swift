@@ -66,16 +66,16 @@ struct TunnelTests {
     @Test func closingEndsTheServersSide() async throws {
         let server = try TestServer { $0.awaitEnd() }
         let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath())
-        try await eventually { server.openConnections == 1 }
+        #expect(try await eventually { server.openConnections == 1 })
         tunnel.close()
         await #expect(throws: LoadError.self) { try await tunnel.read() }
-        try await eventually { server.openConnections == 0 }
+        #expect(try await eventually { server.openConnections == 0 })
     }
 
     @Test func releasingItClosesIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
         do { _ = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath()) }
-        try await eventually { server.openConnections == 0 }
+        #expect(try await eventually { server.openConnections == 0 })
     }
 
     @Test func aRefusedConnectionIsTyped() async throws {
@@ -87,10 +87,4 @@ struct TunnelTests {
         }
         #expect(error?.code == .cannotConnect && error?.step == .connect)
     }
-}
-
-/// Waits until a condition holds that another thread brings about, at most 10 s.
-func eventually(_ condition: () -> Bool) async throws {
-    for _ in 0..<2000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
-    #expect(condition())
 }

@@ -23,7 +23,7 @@ struct Client {
         protection.warnIfNew()
         let store = try await SecureStore.open(at: location.store, protectedBy: protection.protector())
         defer { store.close() }
-        let transport = Transport(logger: Self.silent)
+        let transport = Transport()
         do {
             let authorization = try Authorization.open(
                 store: store, application: nil, transport: transport, logger: Self.silent)

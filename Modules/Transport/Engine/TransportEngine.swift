@@ -17,6 +17,7 @@ actor TransportEngine {
         case close(TunnelStream)
         case retire(@Sendable (ConnectionPath) -> Bool)
         case end(LoadError, @Sendable (ConnectionPath) -> Bool)
+        case shutdown(CheckedContinuation<Void, Never>)
     }
 
     nonisolated let loop: EventLoop
@@ -39,15 +40,29 @@ actor TransportEngine {
             inbox.append(command)
             return inbox.count == 1
         }
-        if isFirst { loop.execute { self.assumeIsolated { $0.handlePosted() } } }
+        guard isFirst, !loop.executeIfRunning({ self.assumeIsolated { $0.handlePosted() } }) else { return }
+        for command in takePosted() { refuse(command) }
     }
 
-    private func handlePosted() {
-        let commands = inbox.withLock { inbox in
+    private nonisolated func takePosted() -> [Command] {
+        inbox.withLock { inbox in
             defer { inbox = [] }
             return inbox
         }
-        for command in commands { handle(command) }
+    }
+
+    private func handlePosted() {
+        for command in takePosted() { handle(command) }
+    }
+
+    /// The loop has ended, and with it whatever went on.
+    private nonisolated func refuse(_ command: Command) {
+        switch command {
+        case .start(let exchange, _): exchange.refuse(Self.invalidated())
+        case .open(let opening, _): opening.refuse(Self.invalidated())
+        case .shutdown(let continuation): continuation.resume()
+        case .cancel, .resumeReceiving, .resumeSending, .cancelOpening, .pump, .close, .retire, .end: break
+        }
     }
 
     private func handle(_ command: Command) {
@@ -62,6 +77,9 @@ actor TransportEngine {
         case .close(let stream): stream.close()
         case .retire(let isAffected): retire(where: isAffected)
         case .end(let failure, let isAffected): end(failure, where: isAffected)
+        case .shutdown(let continuation):
+            shutdown()
+            continuation.resume()
         }
     }
 
@@ -101,8 +119,8 @@ actor TransportEngine {
         retired.removeAll(where: \.isClosed)
     }
 
-    /// Ends all exchanges and tunnels, then frees the pools. Idempotent.
-    func shutdown() {
+    /// Ends all exchanges and tunnels, then frees the pools.
+    private func shutdown() {
         isShutDown = true
         for pool in retired + pools.values {
             for member in pool.allMembers { pool.end(member, Self.invalidated()) }

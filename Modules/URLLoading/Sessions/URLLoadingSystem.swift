@@ -20,7 +20,7 @@ public final class URLLoadingSystem: Sendable {
     public convenience init(
         gate: any AccessGate, stages: [any LoadStage] = [], logger: Logger = Logger(label: "sallyport.loading")
     ) {
-        self.init(gate: gate, stages: stages, client: Transport(logger: logger), logger: logger)
+        self.init(gate: gate, stages: stages, client: Transport(), logger: logger)
     }
 
     init(

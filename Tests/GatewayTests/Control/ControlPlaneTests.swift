@@ -136,7 +136,7 @@ struct ControlFixture: Sendable {
             }
             var iterator = ports.makeAsyncIterator()
             let port = try #require(await iterator.next())
-            let transport = Transport(logger: logger)
+            let transport = Transport()
             let fixture = await ControlFixture(
                 data: data, port: port, authority: data.data.authorityDER, transport: transport)
             do { try await body(fixture) } catch {

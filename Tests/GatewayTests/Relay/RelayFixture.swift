@@ -118,16 +118,6 @@ struct TestFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// Waits until something holds, at most as long as said.
-func eventually(within limit: Duration = .seconds(5), _ condition: () -> Bool) async throws -> Bool {
-    let deadline = ContinuousClock.now + limit
-    while !condition() {
-        guard ContinuousClock.now < deadline else { return false }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    return true
-}
-
 final class LogRecorder: Sendable {
     private let stored = Lock<[String]>([])
     var lines: [String] { stored.withLock { $0 } }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A gateway that runs, with a user, an app and, where wanted, a server inside; and what a test does with it.

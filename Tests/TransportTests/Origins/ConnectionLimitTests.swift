@@ -52,7 +52,7 @@ struct ConnectionLimitTests {
         let url = try server.url()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<30 { group.addTask { try await get(url, via: path, limit: limit) } }
-            try await eventually { counter.now == limit }
+            #expect(try await eventually { counter.now == limit })
             // Time for one more than the limit, were there one.
             try await Task.sleep(for: .milliseconds(50))
             counter.open()
@@ -76,7 +76,7 @@ struct ConnectionLimitTests {
             for url in try servers.map({ try $0.url() }) {
                 for _ in 0..<10 { group.addTask { try await get(url, via: relayed) } }
             }
-            try await eventually { counters.allSatisfy { $0.now == 6 } }
+            #expect(try await eventually { counters.allSatisfy { $0.now == 6 } })
             for counter in counters { counter.open() }
             try await group.waitForAll()
         }
@@ -89,7 +89,7 @@ struct ConnectionLimitTests {
         let server = try server(counter)
         let url = try server.url()
         let first = Task { try await get(url, via: path, limit: 1) }
-        try await eventually { counter.now == 1 }
+        #expect(try await eventually { counter.now == 1 })
         let waiting = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
         try await Task.sleep(for: .milliseconds(20))
         waiting[0].cancel()
@@ -107,7 +107,7 @@ struct ConnectionLimitTests {
         let server = try server(counter)
         let url = try server.url()
         let first = Task { try await get(url, via: path, limit: 1) }
-        try await eventually { counter.now == 1 }
+        #expect(try await eventually { counter.now == 1 })
         var request = ExchangeRequest(.get, url)
         request.connectionsPerOrigin = 1
         request.idleTimeout = .milliseconds(50)
@@ -127,7 +127,7 @@ struct ConnectionLimitTests {
         let server = try server(counter)
         let url = try server.url()
         let tasks = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
-        try await eventually { counter.now == 1 }
+        #expect(try await eventually { counter.now == 1 })
         transport.endExchanges(with: LoadError(.withdrawn, "Withdrawn.")) { _ in true }
         for task in tasks {
             let error = await #expect(throws: LoadError.self) { try await task.value }
@@ -155,7 +155,7 @@ struct ConnectionLimitTests {
         let server = try server(counter)
         let url = try server.url()
         let first = Task { try await get(url, via: path, limit: 1) }
-        try await eventually { counter.now == 1 }
+        #expect(try await eventually { counter.now == 1 })
         var request = ExchangeRequest(.get, url)
         request.connectionsPerOrigin = 1
         let second = Task { try await transport.exchange(request, via: path) }

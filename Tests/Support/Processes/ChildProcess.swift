@@ -1,15 +1,15 @@
-import Foundation
-import Glibc
-import Synchronization
+internal import Foundation
+internal import Glibc
+internal import Synchronization
 
 /// How a child ended, and what it said.
-struct Outcome: Sendable {
-    var status: Int32
-    var output: String
-    var error: String
+package struct Outcome: Sendable {
+    package var status: Int32
+    package var output: String
+    package var error: String
 
     /// The one JSON value of standard output.
-    func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    package func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try JSONDecoder().decode(type, from: Data(output.utf8))
     }
 }
@@ -17,13 +17,13 @@ struct Outcome: Sendable {
 /// A program that runs beside the test, stopped at the latest with this value.
 ///
 /// Its streams go to files, so that neither side ever waits for the other.
-final class ChildProcess: Sendable {
-    let arguments: [String]
+package final class ChildProcess: Sendable {
+    package let arguments: [String]
     private let folder: TemporaryDirectory
     private let process: Mutex<Process>
-    let identifier: Int32
+    package let identifier: Int32
 
-    init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws {
+    package init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws {
         self.arguments = arguments
         folder = try TemporaryDirectory()
         let child = Process()
@@ -48,38 +48,18 @@ final class ChildProcess: Sendable {
 
     deinit { if isRunning { kill(identifier, SIGKILL) } }
 
-    var isRunning: Bool { process.withLock { $0.isRunning } }
-    var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
-    var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
+    package var isRunning: Bool { process.withLock { $0.isRunning } }
+    package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
+    package var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
 
-    func signal(_ number: Int32) { if isRunning { kill(identifier, number) } }
+    package func signal(_ number: Int32) { if isRunning { kill(identifier, number) } }
 
     /// Waits for the end; kills the child and throws where it takes longer.
-    func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
+    package func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
         guard try await eventually(within: limit, { !isRunning }) else {
             kill(identifier, SIGKILL)
             throw Unexpected("\(arguments) did not end within \(limit): \(error)")
         }
         return Outcome(status: process.withLock { $0.terminationStatus }, output: output, error: error)
     }
-}
-
-/// Whether a condition of another process comes true within a time; asked every 20 ms.
-func eventually(within limit: Duration = .seconds(10), _ isTrue: () throws -> Bool) async throws -> Bool {
-    let end = ContinuousClock.now + limit
-    while try !isTrue() {
-        guard ContinuousClock.now < end else { return false }
-        try await Task.sleep(for: .milliseconds(20))
-    }
-    return true
-}
-
-/// Runs the program.
-@discardableResult
-func sallyport(
-    _ arguments: String..., input: String? = nil, within limit: Duration = .seconds(60),
-    environment: [String: String] = [:]
-) async throws -> Outcome {
-    try await ChildProcess(Programs.built("sallyport"), arguments, input: input, environment: environment)
-        .outcome(within: limit)
 }
