@@ -9,8 +9,10 @@ internal import Synchronization
 package final class Transport: Sendable {
     private let engines: [TransportEngine]
 
-    package init(loops: EventLoopGroup = .shared) {
-        engines = loops.loops.map(TransportEngine.init)
+    /// - Parameter idleLifetime: connections of a path on which nothing goes on are closed after this time, or up to
+    ///   twice as long. libcurl itself uses none again that idled for 118 s.
+    package init(loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60)) {
+        engines = loops.loops.map { TransportEngine(on: $0, idleLifetime: idleLifetime) }
     }
 
     deinit { closeConnections { _ in true } }

@@ -47,6 +47,29 @@ struct ConnectionReuseTests {
         #expect(facts.remoteAddress == "127.0.0.1")
     }
 
+    @Test func connectionsThatIdleAreClosedAndThoseInUseAreNot() async throws {
+        let server = try TestServer { connection in
+            connection.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        let slow = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            connection.awaitEnd()
+        }
+        let transport = Transport(idleLifetime: .milliseconds(50))
+        for partition in ["ann", "bob"] {
+            _ = try await get(transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: partition))
+        }
+        let pending = try await transport.exchange(.init(.get, slow.url()), via: ConnectionPath(partition: "eve"))
+        #expect(try await eventually { server.openConnections == 0 })
+        #expect(slow.openConnections == 1)
+        let facts = try await get(
+            transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: "ann"))
+        #expect(!facts.isReused && server.acceptedConnections == 3)
+        pending.body.discard()
+        #expect(try await eventually { slow.openConnections == 0 && server.openConnections == 0 })
+    }
+
     /// Tasks that run on a loop keep their connections there; all others share those of one loop.
     @Test func eachLoopHasItsConnections() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }

@@ -18,6 +18,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Serves no new exchange, and goes with its last member.
     private(set) var isRetired = false
     private(set) var isClosed = false
+    /// Something began since the last sweep.
+    private var wasUsed = true
 
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
@@ -76,6 +78,12 @@ final class Pool: DescriptorHandler, TurnObserver {
         connections = [:]
     }
 
+    /// Whether nothing has gone on since the last time that this was asked.
+    func takeIdleness() -> Bool {
+        defer { wasUsed = false }
+        return !wasUsed && members.isEmpty
+    }
+
     var allMembers: [any PoolMember] { Array(members.values) }
 
     /// The time of this turn, read from the clock once.
@@ -95,6 +103,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     private func begin(_ member: any PoolMember) {
+        wasUsed = true
         let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
         let attempt = member.attempt
         attempt.handle = handle

@@ -26,10 +26,14 @@ actor TransportEngine {
     /// Pools that serve nothing new, until their last member is gone.
     private var retired: [Pool] = []
     private var isShutDown = false
+    private let idleLifetime: Duration
+    private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
-    init(on loop: EventLoop) {
+    /// - Parameter idleLifetime: how long a path's connections idle before they are closed; up to twice as long.
+    init(on loop: EventLoop, idleLifetime: Duration) {
         CurlLibrary.prepare()
         self.loop = loop
+        self.idleLifetime = idleLifetime
     }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -97,9 +101,21 @@ actor TransportEngine {
 
     private func pool(for path: ConnectionPath) -> Pool {
         if let pool = pools[path] { return pool }
+        if pools.isEmpty { scheduleSweep() }
         let pool = Pool(path, on: loop)
         pools[path] = pool
         return pool
+    }
+
+    // MARK: Idleness
+
+    private func scheduleSweep() { loop.set(sweeper, at: .now.advanced(by: idleLifetime)) }
+
+    /// Closes what idles: a path may be of a principal that never comes back.
+    private func sweep() {
+        let idle = Set(pools.filter { $0.value.takeIdleness() }.keys)
+        retire(where: idle.contains)
+        if !pools.isEmpty { scheduleSweep() }
     }
 
     // MARK: End
@@ -117,6 +133,7 @@ actor TransportEngine {
             pool.retire()
         }
         retired.removeAll(where: \.isClosed)
+        if pools.isEmpty { loop.set(sweeper, at: nil) }
     }
 
     /// Ends all exchanges and tunnels, then frees the pools.
