@@ -242,7 +242,8 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     fileprivate func wants(_ descriptor: Int32, _ what: Int32) {
         guard what != CURL_POLL_REMOVE else {
-            if connections[descriptor] != nil { connections[descriptor]?.interest = [] } else { loop.forget(descriptor) }
+            guard connections[descriptor] != nil else { return loop.forget(descriptor) }
+            connections[descriptor]?.interest = []
             return
         }
         var interest: Interest = []

@@ -47,7 +47,8 @@ final class Intranet: Sendable {
             head -c \(length) /dev/zero | openssl enc -aes-128-ctr -K $key -iv \(initial) > '\(path)'
             sha256sum '\(path)' | cut -c1-64
             """
-        let outcome = try await ChildProcess("/bin/bash", ["-o", "pipefail", "-c", script]).outcome(within: .seconds(120))
+        let arguments = ["-o", "pipefail", "-c", script]
+        let outcome = try await ChildProcess("/bin/bash", arguments).outcome(within: .seconds(120))
         try #require(outcome.status == 0, "\(outcome.error)")
         return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }

@@ -23,7 +23,9 @@ package final class ChildProcess: Sendable {
     private let process: Mutex<Process>
     package let identifier: Int32
 
-    package init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws {
+    package init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:])
+        throws
+    {
         self.arguments = arguments
         folder = try TemporaryDirectory()
         let child = Process()
