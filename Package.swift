@@ -98,6 +98,7 @@ let package = Package(
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
+        .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
         cLibrary("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
@@ -107,7 +108,9 @@ let package = Package(
 
         // Level 2
         module("EventLoop", touching: .touchesC, dependencies: ["SallyportCore", "CLinux"]),
-        module("SecureStore", touching: .touchesC, dependencies: ["SallyportCore", "CLMDB", .crypto, .cryptoExtras]),
+        module(
+            "SecureStore", touching: .touchesC,
+            dependencies: ["SallyportCore", "CLMDB", "CSecureStore", .crypto, .cryptoExtras]),
         module("Wire", dependencies: ["SallyportCore", .crypto, .asn1, .structuredFields]),
 
         // Level 3
