@@ -14,16 +14,22 @@ internal import SallyportCore
 public final class SecureStore: Sendable {
     /// In octets.
     public static let maximumKeyLength = 4096
-    /// In octets: 64 MiB.
+    /// In octets: 64 MiB. Longer ones are streamed.
     public static let maximumValueLength = 64 << 20
     /// Of a collection's name, in octets.
     public static let maximumNameLength = 256
+    /// How many changes wait for a reader of ``changes(in:)`` before they are dropped.
+    public static let maximumPendingChanges = 256
 
-    private let path: String
-    private let protector: any KeyProtector
+    let path: String
     let ring: KeyRing
     let environment: Environment
-    private let writer: Writer?
+    let writer: Writer?
+    let rotation = Rotation()
+    let rotatesInBackground: Bool
+    let keyFile: Lock<KeyRingFile>
+    let protector: Lock<any KeyProtector>
+    let hub = ChangeHub()
     private let writerLock: Lock<WriterLock?>
     private let isEntered = Lock(true)
 
@@ -32,8 +38,8 @@ public final class SecureStore: Sendable {
     /// Blocks the calling task while files are read and synced, and where a passphrase is stretched.
     ///
     /// - Throws: ``StoreError/Code/inUse`` where another opener writes, ``StoreError/Code/wrongKey``,
-    ///   ``StoreError/Code/notFound``, ``StoreError/Code/damaged``, ``StoreError/Code/unsafePermissions`` where others
-    ///   may enter the directory.
+    ///   ``StoreError/Code/notFound``, ``StoreError/Code/wiped``, ``StoreError/Code/damaged``,
+    ///   ``StoreError/Code/unsafePermissions`` where others may enter the directory.
     @concurrent
     public static func open(
         at path: String, protectedBy protector: some KeyProtector, options: StoreOptions = StoreOptions()
@@ -53,23 +59,58 @@ public final class SecureStore: Sendable {
         at path: String, protectedBy protector: any KeyProtector, options: StoreOptions
     ) throws(StoreError) {
         self.path = path
-        self.protector = protector
+        self.protector = Lock(protector)
+        rotatesInBackground = options.rotatesInBackground
         let lock = options.isReadOnly ? nil : try WriterLock(directory: path)
         if !options.isReadOnly, try StoreDirectory.finishWipe(path, protectedBy: protector), !options.createsIfMissing {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
-        if Files.exists("\(path)/\(KeyRingFile.name)") {
-            ring = try KeyRingFile.open(in: path, protectedBy: protector)
-        } else {
-            guard !Files.exists("\(path)/\(Environment.fileName)") else {
-                throw StoreError(.damaged, "The data at \(path) has no keys.")
-            }
-            ring = try KeyRingFile.create(in: path, protectedBy: protector)
-        }
-        environment = try Environment(directory: path, options: options)
+        let (ring, file) = try Self.keys(in: path, protectedBy: protector)
+        self.ring = ring
+        keyFile = Lock(file)
+        let environment = try Environment(directory: path, options: options)
+        self.environment = environment
         if !options.isReadOnly { try Files.syncDirectory(of: "\(path)/\(Environment.fileName)") }
-        writer = options.isReadOnly ? nil : Writer(environment: environment)
         writerLock = Lock(lock)
+        let work = RotationWork(ring: ring, rotation: rotation, keyFile: keyFile)
+        writer =
+            options.isReadOnly
+            ? nil
+            : Writer(
+                environment: environment, ring: ring, background: { work.nextPart() },
+                tell: { [hub] events in hub.tell(events) })
+        takeUp()
+    }
+
+    private static func keys(
+        in path: String, protectedBy protector: any KeyProtector
+    ) throws(StoreError) -> (KeyRing, KeyRingFile) {
+        if Files.exists("\(path)/\(KeyRingFile.name)") { return try KeyRingFile.open(in: path, protectedBy: protector) }
+        guard !Files.exists("\(path)/\(Environment.fileName)") else {
+            throw StoreError(.damaged, "The data at \(path) has no keys.")
+        }
+        let ring = KeyRing.generate()
+        let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
+        try StoreDirectory.forgetWipe(path)
+        return (ring, file)
+    }
+
+    /// Goes on with what the last writer left: streams that never ended, a rotation; or watches for a writer's.
+    private func takeUp() {
+        guard let writer else {
+            let reader = KeyReader(path: path, protector: protector.withLock { $0 }, memory: ring.memory)
+            return ring.setReload { reader.dataKeys() }
+        }
+        _ = writer.enqueue(
+            Writer.Part(
+                prepare: { [ring] tree, changes in
+                    let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
+                    defer { transaction.end() }
+                    guard (try? transaction.abandonPendingStreams()) != nil else { return false }
+                    changes = transaction.changes
+                    return true
+                }, finish: { _ in }))
+        if rotatesInBackground, ring.dataKeys.count > 1 { startRotation() }
     }
 
     deinit { close() }
@@ -79,13 +120,17 @@ public final class SecureStore: Sendable {
     /// Waits for writes under way and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
     public func close() {
         writer?.stop()
+        rotation.end(StoreError(.closed, "The store is closed."))
+        hub.end()
         environment.close()
         writerLock.withLock { $0 = nil }
         let wasEntered = isEntered.withLock { isEntered in
             defer { isEntered = false }
             return isEntered
         }
-        if wasEntered { OpenDirectories.leave(path) }
+        guard wasEntered else { return }
+        ring.clear()
+        OpenDirectories.leave(path)
     }
 
     /// Destroys the keys, then the data, and closes the store. From the sync of the keys on nothing in the directory
@@ -97,7 +142,7 @@ public final class SecureStore: Sendable {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
         writer.stop()
         environment.close()
-        try StoreDirectory.wipe(path, protectedBy: protector)
+        try StoreDirectory.wipe(path, protectedBy: protector.withLock { $0 })
         close()
     }
 }
@@ -111,32 +156,41 @@ extension SecureStore {
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, Value> {
-        StoreCollection(name: name, cipher: cipher("public", name), codec: .json)
+        collection("public", name, codec: .json)
     }
 
     /// A collection of octets.
     public func collection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {
-        StoreCollection(name: name, cipher: cipher("public", name), codec: .octets)
+        collection("public", name, codec: .octets)
     }
 
     /// A collection in the name space of Sallyport's own modules, which the public calls cannot reach.
     package func reservedCollection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, Value> {
-        StoreCollection(name: name, cipher: cipher("reserved", name), codec: .json)
+        collection("reserved", name, codec: .json)
     }
 
     /// A collection of octets in the name space of Sallyport's own modules.
     package func reservedCollection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {
-        StoreCollection(name: name, cipher: cipher("reserved", name), codec: .octets)
+        collection("reserved", name, codec: .octets)
     }
 
-    private func cipher(_ space: String, _ name: String) -> RecordCipher {
-        RecordCipher(ring: ring, name: Array(space.utf8) + [0] + Array(name.utf8))
+    private func collection<Key: StoreKey, Value>(
+        _ space: String, _ name: String, codec: ValueCodec<Value>
+    ) -> StoreCollection<Key, Value> {
+        let fullName = Array(space.utf8) + [0] + Array(name.utf8)
+        return StoreCollection(
+            name: name, fullName: fullName, cipher: ring.cipher(ofCollection: fullName), codec: codec)
+    }
+
+    /// What happens to a collection from now on; see ``StoreChanges`` for what is dropped when.
+    public func changes<Key, Value>(in collection: StoreCollection<Key, Value>) -> StoreChanges<Key> {
+        StoreChanges(watcher: hub.watch(collection.cipher.identifier))
     }
 }
 
@@ -146,10 +200,10 @@ extension SecureStore {
     /// Reads from one consistent snapshot, on the calling thread; short, since it holds back the reuse of space.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
         do {
-            return try environment.read { try body(ReadTransaction(tree: $0)) }
+            return try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
         } catch let error as StoreError where error.message == Environment.mapWasResized {
             try environment.adoptSize()
-            return try environment.read { try body(ReadTransaction(tree: $0)) }
+            return try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
         }
     }
 
@@ -164,8 +218,8 @@ extension SecureStore {
         return try await withCheckedThrowingContinuation { continuation in
             let outcome = Lock<Swift.Result<Result, any Error>?>(nil)
             let part = Writer.Part(
-                prepare: { tree, changes in
-                    let transaction = WriteTransaction(tree: tree, changes: changes)
+                prepare: { [ring] tree, changes in
+                    let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
                     defer { transaction.end() }
                     let result = Swift.Result { try body(transaction) }
                     outcome.withLock { $0 = result }

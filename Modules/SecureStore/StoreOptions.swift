@@ -7,6 +7,10 @@ public struct StoreOptions: Sendable, Hashable {
     /// How far the data file may grow, in octets. 64 GiB by default; address space, not memory.
     public var maximumSize = 64 << 30
 
+    /// After a rotation of the data key, old records are encrypted anew when nobody writes; else by
+    /// ``SecureStore/finishRotation()`` only.
+    public var rotatesInBackground = true
+
     public init() {}
 
     /// Read-only, and never created.

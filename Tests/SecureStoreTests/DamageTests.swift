@@ -6,35 +6,36 @@ import Testing
 @Suite struct RecordCipherTests {
     private let ring = KeyRing.generate()
 
+    private func cipher(_ number: UInt8) -> RecordCipher { ring.cipher(ofCollection: [number]) }
+
     @Test func aRecordOpensOnlyAtItsPlaceAndInItsCollection() throws {
-        let cipher = RecordCipher(ring: ring, name: [1])
-        let place = cipher.place(of: [10])
-        let record = try cipher.seal(key: [10], value: [20, 30], at: place)
-        let opened = try cipher.open(record, at: place)
-        #expect(opened.key == [10] && opened.value == [20, 30])
-        #expect(throws: StoreError.self) { try cipher.open(record, at: cipher.place(of: [11])) }
-        let other = RecordCipher(ring: ring, name: [2])
+        let place = cipher(1).place(of: [10])
+        let record = try cipher(1).seal(Record(key: [10], value: [20, 30], expiry: 7, isStreamed: true), at: place)
+        let opened = try cipher(1).open(record, at: place)
+        #expect(opened.key == [10] && opened.value == [20, 30] && opened.expiry == 7 && opened.isStreamed)
+        #expect(throws: StoreError.self) { try cipher(1).open(record, at: cipher(1).place(of: [11])) }
+        #expect(throws: StoreError.self) { try cipher(2).open(record, at: place) }
+        let other = KeyRing.generate().cipher(identifier: cipher(1).identifier)
         #expect(throws: StoreError.self) { try other.open(record, at: place) }
     }
 
-    @Test func everyFlippedBitIsRefused() throws {
-        let cipher = RecordCipher(ring: ring, name: [1])
-        let place = cipher.place(of: [10])
-        let record = try cipher.seal(key: [10], value: [20, 30], at: place)
+    @Test(arguments: [nil, 7 as UInt64]) func everyFlippedBitIsRefused(_ expiry: UInt64?) throws {
+        let place = cipher(1).place(of: [10])
+        let record = try cipher(1).seal(Record(key: [10], value: [20, 30], expiry: expiry), at: place)
         for bit in 0..<record.count * 8 {
             var flipped = record
             flipped[bit / 8] ^= 1 << UInt8(bit % 8)
-            #expect(throws: StoreError.self) { try cipher.open(flipped, at: place) }
+            #expect(throws: StoreError.self) { try cipher(1).open(flipped, at: place) }
         }
         for length in 0..<record.count {
-            #expect(throws: StoreError.self) { try cipher.open(Array(record.prefix(length)), at: place) }
+            #expect(throws: StoreError.self) { try cipher(1).open(Array(record.prefix(length)), at: place) }
         }
     }
 
-    @Test func theRingSurvivesItsOctetsAndRefusesOthers() throws {
-        let octets = ring.octets
-        #expect(KeyRing(octets: octets)?.octets == octets)
-        for length in [0, 31, 67, 69, 103] { #expect(KeyRing(octets: [UInt8](repeating: 1, count: length)) == nil) }
+    @Test func equalValuesNeverGiveEqualRecords() throws {
+        let place = cipher(1).place(of: [10])
+        let records = try (0..<1000).map { _ in try cipher(1).seal(key: [10], value: [], at: place) }
+        #expect(Set(records.map { $0[5..<29] }).count == 1000, "a nonce was used twice")
     }
 }
 

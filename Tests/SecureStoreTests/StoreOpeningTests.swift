@@ -116,6 +116,9 @@ import Testing
         for name in ["keys", "key", "data.mdb", "wiping"] {
             #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/\(name)"), "\(name) is left")
         }
+        for options in [StoreOptions.existing, .readOnly] {
+            #expect(await #expect(throws: StoreError.self) { try await open(options) }?.code == .wiped)
+        }
         // An interrupted wipe: the intent is there, keys and data still are.
         let again = try await open(StoreOptions())
         try await again.write { try $0.set("y", for: "a", in: again.collection("t", of: String.self)) }

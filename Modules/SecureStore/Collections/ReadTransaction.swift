@@ -2,9 +2,15 @@
 ///
 /// Used after the closure returned, it throws ``StoreError/Code/closed``.
 public final class ReadTransaction {
-    private let tree: Tree
+    let tree: Tree
+    let ring: KeyRing
+    /// Expired records are not seen; one moment for the whole transaction.
+    private(set) lazy var now = StoreTime.now()
 
-    init(tree: Tree) { self.tree = tree }
+    init(tree: Tree, ring: KeyRing) {
+        self.tree = tree
+        self.ring = ring
+    }
 
     /// The value, or nil where there is none.
     ///
@@ -13,9 +19,37 @@ public final class ReadTransaction {
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
         let octets = key.storeOctets
-        let place = collection.cipher.place(of: octets)
-        guard let record = try tree.value(at: place) else { return nil }
-        return try collection.opened(record, at: place, expecting: octets)
+        let found = try unsafe collection.cipher.withPlace(of: octets) { place throws(StoreError) in
+            try unsafe tree.withRecord(at: place) { record throws(StoreError) in
+                try unsafe quickValue(of: record, at: place, expecting: octets, in: collection)
+            }
+        }
+        switch found {
+        case nil: return nil
+        case .octets(let value): return try collection.decode(value)
+        case .record(let record):
+            let place = collection.cipher.place(of: octets)
+            return try collection.value(of: record, at: place, expecting: octets, seenBy: self)
+        }
+    }
+
+    private enum Found {
+        case octets([UInt8])
+        /// One that has more to it.
+        case record([UInt8])
+    }
+
+    private func quickValue<Key, Value>(
+        of record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8],
+        in collection: StoreCollection<Key, Value>
+    ) throws(StoreError) -> Found {
+        let value: [UInt8]?
+        do throws(StoreError) {
+            value = try unsafe collection.cipher.openValue(record, at: place, expecting: key)
+        } catch {
+            throw collection.damaged()
+        }
+        return unsafe value.map { .octets($0) } ?? .record(Array(record))
     }
 
     /// Calls `body` with every record, in no order that says anything, until it returns false.
@@ -23,8 +57,9 @@ public final class ReadTransaction {
         in collection: StoreCollection<Key, Value>, _ body: (Key, Value) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try tree.forEach(prefix: collection.cipher.identifier) { place, record throws(StoreError) in
-            guard place.count > RecordCipher.identifierLength else { return true }
-            let (key, value) = try collection.opened(record, at: place)
+            guard place.count > RecordCipher.identifierLength,
+                let (key, value) = try collection.pair(of: record, at: place, seenBy: self)
+            else { return true }
             return try body(key, value)
         }
     }
@@ -39,10 +74,18 @@ public final class ReadTransaction {
         return records
     }
 
-    /// How many records the collection has.
+    /// How many records the collection has; expired ones count until ``SecureStore/sweep(asOf:)`` removes them.
     public func count<Key, Value>(of collection: StoreCollection<Key, Value>) throws(StoreError) -> Int {
-        guard let record = try tree.value(at: collection.cipher.identifier) else { return 0 }
-        return try collection.summary(record).entries
+        try summary(of: collection).entries
+    }
+
+    private func summary<Key, Value>(
+        of collection: StoreCollection<Key, Value>
+    ) throws(StoreError) -> CollectionSummary {
+        guard let record = try tree.value(at: collection.cipher.identifier) else { return CollectionSummary() }
+        do throws(StoreError) { return try collection.cipher.openSummary(record).sum } catch {
+            throw collection.damaged()
+        }
     }
 
     /// Counts and sums every record anew and compares with what the store keeps.
@@ -52,45 +95,19 @@ public final class ReadTransaction {
         var counted = CollectionSummary()
         try tree.forEach(prefix: collection.cipher.identifier) { place, record throws(StoreError) in
             guard place.count > RecordCipher.identifierLength else { return true }
-            _ = try collection.opened(record, at: place) as (Key, Value)
+            _ = try collection.key(collection.opened(record, at: place).key)
             counted.added(record, at: place, key: collection.cipher.sumKey)
             return true
         }
-        let kept = try tree.value(at: collection.cipher.identifier).map(collection.summary) ?? CollectionSummary()
-        guard kept == counted else {
+        guard try summary(of: collection) == counted else {
             throw StoreError(
                 .damaged, "Collection \(collection.name): \(counted.entries) records, and the sum is of others.")
         }
     }
 }
 
-extension StoreCollection {
-    func opened(_ record: [UInt8], at place: [UInt8], expecting key: [UInt8]) throws(StoreError) -> Value {
-        let (found, value) = try openedOctets(record, at: place)
-        guard found == key else { throw damaged() }
-        return try decode(value)
-    }
-
-    func opened(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> (Key, Value) {
-        let (key, value) = try openedOctets(record, at: place)
-        guard let key = Key(storeOctets: key) else {
-            throw StoreError(.encoding, "A key in collection \(name) is not a \(Key.self).")
-        }
-        return (key, try decode(value))
-    }
-
-    private func openedOctets(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> ([UInt8], [UInt8]) {
-        do throws(StoreError) { return try cipher.open(record, at: place) } catch { throw damaged() }
-    }
-
-    func summary(_ record: [UInt8]) throws(StoreError) -> CollectionSummary {
-        guard let (_, octets) = try? cipher.open(record, at: cipher.identifier),
-            let summary = CollectionSummary(octets: octets)
-        else { throw damaged() }
-        return summary
-    }
-
-    private func damaged() -> StoreError {
-        StoreError(.damaged, "A record in collection \(name) does not verify.")
-    }
+extension ReadTransaction: RecordSource {
+    func record(at place: [UInt8]) throws(StoreError) -> [UInt8]? { try tree.value(at: place) }
 }
+
+extension WriteTransaction: RecordSource {}

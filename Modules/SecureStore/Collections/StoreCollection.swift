@@ -5,17 +5,81 @@ internal import FoundationEssentials
 /// Values of one name under two types are the app's mistake, and show as ``StoreError/Code/encoding``.
 public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
     public let name: String
+    let fullName: [UInt8]
     let cipher: RecordCipher
     let encode: @Sendable (Value) throws(StoreError) -> [UInt8]
     let decode: @Sendable ([UInt8]) throws(StoreError) -> Value
 
-    init(name: String, cipher: RecordCipher, codec: ValueCodec<Value>) {
+    init(name: String, fullName: [UInt8], cipher: RecordCipher, codec: ValueCodec<Value>) {
         self.name = name
+        self.fullName = fullName
         self.cipher = cipher
         encode = codec.encode
         decode = codec.decode
     }
+
+    /// The key's octets, where it is one that this store takes and the name is too.
+    func octets(of key: Key) throws(StoreError) -> [UInt8] {
+        guard (1...SecureStore.maximumNameLength).contains(name.utf8.count) else {
+            throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) octets.")
+        }
+        let octets = key.storeOctets
+        guard octets.count <= SecureStore.maximumKeyLength else {
+            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) octets.")
+        }
+        return octets
+    }
 }
+
+// MARK: Reading records
+
+/// A transaction, seen as where records and a streamed value's pieces are read from.
+protocol RecordSource {
+    var ring: KeyRing { get }
+    /// Records that expired by then are not seen.
+    var now: UInt64 { get }
+    func record(at place: [UInt8]) throws(StoreError) -> [UInt8]?
+}
+
+extension StoreCollection {
+    /// The value, or nil where the record has expired.
+    func value(
+        of record: [UInt8], at place: [UInt8], expecting key: [UInt8], seenBy source: some RecordSource
+    ) throws(StoreError) -> Value? {
+        let opened = try opened(record, at: place)
+        guard opened.key == key else { throw damaged() }
+        return opened.isExpired(at: source.now) ? nil : try decode(octets(of: opened, from: source))
+    }
+
+    func pair(
+        of record: [UInt8], at place: [UInt8], seenBy source: some RecordSource
+    ) throws(StoreError) -> (Key, Value)? {
+        let opened = try opened(record, at: place)
+        guard !opened.isExpired(at: source.now) else { return nil }
+        return (try key(opened.key), try decode(octets(of: opened, from: source)))
+    }
+
+    func key(_ octets: [UInt8]) throws(StoreError) -> Key {
+        guard let key = Key(storeOctets: octets) else {
+            throw StoreError(.encoding, "A key in collection \(name) is not a \(Key.self).")
+        }
+        return key
+    }
+
+    private func octets(of record: Record, from source: some RecordSource) throws(StoreError) -> [UInt8] {
+        guard record.isStreamed else { return record.value }
+        guard let manifest = StreamManifest(octets: record.value) else { throw damaged() }
+        return try source.pieces(of: manifest)
+    }
+
+    func opened(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
+        do throws(StoreError) { return try cipher.open(record, at: place) } catch { throw damaged() }
+    }
+
+    func damaged() -> StoreError { StoreError(.damaged, "A record in collection \(name) does not verify.") }
+}
+
+// MARK: Values
 
 /// How values become octets.
 struct ValueCodec<Value: Sendable>: Sendable {

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// A type whose values name records. At most ``SecureStore/maximumKeyLength`` octets.
 public protocol StoreKey: Sendable, Hashable {
-    /// The key as octets; equal keys give equal octets and no others do.
+    /// The key as octets; equal keys give equal octets and no others do. Keys are ordered as their octets are.
     var storeOctets: [UInt8] { get }
     /// nil where the octets are not a key of this type.
     init?(storeOctets: [UInt8])
@@ -13,13 +13,26 @@ extension String: StoreKey {
     public init?(storeOctets: [UInt8]) { self.init(validating: storeOctets, as: UTF8.self) }
 }
 
-extension Int64: StoreKey {
-    public var storeOctets: [UInt8] { UInt64(bitPattern: self).bigEndianOctets }
+/// Big-endian, the sign turned, so that the order of octets is that of numbers.
+extension StoreKey where Self: FixedWidthInteger {
+    public var storeOctets: [UInt8] {
+        let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0
+        let bits = Magnitude(truncatingIfNeeded: self) ^ sign
+        return (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: bits >> Magnitude(Self.bitWidth - 8 - 8 * $0)) }
+    }
+
     public init?(storeOctets: [UInt8]) {
-        guard storeOctets.count == 8 else { return nil }
-        self.init(bitPattern: UInt64(bigEndianOctets: storeOctets))
+        guard storeOctets.count == Self.bitWidth / 8 else { return nil }
+        let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0
+        self.init(truncatingIfNeeded: storeOctets.reduce(0) { ($0 << 8 | Magnitude($1)) } ^ sign)
     }
 }
+
+extension Int: StoreKey {}
+extension Int64: StoreKey {}
+extension Int32: StoreKey {}
+extension UInt64: StoreKey {}
+extension UInt32: StoreKey {}
 
 extension UUID: StoreKey {
     public var storeOctets: [UInt8] { unsafe withUnsafeBytes(of: uuid) { unsafe Array($0) } }

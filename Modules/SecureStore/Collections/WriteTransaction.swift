@@ -2,103 +2,87 @@
 ///
 /// Sees its own changes. Used after the closure returned, it throws ``StoreError/Code/closed``.
 public final class WriteTransaction {
-    private let tree: Tree
+    let tree: Tree
+    let ring: KeyRing
     private(set) var changes: WriteSet
     private var isOver = false
+    /// Expired records are not seen; one moment for the whole transaction.
+    let now: UInt64
 
-    init(tree: Tree, changes: WriteSet) {
+    init(tree: Tree, ring: KeyRing, changes: WriteSet, now: UInt64 = StoreTime.now()) {
         self.tree = tree
+        self.ring = ring
         self.changes = changes
+        self.now = now
     }
 
     func end() { isOver = true }
 
-    /// Changes a record behind the collection's back: what tests do to show that damage is found.
-    func overwrite(_ place: [UInt8], with record: [UInt8]?) { changes.set(record, at: place) }
-
-    /// The value, with the changes of this transaction; nil where there is none.
-    public func value<Key, Value>(
-        for key: Key, in collection: StoreCollection<Key, Value>
-    ) throws(StoreError) -> Value? {
-        let octets = key.storeOctets
-        let place = collection.cipher.place(of: octets)
-        guard let record = try record(at: place) else { return nil }
-        return try collection.opened(record, at: place, expecting: octets)
-    }
-
-    /// Sets a value; an earlier one is replaced.
-    ///
-    /// - Throws: ``StoreError/Code/tooLarge`` for a key over ``SecureStore/maximumKeyLength`` or a value over
-    ///   ``SecureStore/maximumValueLength`` octets.
-    public func set<Key, Value>(
-        _ value: Value, for key: Key, in collection: StoreCollection<Key, Value>
-    ) throws(StoreError) {
-        let (key, value) = (key.storeOctets, try collection.encode(value))
-        guard key.count <= SecureStore.maximumKeyLength else {
-            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) octets.")
-        }
-        guard value.count <= SecureStore.maximumValueLength else {
-            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) octets.")
-        }
-        let place = collection.cipher.place(of: key)
-        try replace(try collection.cipher.seal(key: key, value: value, at: place), at: place, in: collection)
-    }
-
-    /// Removes a value; a missing one is no error.
-    public func remove<Key, Value>(_ key: Key, from collection: StoreCollection<Key, Value>) throws(StoreError) {
-        try replace(nil, at: collection.cipher.place(of: key.storeOctets), in: collection)
-    }
-
-    /// Removes every record of the collection.
-    public func removeAll<Key, Value>(from collection: StoreCollection<Key, Value>) throws(StoreError) {
-        for place in try records(of: collection).keys { changes.set(nil, at: place) }
-        try keep(CollectionSummary(), of: collection)
-    }
-
-    /// All records, with the changes of this transaction, in no order that says anything.
-    public func all<Key, Value>(in collection: StoreCollection<Key, Value>) throws(StoreError) -> [(Key, Value)] {
-        try records(of: collection).map { place, record throws(StoreError) in
-            try collection.opened(record, at: place)
-        }
-    }
-
-    private func record(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
+    private func checkOpen() throws(StoreError) {
         guard !isOver else { throw StoreError(.closed, "The transaction is over.") }
+    }
+
+    // MARK: Records
+
+    func record(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
+        try checkOpen()
         if let change = changes.change(at: place) { return change }
         return try tree.value(at: place)
     }
 
-    private func records<Key, Value>(
-        of collection: StoreCollection<Key, Value>
-    ) throws(StoreError) -> [[UInt8]: [UInt8]] {
-        guard !isOver else { throw StoreError(.closed, "The transaction is over.") }
+    /// All records below an identifier, by place, with the changes so far; the summary is not among them.
+    func records(of identifier: [UInt8]) throws(StoreError) -> [[UInt8]: [UInt8]] {
+        try checkOpen()
         var found: [[UInt8]: [UInt8]] = [:]
-        try tree.forEach(prefix: collection.cipher.identifier) { place, record throws(StoreError) in
+        try tree.forEach(prefix: identifier) { place, record throws(StoreError) in
             found[place] = record
             return true
         }
-        for (place, record) in changes.changes(prefix: collection.cipher.identifier) { found[place] = record }
-        found[collection.cipher.identifier] = nil
+        for (place, record) in changes.changes(prefix: identifier) { found[place] = record }
+        found[identifier] = nil
         return found
     }
 
-    private func replace<Key, Value>(
-        _ new: [UInt8]?, at place: [UInt8], in collection: StoreCollection<Key, Value>
+    /// Changes a record behind the collection's back: what tests do to show that damage is found.
+    func overwrite(_ place: [UInt8], with record: [UInt8]?) { changes.set(record, at: place) }
+
+    /// Puts a record in place of what is there, and keeps the collection's sum.
+    ///
+    /// - Parameter name: what is sealed with a sum that is new.
+    func replace(
+        _ new: [UInt8]?, at place: [UInt8], in cipher: RecordCipher, named name: [UInt8] = []
     ) throws(StoreError) {
         let old = try record(at: place)
         if old == nil, new == nil { return }
-        var summary = try record(at: collection.cipher.identifier).map(collection.summary) ?? CollectionSummary()
-        if let old { summary.removed(old, at: place, key: collection.cipher.sumKey) }
-        if let new { summary.added(new, at: place, key: collection.cipher.sumKey) }
+        var summary = try summary(of: cipher, named: name)
+        if let old { summary.sum.removed(old, at: place, key: cipher.sumKey) }
+        if let new { summary.sum.added(new, at: place, key: cipher.sumKey) }
         changes.set(new, at: place)
-        try keep(summary, of: collection)
+        changes.set(summary, of: cipher.identifier)
     }
 
-    private func keep<Key, Value>(
-        _ summary: CollectionSummary, of collection: StoreCollection<Key, Value>
-    ) throws(StoreError) {
-        let place = collection.cipher.identifier
-        let name = Array(collection.name.utf8)
-        changes.set(try collection.cipher.seal(key: name, value: summary.octets, at: place), at: place)
+    func summary(of cipher: RecordCipher, named name: [UInt8]) throws(StoreError) -> WriteSet.Summary {
+        if let summary = changes.summary(of: cipher.identifier) { return summary }
+        guard let record = try tree.value(at: cipher.identifier) else {
+            return WriteSet.Summary(name: name, sum: CollectionSummary())
+        }
+        return try cipher.openSummary(record)
+    }
+
+    /// Seals a sum anew that has not changed.
+    func touch(_ summary: WriteSet.Summary, of cipher: RecordCipher) { changes.set(summary, of: cipher.identifier) }
+
+    func tell(_ kind: StoreEvent.Kind, _ cipher: RecordCipher) {
+        changes.tell(StoreEvent(identifier: cipher.identifier, kind: kind))
+    }
+}
+
+extension RecordCipher {
+    func openSummary(_ record: [UInt8]) throws(StoreError) -> WriteSet.Summary {
+        let opened = try open(record, at: identifier)
+        guard let sum = CollectionSummary(octets: opened.value) else {
+            throw StoreError(.damaged, "A collection's sum does not verify.")
+        }
+        return WriteSet.Summary(name: opened.key, sum: sum)
     }
 }

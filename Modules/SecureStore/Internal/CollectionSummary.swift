@@ -1,5 +1,3 @@
-internal import Crypto
-
 /// The authenticated count and sum of a collection: what finds records that are missing, added, or older than they
 /// should be, which no single record can show.
 ///
@@ -7,26 +5,32 @@ internal import Crypto
 /// sealed, so that only who has the keys can make one.
 struct CollectionSummary: Equatable, Sendable {
     private(set) var count: UInt64 = 0
-    private var sum: [UInt64] = [0, 0, 0, 0]
+    private var sum: SIMD4<UInt64> = .zero
 
-    mutating func added(_ record: [UInt8], at place: [UInt8], key: SymmetricKey) {
+    mutating func added(_ record: [UInt8], at place: [UInt8], key: MACKey) {
         count &+= 1
-        let digest = Self.digest(record, place, key)
-        for lane in 0..<4 { sum[lane] &+= digest[lane] }
+        sum &+= Self.digest(record, place, key)
     }
 
-    mutating func removed(_ record: [UInt8], at place: [UInt8], key: SymmetricKey) {
+    mutating func removed(_ record: [UInt8], at place: [UInt8], key: MACKey) {
         count &-= 1
-        let digest = Self.digest(record, place, key)
-        for lane in 0..<4 { sum[lane] &-= digest[lane] }
+        sum &-= Self.digest(record, place, key)
     }
 
-    private static func digest(_ record: [UInt8], _ place: [UInt8], _ key: SymmetricKey) -> [UInt64] {
-        let code = Array(HMAC<SHA256>.authenticationCode(for: place + record.suffix(16), using: key))
-        return (0..<4).map { UInt64(bigEndianOctets: code[$0 * 8..<$0 * 8 + 8]) }
+    private static func digest(_ record: [UInt8], _ place: [UInt8], _ key: MACKey) -> SIMD4<UInt64> {
+        var digest: SIMD4<UInt64> = .zero
+        unsafe withUnsafeMutableBytes(of: &digest) { out in
+            unsafe place.withUnsafeBytes { place in
+                unsafe record.withUnsafeBytes { record in
+                    let tag = unsafe UnsafeRawBufferPointer(rebasing: record.suffix(AEADKey.tagLength))
+                    unsafe key.authenticate(place, tag, into: out.baseAddress.unsafelyUnwrapped)
+                }
+            }
+        }
+        return SIMD4(digest.x.bigEndian, digest.y.bigEndian, digest.z.bigEndian, digest.w.bigEndian)
     }
 
-    var octets: [UInt8] { ([count] + sum).flatMap(\.bigEndianOctets) }
+    var octets: [UInt8] { ([count] + (0..<4).map { sum[$0] }).flatMap(\.bigEndianOctets) }
 
     var entries: Int { Int(clamping: count) }
 
@@ -36,6 +40,6 @@ struct CollectionSummary: Equatable, Sendable {
         guard octets.count == 40 else { return nil }
         let words = stride(from: 0, to: 40, by: 8).map { UInt64(bigEndianOctets: octets[$0..<$0 + 8]) }
         count = words[0]
-        sum = Array(words[1...])
+        sum = SIMD4(words[1], words[2], words[3], words[4])
     }
 }

@@ -17,6 +17,24 @@ enum Files {
         return info.st_uid
     }
 
+    /// What tells a file from the one that was there under the same name before.
+    struct Identity: Sendable, Equatable {
+        private let inode: ino_t
+        private let seconds: Int
+        private let nanoseconds: Int
+
+        fileprivate init(_ info: stat) {
+            inode = info.st_ino
+            seconds = info.st_mtim.tv_sec
+            nanoseconds = info.st_mtim.tv_nsec
+        }
+    }
+
+    static func identity(of path: String) -> Identity? {
+        var info = stat()
+        return unsafe stat(path, &info) == 0 ? Identity(info) : nil
+    }
+
     static func realPath(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
@@ -68,8 +86,21 @@ enum Files {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
         try write(octets, to: temporary, mode: mode, mustBeNew: true)
-        guard unsafe rename(temporary, path) == 0 else { throw failure("replace", path) }
+        guard unsafe Glibc.rename(temporary, path) == 0 else { throw failure("replace", path) }
         try syncDirectory(of: path)
+    }
+
+    /// As ``replace(_:with:mode:)``, and overwrites what was there before, so that it does not lie about in free
+    /// blocks. A crash in between leaves the old blocks, of a file that no name leads to.
+    static func replaceSecret(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+        let old = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        defer { if old >= 0 { close(old) } }
+        var info = stat()
+        let length = unsafe old >= 0 && fstat(old, &info) == 0 ? Int(info.st_size) : 0
+        try replace(path, with: octets, mode: mode)
+        guard old >= 0 else { return }
+        try writeAll(SystemRandom.octets(min(length, 1 << 20)), to: old, path)
+        guard fsync(old) == 0 else { throw failure("sync", path) }
     }
 
     /// Overwrites, syncs and removes a file; a missing one is no error.
@@ -88,6 +119,11 @@ enum Files {
     static func remove(_ path: String) throws(StoreError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
         try syncDirectory(of: path)
+    }
+
+    static func rename(_ path: String, to other: String) throws(StoreError) {
+        guard unsafe Glibc.rename(path, other) == 0 else { throw failure("rename", path) }
+        try syncDirectory(of: other)
     }
 
     static func syncDirectory(of path: String) throws(StoreError) {

@@ -1,77 +1,247 @@
-internal import Crypto
-internal import CryptoExtras
-internal import FoundationEssentials
+internal import CSecureStore
+internal import Glibc
+
+/// What is sealed in a record.
+struct Record: Sendable {
+    var key: [UInt8]
+    var value: [UInt8]
+    /// Milliseconds since 1970, from which on the record is as good as removed.
+    var expiry: UInt64?
+    /// The value lies elsewhere, in pieces; `value` says where.
+    var isStreamed = false
+
+    func isExpired(at now: UInt64) -> Bool { expiry.map { $0 <= now } ?? false }
+}
 
 /// Encrypts the records of one collection, and hides their keys.
 ///
-/// AES-256-GCM-SIV (RFC 8452) with random nonces: a repeated nonce reveals no more than that two records are equal.
-/// A record is bound to its collection and key by the associated data, so that one copied over another is refused.
+/// XAES-256-GCM (https://c2sp.org/XAES-256-GCM): 192 random bits of nonce for each record, from the kernel and from
+/// nothing that a backup could put back, so that one repeats with probability 2⁻³² after 2⁸⁰ records. A record is bound
+/// to its collection and key by the associated data, so that one copied over another is refused.
 ///
-/// Record: version(1) = 1 | data key's id(4) | nonce(12) | ciphertext | tag(16);
-/// plaintext: key length(4) | key | value.
-struct RecordCipher: Sendable {
-    /// The octets that a record has besides key and value.
-    static let overhead = 1 + 4 + 12 + 4 + 16
+/// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five octets and the
+/// place are authenticated. Plaintext: expiry(8), where the flag is set | key length(2) | key | value.
+final class RecordCipher: Sendable {
+    /// The octets that a record has besides key, value and expiry.
+    static let overhead = headLength + AEADKey.nonceLength + 2 + AEADKey.tagLength
     static let identifierLength = 16
+    /// The length of most places; a summary's has only the identifier, some internal ones are longer.
+    static let placeLength = 32
+    private static let headLength = 5
+    private static let bodyStart = headLength + AEADKey.nonceLength
+    private static let version: UInt8 = 0x20
+    private static let expires: UInt8 = 1
+    private static let streamed: UInt8 = 2
 
     /// What the collection's records begin with in the tree: 16 octets that say nothing of its name.
     let identifier: [UInt8]
     /// Digests records for the collection's sum.
-    let sumKey: SymmetricKey
-    private let indexKey: SymmetricKey
-    private let recordKeys: [UInt32: SymmetricKey]
-    private let currentID: UInt32
+    let sumKey: MACKey
+    private let indexKey: MACKey
+    private let ring: KeyRing
+    private let recordKeys: RecordKeys
 
-    init(ring: KeyRing, name: [UInt8]) {
-        let digest = HMAC<SHA256>.authenticationCode(for: Array("collection ".utf8) + name, using: ring.indexKey)
-        self.init(ring: ring, identifier: Array(Array(digest).prefix(Self.identifierLength)))
-    }
-
-    /// For who has a collection's identifier and not its name: verification.
+    /// - Parameter identifier: of a name (``KeyRing/identifier(ofCollection:)``), or found in the tree.
     init(ring: KeyRing, identifier: [UInt8]) {
+        self.ring = ring
         self.identifier = identifier
-        indexKey = Self.derive(ring.indexKey, "index", identifier)
-        sumKey = Self.derive(ring.indexKey, "sum", identifier)
-        recordKeys = Dictionary(
-            uniqueKeysWithValues: ring.dataKeys.map { ($0.id, Self.derive($0.key, "records", identifier)) })
-        currentID = ring.current.id
+        indexKey = ring.indexKey.macKey(for: Array("sallyport store index ".utf8) + identifier)
+        sumKey = ring.indexKey.macKey(for: Array("sallyport store sum ".utf8) + identifier)
+        recordKeys = RecordKeys(ring: ring, identifier: identifier)
     }
 
-    private static func derive(_ key: SymmetricKey, _ use: String, _ identifier: [UInt8]) -> SymmetricKey {
-        HKDF<SHA256>.deriveKey(
-            inputKeyMaterial: key, info: Array("sallyport store \(use) ".utf8) + identifier, outputByteCount: 32)
-    }
+    // MARK: Places
 
     /// Where a record lies in the tree: the collection's identifier and 16 octets that depend on the key.
     func place(of key: [UInt8]) -> [UInt8] {
-        let code = HMAC<SHA256>.authenticationCode(for: key, using: indexKey)
-        return identifier + Array(code).prefix(16)
+        unsafe Array(unsafeUninitializedCapacity: 48) { out, count in
+            unsafe fillPlace(of: key, UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
+            count = Self.placeLength
+        }
     }
+
+    /// As ``place(of:)``, without memory of its own.
+    func withPlace<Result>(
+        of key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        var octets: InlineArray<48, UInt8> = InlineArray(repeating: 0)
+        var outcome: Swift.Result<Result, StoreError>?
+        unsafe withUnsafeMutableBytes(of: &octets) { out in
+            unsafe fillPlace(of: key, out.baseAddress.unsafelyUnwrapped)
+            do throws(StoreError) {
+                outcome = .success(try unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<Self.placeLength])))
+            } catch { outcome = .failure(error) }
+        }
+        guard let outcome else { preconditionFailure("The closure ran.") }
+        return try outcome.get()
+    }
+
+    /// Uses 48 octets: the code's second half is written and not used.
+    private func fillPlace(of key: [UInt8], _ out: UnsafeMutableRawPointer) {
+        unsafe identifier.withUnsafeBytes {
+            unsafe out.copyMemory(from: $0.baseAddress.unsafelyUnwrapped, byteCount: Self.identifierLength)
+        }
+        unsafe key.withUnsafeBytes { unsafe indexKey.authenticate($0, into: out + Self.identifierLength) }
+    }
+
+    // MARK: Sealing
 
     func seal(key: [UInt8], value: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8] {
-        guard let recordKey = recordKeys[currentID] else {
-            throw StoreError(.internalFailure, "The ring has no current key.")
+        try seal(Record(key: key, value: value), at: place)
+    }
+
+    func seal(_ record: Record, at place: [UInt8]) throws(StoreError) -> [UInt8] {
+        let (id, recordKey) = recordKeys.current()
+        let plainLength = (record.expiry == nil ? 0 : 8) + 2 + record.key.count + record.value.count
+        var isSealed = false
+        let octets = unsafe [UInt8](
+            unsafeUninitializedCapacity: Self.bodyStart + plainLength + AEADKey.tagLength
+        ) { out, count in
+            let out = UnsafeMutableRawBufferPointer(out)
+            unsafe Self.fill(out, with: record, id)
+            isSealed = unsafe Self.withAssociated(UnsafeRawBufferPointer(out), place) { associated in
+                unsafe recordKey.seal(
+                    UnsafeMutableRawBufferPointer(rebasing: out[Self.bodyStart..<(Self.bodyStart + plainLength + 16)]),
+                    nonce: UnsafeRawBufferPointer(
+                        rebasing: UnsafeRawBufferPointer(out)[Self.headLength..<Self.bodyStart]),
+                    authenticating: associated)
+            }
+            count = Self.bodyStart + plainLength + AEADKey.tagLength
         }
-        let head = [1] + currentID.bigEndianOctets
-        let plaintext = UInt32(key.count).bigEndianOctets + key + value
-        do {
-            let box = try AES.GCM._SIV.seal(plaintext, using: recordKey, authenticating: head + place)
-            return head + Array(box.combined)
-        } catch {
-            throw StoreError(.internalFailure, "A record could not be encrypted.", underlying: error)
+        guard isSealed else { throw StoreError(.internalFailure, "A record could not be encrypted.") }
+        return octets
+    }
+
+    /// Head, nonce and plaintext.
+    private static func fill(_ out: UnsafeMutableRawBufferPointer, with record: Record, _ id: UInt32) {
+        unsafe out[0] = version | (record.expiry == nil ? 0 : expires) | (record.isStreamed ? streamed : 0)
+        unsafe out.storeBytes(of: id.bigEndian, toByteOffset: 1, as: UInt32.self)
+        let isFilled = unsafe sp_random(out.baseAddress.unsafelyUnwrapped + headLength, AEADKey.nonceLength) == 1
+        precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
+        var offset = bodyStart
+        if let expiry = record.expiry {
+            unsafe out.storeBytes(of: expiry.bigEndian, toByteOffset: offset, as: UInt64.self)
+            offset += 8
+        }
+        unsafe out.storeBytes(of: UInt16(record.key.count).bigEndian, toByteOffset: offset, as: UInt16.self)
+        offset += 2
+        unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: record.key)
+        offset += record.key.count
+        unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: record.value)
+    }
+
+    // MARK: Opening
+
+    /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place.
+    func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
+        let octets = try plaintext(record, at: place)
+        var start = 0
+        var expiry: UInt64?
+        if record[0] & Self.expires != 0 {
+            guard octets.count >= 10 else { throw Self.damaged() }
+            expiry = UInt64(bigEndianOctets: octets[0..<8])
+            start = 8
+        }
+        guard octets.count >= start + 2 else { throw Self.damaged() }
+        let valueStart = start + 2 + Int(UInt16(bigEndianOctets: octets[start..<start + 2]))
+        guard octets.count >= valueStart else { throw Self.damaged() }
+        return Record(
+            key: Array(octets[(start + 2)..<valueStart]), value: Array(octets[valueStart...]), expiry: expiry,
+            isStreamed: record[0] & Self.streamed != 0)
+    }
+
+    private func plaintext(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8] {
+        var isGood = false
+        let octets = unsafe record.withUnsafeBytes { record -> [UInt8] in
+            guard record.count >= Self.overhead, unsafe record[0] & ~3 == Self.version,
+                let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
+            else { return [] }
+            let count = record.count - Self.bodyStart - AEADKey.tagLength
+            return unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
+                isGood = unsafe Self.withAssociated(record, place) { associated in
+                    unsafe recordKey.open(
+                        UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
+                        nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
+                        authenticating: associated,
+                        into: UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
+                }
+                filled = isGood ? count : 0
+            }
+        }
+        guard isGood else { throw Self.damaged() }
+        return octets
+    }
+
+    /// The value alone, of a plain record for just this key: the way of most reads, with one copy.
+    ///
+    /// Nil where the record has more to it (an expiry, a streamed value) and ``open(_:at:)`` must look.
+    func openValue(
+        _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
+    ) throws(StoreError) -> [UInt8]? {
+        guard record.count >= Self.overhead, unsafe record[0] & ~3 == Self.version else { throw Self.damaged() }
+        guard unsafe record[0] == Self.version else { return nil }
+        guard let recordKey = unsafe recordKeys.key(id: Self.id(of: record)) else { throw Self.damaged() }
+        let count = record.count - Self.bodyStart - AEADKey.tagLength
+        var isGood = false
+        let value = unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
+            let out = UnsafeMutableRawBufferPointer(out)
+            isGood =
+                unsafe Self.withAssociated(record, place) { associated in
+                    unsafe recordKey.open(
+                        UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
+                        nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
+                        authenticating: associated, into: out.baseAddress.unsafelyUnwrapped)
+                } && Self.begins(UnsafeRawBufferPointer(out), count, with: key)
+            guard isGood else { return }
+            filled = count - 2 - key.count
+            let start = unsafe out.baseAddress.unsafelyUnwrapped
+            unsafe memmove(start, start + 2 + key.count, filled)
+        }
+        guard isGood else { throw Self.damaged() }
+        return value
+    }
+
+    private static func begins(_ octets: UnsafeRawBufferPointer, _ count: Int, with key: [UInt8]) -> Bool {
+        guard count >= 2 + key.count else { return false }
+        let length = unsafe octets.loadUnaligned(as: UInt16.self)
+        guard Int(UInt16(bigEndian: length)) == key.count else { return false }
+        return unsafe key.withUnsafeBytes { key in
+            unsafe UnsafeRawBufferPointer(rebasing: octets[2..<(2 + key.count)]).elementsEqual(key)
         }
     }
 
-    /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(key:value:at:)`` made for this place.
-    func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> (key: [UInt8], value: [UInt8]) {
-        guard record.count >= Self.overhead, record[0] == 1,
-            let recordKey = recordKeys[UInt32(bigEndianOctets: record[1..<5])],
-            let box = try? AES.GCM._SIV.SealedBox(combined: record[5...]),
-            let plaintext = try? AES.GCM._SIV.open(box, using: recordKey, authenticating: Array(record[0..<5]) + place)
-        else { throw StoreError(.damaged, "A record does not verify.") }
-        let octets = Array(plaintext)
-        let length = Int(UInt32(bigEndianOctets: octets[0..<4]))
-        guard octets.count >= 4 + length else { throw StoreError(.damaged, "A record does not verify.") }
-        return (Array(octets[4..<4 + length]), Array(octets[(4 + length)...]))
+    // MARK: Heads
+
+    /// The data key that a record names; 0, which no key has, where it is too short.
+    static func dataKeyID(of record: UnsafeRawBufferPointer) -> UInt32 {
+        record.count >= headLength ? unsafe id(of: record) : 0
     }
+
+    /// Whether removing the record takes more than the record: an expiry's mark, a streamed value's pieces.
+    static func hasMore(_ record: [UInt8]) -> Bool { record.first.map { $0 & 3 != 0 } ?? false }
+
+    private static func id(of record: UnsafeRawBufferPointer) -> UInt32 {
+        UInt32(bigEndian: unsafe record.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
+    }
+
+    private static func withAssociated<Result>(
+        _ record: UnsafeRawBufferPointer, _ place: [UInt8], _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        unsafe place.withUnsafeBytes { unsafe withAssociated(record, $0, body) }
+    }
+
+    /// The record's head and its place, side by side.
+    private static func withAssociated<Result>(
+        _ record: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        precondition(place.count <= 64 - headLength, "A place has at most 59 octets.")
+        var octets: InlineArray<64, UInt8> = InlineArray(repeating: 0)
+        return unsafe withUnsafeMutableBytes(of: &octets) { out in
+            unsafe out.copyMemory(from: UnsafeRawBufferPointer(rebasing: record[0..<headLength]))
+            unsafe UnsafeMutableRawBufferPointer(rebasing: out[headLength...]).copyMemory(from: place)
+            return unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<(headLength + place.count)]))
+        }
+    }
+
+    private static func damaged() -> StoreError { StoreError(.damaged, "A record does not verify.") }
 }

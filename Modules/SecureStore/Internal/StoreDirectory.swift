@@ -4,6 +4,8 @@ internal import SallyportCore
 /// The directory of a store: who writes it, and how it is destroyed.
 enum StoreDirectory {
     private static let intentName = "wiping"
+    /// What a wipe leaves, so that the next opener is told why there is nothing.
+    private static let wipedName = "wiped"
     private static let dataNames = [Environment.fileName, "lock.mdb"]
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
@@ -17,12 +19,18 @@ enum StoreDirectory {
             return
         }
         guard Files.exists("\(path)/\(KeyRingFile.name)") || (options.createsIfMissing && !options.isReadOnly) else {
+            guard !Files.exists("\(path)/\(wipedName)") else {
+                throw StoreError(.wiped, "The store at \(path) was wiped.")
+            }
             throw StoreError(.notFound, "There is no store at \(path).")
         }
     }
 
+    /// A new store stands where one was wiped.
+    static func forgetWipe(_ path: String) throws(StoreError) { try Files.remove("\(path)/\(wipedName)") }
+
     /// Destroys a store in the order after which nothing in the directory is readable: a synced intent, the keys
-    /// overwritten, synced and removed, then the data, then the intent.
+    /// overwritten, synced and removed, then the data, then the intent becomes the note that there was a wipe.
     static func wipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) {
         try Files.write([], to: "\(path)/\(intentName)", mode: 0o600, mustBeNew: false)
         try Files.syncDirectory(of: "\(path)/\(intentName)")
@@ -30,7 +38,7 @@ enum StoreDirectory {
         try Files.destroy("\(path)/\(KeyRingFile.name).new")
         try protector.destroySecret(inDirectory: path)
         for name in dataNames { try Files.remove("\(path)/\(name)") }
-        try Files.remove("\(path)/\(intentName)")
+        try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
     }
 
     /// Finishes a wipe that was interrupted; true where there was one.

@@ -1,4 +1,5 @@
 internal import CLMDB
+internal import Glibc
 internal import SallyportCore
 
 /// One LMDB transaction on the store's tree; aborted unless committed.
@@ -51,19 +52,33 @@ final class Tree {
         let result = unsafe Self.withValue(of: place) { unsafe mdb_get(transaction, database, &$0, &found) }
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
-        return unsafe try checkedOctets(found)
+        unsafe try check(found)
+        return unsafe Self.octets(found)
     }
 
-    private func checkedOctets(_ value: MDB_val) throws(StoreError) -> [UInt8] {
-        if isChanged { return unsafe Self.octets(value) }
-        if let freePages {
-            unsafe try freePages.check(value)
-        } else {
-            let found = unsafe try environment.freePages(of: transaction, isReadOnly: isReadOnly)
-            freePages = found
-            unsafe try found.check(value)
+    /// Refuses what lies in a page that the snapshot does not use.
+    private func check(_ value: MDB_val) throws(StoreError) {
+        if isChanged { return }
+        if freePages == nil {
+            freePages = unsafe try environment.freePages(of: transaction, isReadOnly: isReadOnly)
         }
-        return unsafe Self.octets(value)
+        unsafe try freePages?.check(value)
+    }
+
+    /// Calls `body` with the record as it lies in the map, where there is one; nothing of it may leave the call.
+    func withRecord<Result>(
+        at place: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result? {
+        try checkOpen()
+        // LMDB takes a mutable pointer and does not write through it.
+        var key = unsafe MDB_val(
+            mv_size: place.count, mv_data: UnsafeMutableRawPointer(mutating: place.baseAddress))
+        var found = unsafe MDB_val()
+        let result = unsafe mdb_get(transaction, database, &key, &found)
+        if result == MDB_NOTFOUND { return nil }
+        try Environment.check(result)
+        unsafe try check(found)
+        return try unsafe body(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
     }
 
     func put(_ value: [UInt8], at place: [UInt8]) throws(StoreError) {
@@ -87,27 +102,46 @@ final class Tree {
     func forEach(
         prefix: [UInt8], _ body: (_ place: [UInt8], _ record: [UInt8]) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        try unsafe scan(from: prefix) { place, record throws(StoreError) in
+            guard unsafe place.starts(with: prefix) else { return false }
+            return try unsafe body(Array(place), Array(record))
+        }
+    }
+
+    /// Calls `body` with each record from `start` on as it lies in the map, in the tree's order, until it returns
+    /// false; nothing of it may leave the call.
+    func scan(
+        from start: [UInt8],
+        _ body: (_ place: UnsafeRawBufferPointer, _ record: UnsafeRawBufferPointer) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         try checkOpen()
         var cursor: OpaquePointer?
         try Environment.check(unsafe mdb_cursor_open(transaction, database, &cursor))
         defer { unsafe mdb_cursor_close(cursor) }
-        var value = unsafe MDB_val()
-        var place = prefix
-        var result = unsafe Self.withValue(of: prefix) { key in
-            let result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
-            if result == 0 { place = unsafe Self.octets(key) }
-            return result
+        var (place, record) = unsafe (MDB_val(), MDB_val())
+        // LMDB sets `place` to the key that it found.
+        var result = unsafe start.withUnsafeBytes { start in
+            unsafe place.mv_size = start.count
+            unsafe place.mv_data = UnsafeMutableRawPointer(mutating: start.baseAddress)
+            return unsafe mdb_cursor_get(cursor, &place, &record, MDB_SET_RANGE)
         }
         while result == 0 {
-            guard place.starts(with: prefix), try body(place, unsafe checkedOctets(value)) else { return }
-            var key = unsafe MDB_val()
-            result = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
-            guard result == 0 else { break }
-            let last = place
-            place = unsafe Self.octets(key)
-            guard last.lexicographicallyPrecedes(place) else { throw FreePages.damaged }
+            unsafe try check(record)
+            let isWanted = try unsafe body(
+                UnsafeRawBufferPointer(start: place.mv_data, count: place.mv_size),
+                UnsafeRawBufferPointer(start: record.mv_data, count: record.mv_size))
+            guard isWanted else { return }
+            let last = unsafe place
+            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_NEXT)
+            guard unsafe result != 0 || Self.isAscending(last, place) else { throw FreePages.damaged }
         }
         guard result == MDB_NOTFOUND else { throw Environment.failure(result) }
+    }
+
+    /// Places ascend in a tree that is whole.
+    private static func isAscending(_ left: MDB_val, _ right: MDB_val) -> Bool {
+        let order = unsafe memcmp(left.mv_data, right.mv_data, min(left.mv_size, right.mv_size))
+        return unsafe order < 0 || (order == 0 && left.mv_size < right.mv_size)
     }
 
     private static func withValue<Result>(of octets: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {

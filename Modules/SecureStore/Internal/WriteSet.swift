@@ -1,31 +1,61 @@
 /// The changes of a group of writers, before they touch the tree: what one writer did can be dropped without the
 /// others', and all can be applied again after the map has grown.
 struct WriteSet: Sendable {
-    /// A nil value removes.
-    private var kept: [[UInt8]: [UInt8]?] = [:]
-    private var current: [[UInt8]: [UInt8]?] = [:]
+    /// A collection's sum with what it is named, which is sealed with it.
+    struct Summary: Sendable {
+        var name: [UInt8]
+        var sum: CollectionSummary
 
-    mutating func begin() { current = [:] }
-    mutating func drop() { current = [:] }
-
-    mutating func keep() {
-        kept.merge(current) { _, new in new }
-        current = [:]
+        /// The name without its name space, for people; nil where it is none.
+        var title: String? { String(validating: name.drop { $0 != 0 }.dropFirst(), as: UTF8.self) }
     }
 
-    mutating func set(_ value: [UInt8]?, at place: [UInt8]) { current[place] = .some(value) }
+    private struct Layer: Sendable {
+        /// A nil value removes.
+        var records: [[UInt8]: [UInt8]?] = [:]
+        /// By identifier; in the clear until all writers are done, so that each is sealed once.
+        var summaries: [[UInt8]: Summary] = [:]
+        var events: [StoreEvent] = []
+    }
+
+    private var kept = Layer()
+    private var current = Layer()
+
+    mutating func begin() { current = Layer() }
+    mutating func drop() { current = Layer() }
+
+    /// Keeps what the current writer did; gives what of it is to be told to others.
+    mutating func keep() -> [StoreEvent] {
+        kept.records.merge(current.records) { _, new in new }
+        kept.summaries.merge(current.summaries) { _, new in new }
+        defer { current = Layer() }
+        return current.events
+    }
+
+    mutating func set(_ value: [UInt8]?, at place: [UInt8]) { current.records[place] = .some(value) }
+    mutating func set(_ summary: Summary, of identifier: [UInt8]) { current.summaries[identifier] = summary }
+    mutating func tell(_ event: StoreEvent) { current.events.append(event) }
 
     /// What a writer sees at a place: its own change, else an earlier writer's of the group; nil where there is none.
-    func change(at place: [UInt8]) -> [UInt8]?? { current[place] ?? kept[place] }
+    func change(at place: [UInt8]) -> [UInt8]?? { current.records[place] ?? kept.records[place] }
+
+    func summary(of identifier: [UInt8]) -> Summary? { current.summaries[identifier] ?? kept.summaries[identifier] }
 
     /// All changes below a prefix that a writer sees.
     func changes(prefix: [UInt8]) -> [[UInt8]: [UInt8]?] {
-        kept.merging(current) { _, new in new }.filter { $0.key.starts(with: prefix) }
+        kept.records.merging(current.records) { _, new in new }.filter { $0.key.starts(with: prefix) }
     }
 
-    func apply(to tree: Tree) throws(StoreError) {
-        for (place, value) in kept.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+    var isEmpty: Bool { kept.records.isEmpty && kept.summaries.isEmpty }
+
+    /// In the tree's order, which makes one walk of many insertions.
+    func apply(to tree: Tree, ring: KeyRing) throws(StoreError) {
+        for (place, value) in kept.records.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             if let value { try tree.put(value, at: place) } else { try tree.remove(at: place) }
+        }
+        for (identifier, summary) in kept.summaries {
+            let record = Record(key: summary.name, value: summary.sum.octets)
+            try tree.put(ring.cipher(identifier: identifier).seal(record, at: identifier), at: identifier)
         }
     }
 }

@@ -3,21 +3,30 @@ internal import SallyportCore
 
 /// The thread on which every write transaction of a store begins and ends.
 ///
-/// Writers that arrive together share one transaction and one sync.
+/// Writers that arrive together share one transaction and one sync. When nobody waits, it does background work, one
+/// small transaction at a time.
 @safe
 final class Writer: @unchecked Sendable {
     // SAFETY: `state` is touched only while `mutex` is held; both C objects are allocated once and freed when nobody
     // can hold a reference, after the thread was joined.
     /// One writer's part: runs against the open tree, and is told how it ended.
     struct Part: Sendable {
-        /// Prepares the part; runs once. Its own failure ends only this part.
+        /// Prepares the part; runs once. Its own failure, told by nil, ends only this part; else the events.
         let prepare: @Sendable (Tree, inout WriteSet) -> Bool
         /// Called once the shared transaction is durable, or has failed.
         let finish: @Sendable (StoreError?) -> Void
     }
 
+    /// What was done since the store was opened.
+    struct Counts: Sendable {
+        var commits = 0
+        var parts = 0
+    }
+
     private struct State {
         var parts: [Part] = []
+        var counts = Counts()
+        var hasBackgroundWork = false
         var isStopped = false
     }
 
@@ -26,11 +35,21 @@ final class Writer: @unchecked Sendable {
     private var state = State()
     private var thread = pthread_t()
     private let environment: Environment
+    private let ring: KeyRing
+    private let tell: @Sendable ([StoreEvent]) -> Void
+    /// The next piece of background work, or nil where there is none.
+    private let background: @Sendable () -> Part?
     /// The most parts that share a transaction.
-    private static let groupLimit = 256
+    static let groupLimit = 256
 
-    init(environment: Environment) {
+    init(
+        environment: Environment, ring: KeyRing, background: @escaping @Sendable () -> Part?,
+        tell: @escaping @Sendable ([StoreEvent]) -> Void
+    ) {
         self.environment = environment
+        self.ring = ring
+        self.background = background
+        self.tell = tell
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe condition.initialize(to: pthread_cond_t())
         unsafe pthread_mutex_init(mutex, nil)
@@ -47,47 +66,83 @@ final class Writer: @unchecked Sendable {
         unsafe condition.deallocate()
     }
 
-    /// Queues a part; false where the writer is stopped.
-    func enqueue(_ part: Part) -> Bool {
+    private func withState<Result>(_ body: (inout State) -> Result) -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        guard !state.isStopped else { return false }
-        state.parts.append(part)
-        unsafe pthread_cond_signal(condition)
-        return true
+        return body(&state)
+    }
+
+    var counts: Counts { withState { $0.counts } }
+
+    /// Queues a part; false where the writer is stopped.
+    func enqueue(_ part: Part) -> Bool {
+        withState { state in
+            guard !state.isStopped else { return false }
+            state.parts.append(part)
+            unsafe pthread_cond_signal(condition)
+            return true
+        }
+    }
+
+    /// Lets background work be asked for, when nobody waits, until there is none.
+    func startBackgroundWork() {
+        withState { state in
+            state.hasBackgroundWork = true
+            unsafe pthread_cond_signal(condition)
+        }
     }
 
     /// Commits what is queued and ends the thread. Idempotent.
     func stop() {
-        unsafe pthread_mutex_lock(mutex)
-        let wasStopped = state.isStopped
-        state.isStopped = true
-        unsafe pthread_cond_signal(condition)
-        unsafe pthread_mutex_unlock(mutex)
+        let wasStopped = withState { state in
+            defer { state.isStopped = true }
+            unsafe pthread_cond_signal(condition)
+            return state.isStopped
+        }
         guard !wasStopped else { return }
         pthread_join(thread, nil)
     }
 
-    private func nextGroup() -> [Part] {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        while state.parts.isEmpty, !state.isStopped { unsafe pthread_cond_wait(condition, mutex) }
-        let group = Array(state.parts.prefix(Self.groupLimit))
-        state.parts.removeFirst(group.count)
-        return group
+    // MARK: On the thread
+
+    private enum Work {
+        case group([Part])
+        case background
+        case end
+    }
+
+    private func nextWork() -> Work {
+        withState { state in
+            while state.parts.isEmpty, !state.isStopped, !state.hasBackgroundWork {
+                unsafe pthread_cond_wait(condition, mutex)
+            }
+            if state.parts.isEmpty { return state.isStopped ? .end : .background }
+            let group = Array(state.parts.prefix(Self.groupLimit))
+            state.parts.removeFirst(group.count)
+            return .group(group)
+        }
     }
 
     fileprivate func run() {
         while true {
-            let group = nextGroup()
-            guard !group.isEmpty else { return }
-            commit(group)
+            switch nextWork() {
+            case .group(let group): commit(group)
+            case .background: if let part = nextBackgroundPart() { commit([part]) }
+            case .end: return
+            }
         }
+    }
+
+    private func nextBackgroundPart() -> Part? {
+        let part = background()
+        if part == nil { withState { $0.hasBackgroundWork = false } }
+        return part
     }
 
     private func commit(_ group: [Part]) {
         var isPrepared: [Bool] = []
         var changes = WriteSet()
+        var events: [StoreEvent] = []
         var failure: StoreError?
         do throws(StoreError) {
             try environment.write { tree throws(StoreError) in
@@ -95,14 +150,19 @@ final class Writer: @unchecked Sendable {
                 for part in group.dropFirst(isPrepared.count) {
                     changes.begin()
                     let isGood = part.prepare(tree, &changes)
-                    if isGood { changes.keep() } else { changes.drop() }
+                    if isGood { events += changes.keep() } else { changes.drop() }
                     isPrepared.append(isGood)
                 }
-                try changes.apply(to: tree)
+                try changes.apply(to: tree, ring: ring)
             }
         } catch {
             failure = error
         }
+        withState { state in
+            state.counts.parts += group.count
+            if failure == nil, !changes.isEmpty { state.counts.commits += 1 }
+        }
+        if failure == nil { tell(events) }
         for part in group { part.finish(failure) }
     }
 }

@@ -1,44 +1,109 @@
 internal import Crypto
+internal import SallyportCore
 
 /// The store's own keys: random, made with the store, never stored unwrapped.
 ///
 /// The index key hides names and finds records, and stays. Data keys encrypt records; each record names its one, so
-/// that a new data key can be added without touching the old records.
-struct KeyRing: Sendable {
+/// that a new data key serves at once and the old records follow.
+final class KeyRing: Sendable {
     struct DataKey: Sendable {
         let id: UInt32
-        let key: SymmetricKey
+        let key: MasterKey
     }
 
-    let indexKey: SymmetricKey
-    /// The last one encrypts.
-    let dataKeys: [DataKey]
+    private struct State {
+        /// Those in the file; the last one encrypts.
+        var dataKeys: [DataKey]
+        /// Out of the file, but readers of this process may still see records under them.
+        var retired: [DataKey] = []
+        var ciphers: [[UInt8]: RecordCipher] = [:]
+    }
 
-    var current: DataKey { dataKeys[dataKeys.count - 1] }
+    /// How many collections' keys are kept ready.
+    private static let cipherLimit = 1024
+
+    let memory: KeyMemory
+    let indexKey: MasterKey
+    private let namesKey: MACKey
+    private let state: Lock<State>
+    /// Reads the file again; for who reads beside a process that rotates.
+    private let reload: Lock<(@Sendable () -> [DataKey])?> = Lock(nil)
+
+    init(memory: KeyMemory, indexKey: MasterKey, dataKeys: [DataKey]) {
+        precondition(!dataKeys.isEmpty, "A ring has a data key.")
+        self.memory = memory
+        self.indexKey = indexKey
+        namesKey = indexKey.macKey(for: Array("sallyport store collections".utf8))
+        state = Lock(State(dataKeys: dataKeys))
+    }
 
     static func generate() -> KeyRing {
-        KeyRing(indexKey: SymmetricKey(size: .bits256), dataKeys: [DataKey(id: 1, key: SymmetricKey(size: .bits256))])
+        let memory = KeyMemory()
+        return KeyRing(
+            memory: memory, indexKey: .random(in: memory),
+            dataKeys: [DataKey(id: 1, key: .random(in: memory))])
     }
 
-    func dataKey(id: UInt32) -> SymmetricKey? { dataKeys.first { $0.id == id }?.key }
-}
+    var dataKeys: [DataKey] { state.withLock { $0.dataKeys } }
+    var current: DataKey { state.withLock { $0.dataKeys[$0.dataKeys.count - 1] } }
+    var currentID: UInt32 { state.withLock { $0.dataKeys[$0.dataKeys.count - 1].id } }
 
-extension KeyRing {
-    /// 32 octets of index key, then 4 + 32 octets for each data key.
-    var octets: [UInt8] {
-        dataKeys.reduce(into: indexKey.octets) { octets, dataKey in
-            octets += dataKey.id.bigEndianOctets + dataKey.key.octets
+    /// Nil where no such key was ever in the ring, or it was retired before this store was opened.
+    func dataKey(id: UInt32) -> MasterKey? {
+        if let key = known(id) { return key }
+        guard let reload = reload.withLock({ $0 }) else { return nil }
+        let keys = reload()
+        state.withLock { state in
+            for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) { state.dataKeys.append(key) }
+        }
+        return known(id)
+    }
+
+    private func known(_ id: UInt32) -> MasterKey? {
+        state.withLock { state in (state.dataKeys + state.retired).first { $0.id == id }?.key }
+    }
+
+    func setReload(_ body: @escaping @Sendable () -> [DataKey]) { reload.withLock { $0 = body } }
+
+    /// Adds a data key, which encrypts from now on. Call when the file with it is on the disk.
+    func add(_ key: DataKey) { state.withLock { $0.dataKeys.append(key) } }
+
+    func makeDataKey() -> DataKey {
+        let highest = state.withLock { state in (state.dataKeys + state.retired).map(\.id).max() ?? 0 }
+        return DataKey(id: highest + 1, key: .random(in: memory))
+    }
+
+    /// Forgets all data keys but the current one. Call when the file without them is on the disk.
+    func retireOldKeys() {
+        state.withLock { state in
+            state.retired += state.dataKeys.dropLast()
+            state.dataKeys.removeFirst(state.dataKeys.count - 1)
         }
     }
 
-    init?(octets: [UInt8]) {
-        guard octets.count >= 68, (octets.count - 32) % 36 == 0 else { return nil }
-        indexKey = SymmetricKey(data: octets[0..<32])
-        dataKeys = stride(from: 32, to: octets.count, by: 36).map { start in
-            DataKey(
-                id: UInt32(bigEndianOctets: octets[start..<start + 4]),
-                key: SymmetricKey(data: octets[start + 4..<start + 36]))
+    /// What a collection's records begin with in the tree.
+    func identifier(ofCollection name: [UInt8]) -> [UInt8] {
+        Array(namesKey.code(name).prefix(RecordCipher.identifierLength))
+    }
+
+    func cipher(ofCollection name: [UInt8]) -> RecordCipher { cipher(identifier: identifier(ofCollection: name)) }
+
+    /// The cipher of a collection, made once.
+    func cipher(identifier: [UInt8]) -> RecordCipher {
+        if let cipher = state.withLock({ $0.ciphers[identifier] }) { return cipher }
+        let cipher = RecordCipher(ring: self, identifier: identifier)
+        return state.withLock { state in
+            if let other = state.ciphers[identifier] { return other }
+            if state.ciphers.count >= Self.cipherLimit { state.ciphers = [:] }
+            state.ciphers[identifier] = cipher
+            return cipher
         }
+    }
+
+    /// Clears every key. Only for a closed store.
+    func clear() {
+        state.withLock { $0.ciphers = [:] }
+        memory.clear()
     }
 }
 

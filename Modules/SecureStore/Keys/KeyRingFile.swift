@@ -1,61 +1,154 @@
+internal import CSecureStore
 internal import Crypto
 internal import SallyportCore
 
-/// The file `keys`: the key ring, wrapped by the protector's key.
+/// The file `keys`: the root key, wrapped by the protector's key, and the key ring, wrapped by the root key.
 ///
-/// `SPKEYS` 0x00 version(1) | kind length(1) kind | parameters length(2) parameters | nonce(12) ciphertext tag(16);
-/// everything before the nonce is authenticated.
-enum KeyRingFile {
+/// `SPKEYS` 0x00 version(1) = 2 | kind length(1) kind | parameters length(2) parameters | nonce(24) root key(32) tag(16)
+/// | nonce(24) ring tag(16). What stands before the root key's nonce is authenticated with it, the first eight octets
+/// with the ring; both are sealed with XAES-256-GCM. Ring: index key(32), then id(4) key(32) for each data key.
+struct KeyRingFile: Sendable {
     static let name = "keys"
-    private static let magic = Array("SPKEYS".utf8) + [0, 1]
+    /// How many data keys a ring has at most: one, and those whose records are still to be encrypted anew.
+    static let maximumDataKeys = 12
+    private static let magic = Array("SPKEYS".utf8) + [0, 2]
     private static let maximumLength = 64 << 10
+    private static let boxOverhead = AEADKey.nonceLength + AEADKey.tagLength
 
-    static func create(in directory: String, protectedBy protector: any KeyProtector) throws(StoreError) -> KeyRing {
-        let ring = KeyRing.generate()
+    private let path: String
+    /// Everything before the ring's nonce.
+    private let head: [UInt8]
+    private let rootKey: AEADKey
+
+    // MARK: Writing
+
+    /// Makes the file for a ring, and a root key of its own, in place of one that may be there.
+    static func create(
+        for ring: KeyRing, in directory: String, protectedBy protector: any KeyProtector
+    ) throws(StoreError) -> KeyRingFile {
         let (key, parameters) = try protector.makeWrappingKey()
-        try write(ring, in: directory, kind: protector.kind, key: key, parameters: parameters)
-        return ring
-    }
-
-    static func write(
-        _ ring: KeyRing, in directory: String, kind: String, key: SymmetricKey, parameters: [UInt8]
-    ) throws(StoreError) {
-        guard (1...64).contains(kind.utf8.count), parameters.count <= 4096 else {
+        let kind = Array(protector.kind.utf8)
+        guard (1...64).contains(kind.count), parameters.count <= 4096 else {
             throw StoreError(.tooLarge, "A protector's kind has 1 to 64 octets, its parameters at most 4096.")
         }
-        let head =
-            magic + [UInt8(kind.utf8.count)] + Array(kind.utf8) + UInt16(parameters.count).bigEndianOctets + parameters
-        do {
-            let sealed = try AES.GCM.seal(ring.octets, using: key, authenticating: head)
-            let box = Array(sealed.nonce) + Array(sealed.ciphertext) + Array(sealed.tag)
-            try Files.replace("\(directory)/\(name)", with: head + box, mode: 0o600)
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            throw StoreError(.internalFailure, "The keys could not be wrapped.", underlying: error)
+        let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianOctets + parameters
+        let root = MasterKey.random(in: ring.memory)
+        let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: ring.memory) }
+        let box = try unsafe sealed(MasterKey.length, with: wrapping, authenticating: start, in: ring.memory) { out in
+            unsafe root.withOctets { unsafe out.copyMemory(from: $0) }
         }
+        let rootKey = unsafe root.withOctets { unsafe AEADKey($0, in: ring.memory) }
+        let file = KeyRingFile(path: "\(directory)/\(name)", head: start + box, rootKey: rootKey)
+        try file.write(ring, dataKeys: ring.dataKeys)
+        return file
     }
 
-    static func open(in directory: String, protectedBy protector: any KeyProtector) throws(StoreError) -> KeyRing {
-        let file = try parse(Files.read("\(directory)/\(name)", upTo: maximumLength))
-        guard file.kind == protector.kind else {
-            throw StoreError(.wrongKey, "The store is protected by a \(file.kind), not by a \(protector.kind).")
+    /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash the old
+    /// file is there, or the new one.
+    func write(_ ring: KeyRing, dataKeys: [KeyRing.DataKey]) throws(StoreError) {
+        guard dataKeys.count <= Self.maximumDataKeys else {
+            throw StoreError(.full, "At most \(Self.maximumDataKeys - 1) rotations can be under way.")
         }
-        let key = try protector.wrappingKey(parameters: file.parameters)
-        guard let box = try? AES.GCM.SealedBox(combined: file.box),
-            let octets = try? AES.GCM.open(box, using: key, authenticating: file.head)
-        else { throw StoreError(.wrongKey, "The \(protector.kind) does not open this store.") }
-        guard let ring = KeyRing(octets: Array(octets)) else {
-            throw StoreError(.damaged, "The key ring has the wrong length.")
+        let count = 32 + 36 * dataKeys.count
+        let box = try unsafe Self.sealed(count, with: rootKey, authenticating: Self.magic, in: ring.memory) { out in
+            unsafe ring.indexKey.withOctets { unsafe out.copyMemory(from: $0) }
+            for (index, dataKey) in dataKeys.enumerated() {
+                let part = unsafe UnsafeMutableRawBufferPointer(rebasing: out[(32 + 36 * index)...])
+                unsafe part.storeBytes(of: dataKey.id.bigEndian, as: UInt32.self)
+                unsafe dataKey.key.withOctets {
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: part[4...]).copyMemory(from: $0)
+                }
+            }
         }
-        return ring
+        try Files.replaceSecret(path, with: head + box, mode: 0o600)
+    }
+
+    /// A nonce, what `fill` writes, sealed, and the tag. What was not sealed yet lies in locked memory only.
+    private static func sealed(
+        _ count: Int, with key: AEADKey, authenticating head: [UInt8], in memory: KeyMemory,
+        fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws(StoreError) -> [UInt8] {
+        let slot = memory.makeSlot()
+        let nonce = SystemRandom.octets(AEADKey.nonceLength)
+        let octets = unsafe UnsafeMutableRawBufferPointer(start: slot.pointer, count: count + AEADKey.tagLength)
+        unsafe fill(UnsafeMutableRawBufferPointer(rebasing: octets[0..<count]))
+        let isSealed = unsafe nonce.withUnsafeBytes { nonce in
+            unsafe head.withUnsafeBytes { unsafe key.seal(octets, nonce: nonce, authenticating: $0) }
+        }
+        guard isSealed else { throw StoreError(.internalFailure, "The keys could not be wrapped.") }
+        return unsafe nonce + Array(octets)
+    }
+
+    /// A protector may give a key of another length than the cipher's.
+    private static func wrappingKey(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
+        let slot = memory.makeSlot()
+        unsafe MACKey(octets, in: memory).authenticate(
+            UnsafeRawBufferPointer(start: nil, count: 0), into: slot.pointer)
+        return unsafe AEADKey(UnsafeRawBufferPointer(start: slot.pointer, count: 32), in: memory)
+    }
+
+    // MARK: Reading
+
+    /// - Throws: ``StoreError/Code/wrongKey`` where the protector is another one; ``StoreError/Code/damaged``.
+    static func open(
+        in directory: String, protectedBy protector: any KeyProtector, memory: KeyMemory = KeyMemory()
+    ) throws(StoreError) -> (ring: KeyRing, file: KeyRingFile) {
+        let path = "\(directory)/\(name)"
+        let parsed = try parse(Files.read(path, upTo: maximumLength))
+        guard parsed.kind == protector.kind else {
+            throw StoreError(.wrongKey, "The store is protected by a \(parsed.kind), not by a \(protector.kind).")
+        }
+        let key = try protector.wrappingKey(parameters: parsed.parameters)
+        let wrapping = unsafe key.withUnsafeBytes { unsafe wrappingKey($0, in: memory) }
+        let root = unsafe opened(parsed.rootBox, with: wrapping, authenticating: parsed.start, in: memory) {
+            unsafe AEADKey($0, in: memory)
+        }
+        guard let root else { throw StoreError(.wrongKey, "The \(protector.kind) does not open this store.") }
+        let ring = unsafe opened(parsed.ringBox, with: root, authenticating: magic, in: memory) {
+            unsafe makeRing($0, in: memory)
+        }
+        guard let ring = ring ?? nil else { throw StoreError(.damaged, "The key ring does not verify.") }
+        return (ring, KeyRingFile(path: path, head: parsed.start + parsed.rootBox, rootKey: root))
+    }
+
+    private static func opened<Result>(
+        _ box: [UInt8], with key: AEADKey, authenticating head: [UInt8], in memory: KeyMemory,
+        _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result? {
+        let slot = memory.makeSlot()
+        guard (boxOverhead...boxOverhead + KeyMemory.slotSize).contains(box.count) else { return nil }
+        let isOpen = unsafe box.withUnsafeBytes { box in
+            unsafe head.withUnsafeBytes { head in
+                unsafe key.open(
+                    UnsafeRawBufferPointer(rebasing: box[AEADKey.nonceLength...]),
+                    nonce: UnsafeRawBufferPointer(rebasing: box[..<AEADKey.nonceLength]), authenticating: head,
+                    into: slot.pointer)
+            }
+        }
+        guard isOpen else { return nil }
+        return unsafe body(UnsafeRawBufferPointer(start: slot.pointer, count: box.count - boxOverhead))
+    }
+
+    private static func makeRing(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> KeyRing? {
+        guard octets.count >= 68, (octets.count - 32) % 36 == 0 else { return nil }
+        let dataKeys = stride(from: 32, to: octets.count, by: 36).map { start in
+            KeyRing.DataKey(
+                id: UInt32(bigEndian: unsafe octets.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
+                key: unsafe MasterKey(
+                    UnsafeRawBufferPointer(rebasing: octets[(start + 4)..<(start + 36)]), in: memory))
+        }
+        return KeyRing(
+            memory: memory,
+            indexKey: unsafe MasterKey(UnsafeRawBufferPointer(rebasing: octets[0..<32]), in: memory),
+            dataKeys: dataKeys)
     }
 
     private struct Parsed {
-        var head: [UInt8]
+        var start: [UInt8]
         var kind: String
         var parameters: [UInt8]
-        var box: [UInt8]
+        var rootBox: [UInt8]
+        var ringBox: [UInt8]
     }
 
     private static func parse(_ octets: [UInt8]) throws(StoreError) -> Parsed {
@@ -73,8 +166,8 @@ enum KeyRingFile {
         let kind = String(decoding: try take(kindLength), as: UTF8.self)
         let parametersLength = Int(UInt16(bigEndianOctets: try take(2)))
         let parameters = Array(try take(parametersLength))
-        let head = Array(octets[..<rest.startIndex])
-        guard rest.count >= 28 else { throw StoreError(.damaged, "The file \(name) is cut short.") }
-        return Parsed(head: head, kind: kind, parameters: parameters, box: Array(rest))
+        let start = Array(octets[..<rest.startIndex])
+        let rootBox = Array(try take(boxOverhead + MasterKey.length))
+        return Parsed(start: start, kind: kind, parameters: parameters, rootBox: rootBox, ringBox: Array(rest))
     }
 }

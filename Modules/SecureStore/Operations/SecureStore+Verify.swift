@@ -22,7 +22,7 @@ extension SecureStore {
     ) async throws(StoreError) -> VerificationReport {
         try StoreDirectory.prepare(path, options: .readOnly)
         let real = Files.realPath(path)
-        let ring = try KeyRingFile.open(in: real, protectedBy: protector)
+        let (ring, _) = try KeyRingFile.open(in: real, protectedBy: protector)
         let data = "\(real)/\(Environment.fileName)"
         try OpenDirectories.enter(real)
         defer { OpenDirectories.leave(real) }

@@ -33,21 +33,19 @@ private struct CollectionCheck {
     private var isSummaryDamaged = false
     private var damagedPages: [UInt64] = []
 
-    init(ring: KeyRing, identifier: [UInt8]) { cipher = RecordCipher(ring: ring, identifier: identifier) }
+    init(ring: KeyRing, identifier: [UInt8]) { cipher = ring.cipher(identifier: identifier) }
 
     mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
         guard place.count > RecordCipher.identifierLength else { return addSummary(record, at: place) }
-        guard let (key, _) = try? cipher.open(record, at: place), cipher.place(of: key) == place else {
-            return damagedPages.append(page)
-        }
+        // A record opens only at the place for which it was sealed.
+        guard (try? cipher.open(record, at: place)) != nil else { return damagedPages.append(page) }
         counted.added(record, at: place, key: cipher.sumKey)
     }
 
     private mutating func addSummary(_ record: [UInt8], at place: [UInt8]) {
-        guard let (key, octets) = try? cipher.open(record, at: place), let summary = CollectionSummary(octets: octets)
-        else { return isSummaryDamaged = true }
-        kept = summary
-        name = String(validating: key, as: UTF8.self)
+        guard let summary = try? cipher.openSummary(record) else { return isSummaryDamaged = true }
+        kept = summary.sum
+        name = summary.title
     }
 
     mutating func finish(_ report: inout VerificationReport) {

@@ -1,0 +1,79 @@
+public import FoundationEssentials
+
+// MARK: Writing
+
+extension WriteTransaction {
+    /// Sets a value; an earlier one is replaced, and its expiry with it.
+    ///
+    /// - Parameter expiry: from then on the record is not read any more; ``SecureStore/sweep(asOf:)`` removes it. To
+    ///   the millisecond by the system's clock. Who has the file sees when records expire, not which.
+    /// - Throws: ``StoreError/Code/tooLarge`` for a key over ``SecureStore/maximumKeyLength`` or a value over
+    ///   ``SecureStore/maximumValueLength`` octets.
+    public func set<Key, Value>(
+        _ value: Value, for key: Key, in collection: StoreCollection<Key, Value>, expiresAt expiry: Date? = nil
+    ) throws(StoreError) {
+        let value = try collection.encode(value)
+        guard value.count <= SecureStore.maximumValueLength else {
+            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) octets.")
+        }
+        let key = try collection.octets(of: key)
+        try put(Record(key: key, value: value, expiry: expiry.map(StoreTime.milliseconds)), in: collection)
+    }
+
+    /// Removes a value; a missing one is no error.
+    public func remove<Key, Value>(_ key: Key, from collection: StoreCollection<Key, Value>) throws(StoreError) {
+        let octets = key.storeOctets
+        let place = collection.cipher.place(of: octets)
+        guard let old = try record(at: place) else { return }
+        try removeWhatBelongs(to: old, at: place, in: collection.cipher)
+        try replace(nil, at: place, in: collection.cipher)
+        tell(.removed(key: octets), collection.cipher)
+    }
+
+    /// Removes every record of the collection. Costs as much as reading it.
+    public func removeAll<Key, Value>(from collection: StoreCollection<Key, Value>) throws(StoreError) {
+        for (place, record) in try records(of: collection.cipher.identifier) {
+            try removeWhatBelongs(to: record, at: place, in: collection.cipher)
+            try replace(nil, at: place, in: collection.cipher)
+        }
+        tell(.removedAll, collection.cipher)
+    }
+
+    func put<Key, Value>(_ new: Record, in collection: StoreCollection<Key, Value>) throws(StoreError) {
+        let cipher = collection.cipher
+        let place = cipher.place(of: new.key)
+        if let old = try record(at: place) { try removeWhatBelongs(to: old, at: place, in: cipher) }
+        try replace(try cipher.seal(new, at: place), at: place, in: cipher, named: collection.fullName)
+        if let expiry = new.expiry { try mark(place, expiringAt: expiry) }
+        tell(.set(key: new.key), cipher)
+    }
+}
+
+// MARK: Reading
+
+extension WriteTransaction {
+    /// The value, with the changes of this transaction; nil where there is none.
+    public func value<Key, Value>(
+        for key: Key, in collection: StoreCollection<Key, Value>
+    ) throws(StoreError) -> Value? {
+        let octets = key.storeOctets
+        let place = collection.cipher.place(of: octets)
+        guard let record = try record(at: place) else { return nil }
+        return try collection.value(of: record, at: place, expecting: octets, seenBy: self)
+    }
+
+    /// All records, with the changes of this transaction, in no order that says anything.
+    public func all<Key, Value>(in collection: StoreCollection<Key, Value>) throws(StoreError) -> [(Key, Value)] {
+        var found: [(Key, Value)] = []
+        for (place, record) in try records(of: collection.cipher.identifier) {
+            guard let pair = try collection.pair(of: record, at: place, seenBy: self) else { continue }
+            found.append(pair)
+        }
+        return found
+    }
+
+    /// How many records the collection has, with the changes of this transaction; expired ones count until a sweep.
+    public func count<Key, Value>(of collection: StoreCollection<Key, Value>) throws(StoreError) -> Int {
+        try summary(of: collection.cipher, named: collection.fullName).sum.entries
+    }
+}

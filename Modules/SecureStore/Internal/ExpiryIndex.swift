@@ -1,0 +1,74 @@
+/// What finds the records that have expired without looking at the others.
+///
+/// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 octets that depend on the
+/// record's place. Sealed in each entry is that place.
+extension KeyRing {
+    var expiryCipher: RecordCipher { cipher(ofCollection: Array("internal\0expiry".utf8)) }
+}
+
+extension RecordCipher {
+    func expiryPlace(_ expiry: UInt64, of target: [UInt8]) -> [UInt8] {
+        identifier + expiry.bigEndianOctets + place(of: target).suffix(Self.identifierLength)
+    }
+
+    /// The time in an entry's place.
+    static func expiry(inPlace place: [UInt8]) -> UInt64? {
+        guard place.count == 40 else { return nil }
+        return UInt64(bigEndianOctets: place[16..<24])
+    }
+}
+
+extension WriteTransaction {
+    /// Enters a record into the index.
+    func mark(_ target: [UInt8], expiringAt expiry: UInt64) throws(StoreError) {
+        let cipher = ring.expiryCipher
+        let place = cipher.expiryPlace(expiry, of: target)
+        let entry = try cipher.seal(Record(key: target, value: []), at: place)
+        try replace(entry, at: place, in: cipher, named: Array("internal\0expiry".utf8))
+    }
+
+    /// Removes what lies elsewhere for a record that is about to be replaced: its expiry's entry, its value's pieces.
+    ///
+    /// A record that does not verify is let go: to be overwritten is the one way to be rid of it.
+    func removeWhatBelongs(to old: [UInt8], at place: [UInt8], in cipher: RecordCipher) throws(StoreError) {
+        guard RecordCipher.hasMore(old), let record = try? cipher.open(old, at: place) else { return }
+        if let expiry = record.expiry {
+            let index = ring.expiryCipher
+            try replace(nil, at: index.expiryPlace(expiry, of: place), in: index)
+        }
+        if record.isStreamed, let manifest = StreamManifest(octets: record.value) { try removePieces(of: manifest) }
+    }
+
+    /// Removes up to `limit` records that expired by `now`; gives how many index entries it saw.
+    func sweep(asOf now: UInt64, limit: Int) throws(StoreError) -> (seen: Int, removed: Int) {
+        let index = ring.expiryCipher
+        var due: [(place: [UInt8], entry: [UInt8])] = []
+        try tree.forEach(prefix: index.identifier) { place, entry throws(StoreError) in
+            guard let expiry = RecordCipher.expiry(inPlace: place) else { return true }
+            guard expiry <= now, due.count < limit else { return false }
+            due.append((place, entry))
+            return true
+        }
+        var removed = 0
+        for (place, entry) in due {
+            // An earlier writer of the group may have taken it.
+            guard try record(at: place) != nil else { continue }
+            let target = try index.open(entry, at: place).key
+            if try expire(target, RecordCipher.expiry(inPlace: place)) { removed += 1 }
+            try replace(nil, at: place, in: index)
+        }
+        return (due.count, removed)
+    }
+
+    /// Removes a record if it is there with just this expiry.
+    private func expire(_ target: [UInt8], _ expiry: UInt64?) throws(StoreError) -> Bool {
+        let cipher = ring.cipher(identifier: Array(target.prefix(RecordCipher.identifierLength)))
+        guard let old = try record(at: target), let opened = try? cipher.open(old, at: target),
+            opened.expiry == expiry
+        else { return false }
+        try removeWhatBelongs(to: old, at: target, in: cipher)
+        try replace(nil, at: target, in: cipher)
+        tell(.removed(key: opened.key), cipher)
+        return true
+    }
+}

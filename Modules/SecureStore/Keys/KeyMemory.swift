@@ -1,0 +1,79 @@
+internal import CSecureStore
+internal import SallyportCore
+
+/// The memory in which a store's keys lie while it is open.
+///
+/// Its pages are kept out of swap (mlock(2), where `RLIMIT_MEMLOCK` allows), out of core dumps (`MADV_DONTDUMP`) and
+/// out of children (`MADV_WIPEONFORK`), and are cleared before they are given back. A key that is used leaves traces
+/// that this cannot reach: registers, the stack of a moment, and in libcrypto's context of each thread the key of the
+/// one record that it last sealed or opened.
+@safe
+final class KeyMemory: Sendable {
+    /// What one key takes at most, in octets.
+    static let slotSize = 512
+    private static let pagesSize = 16 << 10
+
+    private struct State {
+        var pages: [UInt] = []
+        var free: [UInt] = []
+        var isLocked = true
+    }
+
+    private let state = Lock(State())
+
+    /// False where the system refused to lock a page.
+    var isLocked: Bool { state.withLock { $0.isLocked } }
+
+    deinit {
+        for address in state.withLock({ $0.pages }) {
+            unsafe sp_pages_free(UnsafeMutableRawPointer(bitPattern: address), Self.pagesSize)
+        }
+    }
+
+    func makeSlot() -> KeySlot {
+        let address = state.withLock { state -> UInt in
+            if state.free.isEmpty { Self.addPages(to: &state) }
+            return state.free.removeLast()
+        }
+        return unsafe KeySlot(UnsafeMutableRawPointer(bitPattern: address).unsafelyUnwrapped, in: self)
+    }
+
+    private static func addPages(to state: inout State) {
+        var isLocked: Int32 = 0
+        let pages = unsafe sp_pages_make(pagesSize, &isLocked)
+        guard let pages = unsafe pages else { preconditionFailure("The system gives a few pages of memory for keys.") }
+        let start = UInt(bitPattern: pages)
+        if isLocked == 0 { state.isLocked = false }
+        state.pages.append(start)
+        state.free += stride(from: start, to: start + UInt(pagesSize), by: slotSize)
+    }
+
+    fileprivate func free(_ pointer: UnsafeMutableRawPointer) {
+        unsafe sp_clear(pointer, Self.slotSize)
+        state.withLock { state in state.free.append(UInt(bitPattern: pointer)) }
+    }
+
+    /// Clears every key at once. Only for when nobody uses one any more.
+    func clear() {
+        state.withLock { state in
+            for address in state.pages {
+                unsafe sp_clear(UnsafeMutableRawPointer(bitPattern: address), Self.pagesSize)
+            }
+        }
+    }
+}
+
+/// A place for one key; cleared and given back when nobody holds it.
+@safe
+final class KeySlot: @unchecked Sendable {
+    // SAFETY: written once by who made it, before anyone else has it; only read from then on.
+    let pointer: UnsafeMutableRawPointer
+    private let memory: KeyMemory
+
+    init(_ pointer: UnsafeMutableRawPointer, in memory: KeyMemory) {
+        unsafe self.pointer = pointer
+        self.memory = memory
+    }
+
+    deinit { unsafe memory.free(pointer) }
+}

@@ -1,0 +1,27 @@
+internal import SallyportCore
+
+/// The keys that encrypt one collection's records: one from each data key, made when first used.
+final class RecordKeys: Sendable {
+    private let ring: KeyRing
+    private let info: [UInt8]
+    private let made = Lock<[(id: UInt32, key: AEADKey)]>([])
+
+    init(ring: KeyRing, identifier: [UInt8]) {
+        self.ring = ring
+        info = Array("sallyport store records ".utf8) + identifier
+    }
+
+    func current() -> (id: UInt32, key: AEADKey) {
+        let id = ring.currentID
+        guard let key = key(id: id) else { preconditionFailure("The current data key is in the ring.") }
+        return (id, key)
+    }
+
+    /// Nil where the ring has no such data key.
+    func key(id: UInt32) -> AEADKey? {
+        if let key = made.withLock({ made in made.first { $0.id == id }?.key }) { return key }
+        guard let key = ring.dataKey(id: id)?.aeadKey(for: info) else { return nil }
+        made.withLock { $0.append((id, key)) }
+        return key
+    }
+}

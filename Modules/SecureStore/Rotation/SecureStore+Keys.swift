@@ -1,0 +1,129 @@
+internal import SallyportCore
+
+extension SecureStore {
+    /// Puts the store's keys under another protector, without touching the data. Afterwards the old one opens nothing.
+    ///
+    /// The keys that encrypt records stay the same: who had the old protector's secret and a copy of the directory can
+    /// still read that copy. Follow with ``rotateDataKey()`` where that matters. An old key file is left where it is.
+    public func changeProtector(to protector: some KeyProtector) async throws(StoreError) {
+        try await onWriter { [self] () throws(StoreError) in
+            let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
+            keyFile.withLock { $0 = file }
+            self.protector.withLock { $0 = protector }
+        }
+    }
+
+    /// Makes a new data key, which encrypts every record from now on.
+    ///
+    /// Old records are encrypted anew in the background, in small transactions when nobody writes, unless
+    /// ``StoreOptions/rotatesInBackground`` says otherwise; when all are, the old key is forgotten. What a crash
+    /// interrupts goes on after the next open.
+    ///
+    /// - Throws: ``StoreError/Code/full`` where eleven rotations are under way already.
+    public func rotateDataKey() async throws(StoreError) {
+        try await onWriter { [self] () throws(StoreError) in
+            let key = ring.makeDataKey()
+            try file().write(ring, dataKeys: ring.dataKeys + [key])
+            ring.add(key)
+            if rotatesInBackground { startRotation() }
+        }
+    }
+
+    /// Waits until every record has the current data key, and the old ones are forgotten.
+    ///
+    /// - Throws: ``StoreError/Code/damaged`` where records do not verify: their old keys are kept.
+    public func finishRotation() async throws(StoreError) {
+        guard writer != nil else { throw StoreError(.readOnly, "The store was opened read-only.") }
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<StoreError?, Never>) in
+            let isQueued = enqueueOnWriter { [self] in
+                guard ring.dataKeys.count > 1 else { return continuation.resume(returning: nil) }
+                rotation.wait(continuation)
+                if !rotation.isUnderWay { startRotation() }
+            }
+            if !isQueued { continuation.resume(returning: StoreError(.closed, "The store is closed.")) }
+        }
+        if let failure { throw failure }
+    }
+}
+
+// MARK: On the writer's thread
+
+extension SecureStore {
+    /// Runs `body` on the writer's thread, between transactions.
+    private func onWriter(_ body: @escaping @Sendable () throws(StoreError) -> Void) async throws(StoreError) {
+        guard writer != nil else { throw StoreError(.readOnly, "The store was opened read-only.") }
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<StoreError?, Never>) in
+            let isQueued = enqueueOnWriter {
+                do throws(StoreError) {
+                    try body()
+                    continuation.resume(returning: nil)
+                } catch { continuation.resume(returning: error) }
+            }
+            if !isQueued { continuation.resume(returning: StoreError(.closed, "The store is closed.")) }
+        }
+        if let failure { throw failure }
+    }
+
+    private func enqueueOnWriter(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let part = Writer.Part(
+            prepare: { _, _ in
+                body()
+                return false
+            }, finish: { _ in })
+        return writer?.enqueue(part) ?? false
+    }
+
+    private func file() -> KeyRingFile { keyFile.withLock { $0 } }
+
+    func startRotation() {
+        rotation.begin()
+        writer?.startBackgroundWork()
+    }
+}
+
+/// The background work of a store: the next batch of a rotation.
+struct RotationWork: Sendable {
+    let ring: KeyRing
+    let rotation: Rotation
+    let keyFile: Lock<KeyRingFile>
+
+    func nextPart() -> Writer.Part? {
+        guard let cursor = rotation.cursor else { return nil }
+        let outcome = Lock<Result<(next: [UInt8]?, damaged: Int), StoreError>?>(nil)
+        return Writer.Part(
+            prepare: { tree, changes in
+                let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
+                defer { transaction.end() }
+                do throws(StoreError) {
+                    let batch = try transaction.reencrypt(from: cursor)
+                    outcome.withLock { $0 = .success(batch) }
+                    changes = transaction.changes
+                    return true
+                } catch {
+                    outcome.withLock { $0 = .failure(error) }
+                    return false
+                }
+            },
+            finish: { failure in
+                switch (outcome.withLock { $0 }, failure) {
+                case (.success(let batch), nil): committed(batch.next, batch.damaged)
+                case (.failure(let failure), _), (_, let failure?): rotation.end(failure)
+                case (nil, nil): rotation.end(StoreError(.internalFailure, "The writer did not run."))
+                }
+            })
+    }
+
+    private func committed(_ next: [UInt8]?, _ damaged: Int) {
+        let isDone = rotation.advance(to: next, damaged: damaged)
+        guard next == nil else { return }
+        do throws(StoreError) {
+            if isDone {
+                try keyFile.withLock { $0 }.write(ring, dataKeys: [ring.current])
+                ring.retireOldKeys()
+            }
+            rotation.end(nil)
+        } catch {
+            rotation.end(error)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+/// What stands in a record whose value was streamed: where the pieces are.
+///
+/// id(16) | length(8) | pieces(8). A piece lies at identifier(16) | id(16) | number(8), in the collection of pieces.
+struct StreamManifest: Sendable {
+    /// A piece and its record fill 16 pages of the tree.
+    static let pieceLength = (64 << 10) - 16 - RecordCipher.overhead - 24
+    static let name = Array("internal\0pieces".utf8)
+    static let pendingName = Array("internal\0pending".utf8)
+
+    let id: [UInt8]
+    var length: UInt64
+    var pieces: UInt64
+
+    static func new() -> StreamManifest { StreamManifest(id: SystemRandom.octets(16), length: 0, pieces: 0) }
+
+    private init(id: [UInt8], length: UInt64, pieces: UInt64) {
+        self.id = id
+        self.length = length
+        self.pieces = pieces
+    }
+
+    init?(octets: [UInt8]) {
+        guard octets.count == 32 else { return nil }
+        id = Array(octets[0..<16])
+        length = UInt64(bigEndianOctets: octets[16..<24])
+        pieces = UInt64(bigEndianOctets: octets[24..<32])
+    }
+
+    var octets: [UInt8] { id + length.bigEndianOctets + pieces.bigEndianOctets }
+
+    func key(of number: UInt64) -> [UInt8] { id + number.bigEndianOctets }
+}
+
+extension KeyRing {
+    var pieceCipher: RecordCipher { cipher(ofCollection: StreamManifest.name) }
+    /// Streams that were begun and not finished.
+    var pendingCipher: RecordCipher { cipher(ofCollection: StreamManifest.pendingName) }
+}
+
+extension RecordSource {
+    /// One piece, or nil where the value was replaced meanwhile.
+    func piece(_ number: UInt64, of manifest: StreamManifest) throws(StoreError) -> [UInt8]? {
+        let cipher = ring.pieceCipher
+        let key = manifest.key(of: number)
+        let place = cipher.identifier + key
+        guard let record = try record(at: place) else { return nil }
+        let opened = try cipher.open(record, at: place)
+        guard opened.key == key else { throw StoreError(.damaged, "A piece of a streamed value does not verify.") }
+        return opened.value
+    }
+
+    /// The whole value.
+    func pieces(of manifest: StreamManifest) throws(StoreError) -> [UInt8] {
+        guard manifest.length <= UInt64(SecureStore.maximumValueLength) else {
+            throw StoreError(.tooLarge, "A streamed value of \(manifest.length) octets is read in chunks only.")
+        }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(Int(manifest.length))
+        for number in 0..<manifest.pieces {
+            guard let piece = try piece(number, of: manifest) else {
+                throw StoreError(.damaged, "A piece of a streamed value is missing.")
+            }
+            octets += piece
+        }
+        guard octets.count == Int(manifest.length) else {
+            throw StoreError(.damaged, "A streamed value has another length.")
+        }
+        return octets
+    }
+}
+
+extension WriteTransaction {
+    func putPiece(_ piece: [UInt8], number: UInt64, of manifest: StreamManifest) throws(StoreError) {
+        let cipher = ring.pieceCipher
+        let key = manifest.key(of: number)
+        let place = cipher.identifier + key
+        let record = try cipher.seal(Record(key: key, value: piece), at: place)
+        try replace(record, at: place, in: cipher, named: StreamManifest.name)
+    }
+
+    func removePieces(of manifest: StreamManifest) throws(StoreError) {
+        let cipher = ring.pieceCipher
+        for number in 0..<manifest.pieces {
+            try replace(nil, at: cipher.identifier + manifest.key(of: number), in: cipher)
+        }
+    }
+
+    /// Notes that a stream has begun, so that its pieces are removed if it never ends.
+    func begin(_ manifest: StreamManifest) throws(StoreError) {
+        let cipher = ring.pendingCipher
+        let place = cipher.place(of: manifest.id)
+        let record = try cipher.seal(Record(key: manifest.id, value: []), at: place)
+        try replace(record, at: place, in: cipher, named: StreamManifest.pendingName)
+    }
+
+    func finish(_ manifest: StreamManifest) throws(StoreError) {
+        let cipher = ring.pendingCipher
+        try replace(nil, at: cipher.place(of: manifest.id), in: cipher)
+    }
+
+    /// Removes all pieces of a stream that did not end.
+    func abandon(_ id: [UInt8]) throws(StoreError) {
+        let (pieces, pending) = (ring.pieceCipher, ring.pendingCipher)
+        for place in try records(of: pieces.identifier + id).keys { try replace(nil, at: place, in: pieces) }
+        try replace(nil, at: pending.place(of: id), in: pending)
+    }
+
+    /// Removes what streams left that a crash ended.
+    func abandonPendingStreams() throws(StoreError) {
+        let cipher = ring.pendingCipher
+        for (place, record) in try records(of: cipher.identifier) {
+            try abandon(cipher.open(record, at: place).key)
+        }
+    }
+}

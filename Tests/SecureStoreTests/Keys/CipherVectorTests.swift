@@ -1,0 +1,161 @@
+import Testing
+
+@testable import SallyportSecureStore
+
+/// Public vectors: XAES-256-GCM from https://c2sp.org/XAES-256-GCM ("Test vectors", CC BY 4.0), HMAC-SHA-256 from RFC 4231,
+/// HKDF-Expand from RFC 5869 (A.1's pseudorandom key has the length that ours have).
+@Suite struct CipherVectorTests {
+    private let memory = KeyMemory()
+
+    @Test(
+        arguments: [
+            (1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
+            (3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
+        ] as [(UInt8, String, String)])
+    func theSpecificationsVectors(_ octet: UInt8, _ head: String, _ expected: String) throws {
+        let key = [UInt8](repeating: octet, count: 32)
+        let nonce = Array("ABCDEFGHIJKLMNOPQRSTUVWX".utf8)
+        let sealed = seal(Array("XAES-256-GCM".utf8), key, nonce, Array(head.utf8))
+        #expect(sealed.hex == expected)
+        #expect(open(sealed, key, nonce, Array(head.utf8)) == Array("XAES-256-GCM".utf8))
+        #expect(open(sealed, key, nonce, [1]) == nil)
+    }
+
+    /// The specification's accumulated test: inputs from one SHAKE-128, ciphertexts into another.
+    @Test func theSpecificationsTenThousandRandomInputs() {
+        var (source, digest) = (Shake128(), Shake128())
+        for _ in 0..<10_000 {
+            let (key, nonce) = (source.read(32), source.read(24))
+            let plaintext = source.read(Int(source.read(1)[0]))
+            let head = source.read(Int(source.read(1)[0]))
+            let sealed = seal(plaintext, key, nonce, head)
+            digest.absorb(sealed)
+            if open(sealed, key, nonce, head) != plaintext { Issue.record("what was sealed does not open") }
+        }
+        #expect(digest.read(32).hex == "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939")
+    }
+
+    @Test(
+        arguments: [
+            (
+                [UInt8](repeating: 0x0b, count: 20), Array("Hi There".utf8),
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+            ),
+            (
+                Array("Jefe".utf8), Array("what do ya want for nothing?".utf8),
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            ),
+            (
+                [UInt8](repeating: 0xaa, count: 131),
+                Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+            ),
+        ] as [([UInt8], [UInt8], String)])
+    func theCodesOfRFC4231(_ key: [UInt8], _ data: [UInt8], _ expected: String) {
+        let mac = key.withUnsafeBytes { MACKey($0, in: memory) }
+        #expect(mac.code(data).hex == expected)
+        #expect(mac.code(Array(data.prefix(3)), Array(data.dropFirst(3))).hex == expected)
+    }
+
+    private func seal(_ plaintext: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ head: [UInt8]) -> [UInt8] {
+        let key = key.withUnsafeBytes { AEADKey($0, in: memory) }
+        var octets = plaintext + [UInt8](repeating: 0, count: 16)
+        let isSealed = octets.withUnsafeMutableBytes { octets in
+            nonce.withUnsafeBytes { nonce in
+                head.withUnsafeBytes { key.seal(octets, nonce: nonce, authenticating: $0) }
+            }
+        }
+        return isSealed ? octets : []
+    }
+
+    private func open(_ sealed: [UInt8], _ key: [UInt8], _ nonce: [UInt8], _ head: [UInt8]) -> [UInt8]? {
+        let key = key.withUnsafeBytes { AEADKey($0, in: memory) }
+        var out = [UInt8](repeating: 0, count: sealed.count)
+        let isOpen = out.withUnsafeMutableBytes { out in
+            sealed.withUnsafeBytes { sealed in
+                nonce.withUnsafeBytes { nonce in
+                    head.withUnsafeBytes {
+                        key.open(sealed, nonce: nonce, authenticating: $0, into: out.baseAddress.unsafelyUnwrapped)
+                    }
+                }
+            }
+        }
+        return isOpen ? Array(out.prefix(sealed.count - 16)) : nil
+    }
+}
+
+extension [UInt8] {
+    var hex: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+}
+
+/// SHAKE-128 (FIPS 202), for the vectors alone.
+struct Shake128 {
+    private static let rate = 168
+    private var lanes = [UInt64](repeating: 0, count: 25)
+    private var position = 0
+    private var isSqueezing = false
+
+    mutating func absorb(_ octets: [UInt8]) {
+        for octet in octets {
+            mix(octet)
+            position += 1
+            if position == Self.rate { permute() }
+        }
+    }
+
+    mutating func read(_ count: Int) -> [UInt8] {
+        if !isSqueezing {
+            mix(0x1f)
+            position = Self.rate - 1
+            mix(0x80)
+            permute()
+            isSqueezing = true
+        }
+        return (0..<count).map { _ in
+            if position == Self.rate { permute() }
+            defer { position += 1 }
+            return UInt8(truncatingIfNeeded: lanes[position / 8] >> UInt64(8 * (position % 8)))
+        }
+    }
+
+    private mutating func mix(_ octet: UInt8) { lanes[position / 8] ^= UInt64(octet) << UInt64(8 * (position % 8)) }
+
+    private mutating func permute() {
+        position = 0
+        var register: UInt8 = 1
+        for _ in 0..<24 {
+            theta()
+            rhoAndPi()
+            for row in 0..<5 {
+                let old = Array(lanes[5 * row..<5 * row + 5])
+                for column in 0..<5 {
+                    lanes[5 * row + column] = old[column] ^ (~old[(column + 1) % 5] & old[(column + 2) % 5])
+                }
+            }
+            // The round's constant comes from a linear feedback shift register (FIPS 202 §3.2.5).
+            for bit in 0..<7 {
+                if register & 1 != 0 { lanes[0] ^= 1 << UInt64((1 << bit) - 1) }
+                register = register & 0x80 != 0 ? register << 1 ^ 0x71 : register << 1
+            }
+        }
+    }
+
+    private mutating func theta() {
+        let parity = (0..<5).map { x in (0..<5).reduce(UInt64(0)) { $0 ^ lanes[x + 5 * $1] } }
+        for index in 0..<25 {
+            let next = parity[(index % 5 + 1) % 5]
+            lanes[index] ^= parity[(index % 5 + 4) % 5] ^ (next << 1 | next >> 63)
+        }
+    }
+
+    private mutating func rhoAndPi() {
+        var (x, y, lane) = (1, 0, lanes[1])
+        for step in 0..<24 {
+            (x, y) = (y, (2 * x + 3 * y) % 5)
+            let turn = UInt64((step + 1) * (step + 2) / 2 % 64)
+            let old = lanes[x + 5 * y]
+            lanes[x + 5 * y] = turn == 0 ? lane : lane << turn | lane >> (64 - turn)
+            lane = old
+        }
+    }
+}
