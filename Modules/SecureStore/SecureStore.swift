@@ -32,6 +32,8 @@ public final class SecureStore: Sendable {
     let hub = ChangeHub()
     private let writerLock: Lock<WriterLock?>
     private let isEntered = Lock(true)
+    /// Where the last writer did not close the store: the check of its records.
+    let recovery: Recovery?
 
     /// Opens a store, and makes it where there is none.
     ///
@@ -65,12 +67,14 @@ public final class SecureStore: Sendable {
         if !options.isReadOnly, try StoreDirectory.finishWipe(path, protectedBy: protector), !options.createsIfMissing {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
+        let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")
         let (ring, file) = try Self.keys(in: path, protectedBy: protector)
         self.ring = ring
         keyFile = Lock(file)
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
-        if !options.isReadOnly { try Files.syncDirectory(of: "\(path)/\(Environment.fileName)") }
+        let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
+        recovery = try wasLeftOpen ? Recovery(environment, path: path, ring: ring) : nil
         writerLock = Lock(lock)
         let work = RotationWork(ring: ring, rotation: rotation, keyFile: keyFile)
         writer =
@@ -86,9 +90,7 @@ public final class SecureStore: Sendable {
         in path: String, protectedBy protector: any KeyProtector
     ) throws(StoreError) -> (KeyRing, KeyRingFile) {
         if Files.exists("\(path)/\(KeyRingFile.name)") { return try KeyRingFile.open(in: path, protectedBy: protector) }
-        guard !Files.exists("\(path)/\(Environment.fileName)") else {
-            throw StoreError(.damaged, "The data at \(path) has no keys.")
-        }
+        try StoreDirectory.createData(in: path)
         let ring = KeyRing.generate()
         let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
         try StoreDirectory.forgetWipe(path)
@@ -123,7 +125,10 @@ public final class SecureStore: Sendable {
         rotation.end(StoreError(.closed, "The store is closed."))
         hub.end()
         environment.close()
-        writerLock.withLock { $0 = nil }
+        writerLock.withLock { lock in
+            lock?.markClean()
+            lock = nil
+        }
         let wasEntered = isEntered.withLock { isEntered in
             defer { isEntered = false }
             return isEntered
@@ -199,12 +204,7 @@ extension SecureStore {
 extension SecureStore {
     /// Reads from one consistent snapshot, on the calling thread; short, since it holds back the reuse of space.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
-        do {
-            return try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
-        } catch let error as StoreError where error.message == Environment.mapWasResized {
-            try environment.adoptSize()
-            return try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
-        }
+        try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
     }
 
     /// Changes the store: all or nothing, durable when it returns.

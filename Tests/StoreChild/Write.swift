@@ -1,7 +1,7 @@
 import SallyportSecureStore
 import StoreWorkload
 
-/// `write DIRECTORY KEYFILE [WRITERS] [TRANSACTIONS]`: every writer goes on from where the store is; prints
+/// `write DIRECTORY KEYFILE [WRITERS] [TRANSACTIONS] [LONGEST]`: every writer goes on from where the store is; prints
 /// `open`, and for each transaction `begin WRITER NUMBER` before and `done WRITER NUMBER` once it is durable.
 func write(at place: Place) async throws {
     let store = try await place.open()
@@ -10,7 +10,7 @@ func write(at place: Place) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for writer in 0..<place.number(0, 1) {
             group.addTask {
-                let workload = Workload(writer: writer)
+                let workload = Workload(writer: writer, longest: place.number(2, 600))
                 let first = try workload.transactions(in: store) + 1
                 for transaction in first..<first + transactions {
                     say("begin \(writer) \(transaction)")

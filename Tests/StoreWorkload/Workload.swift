@@ -14,10 +14,13 @@ package struct Workload: Sendable {
     /// Keys are below.
     package var keys: Int64 = 200
     package var changes = 8
-    /// The longest value, in octets; a few are four times as long.
-    package var longest = 600
+    /// The longest value, in octets; a few are 16 times as long.
+    package let longest: Int
 
-    package init(writer: Int) { self.writer = writer }
+    package init(writer: Int, longest: Int = 600) {
+        self.writer = writer
+        self.longest = longest
+    }
 
     package func records(in store: SecureStore) -> Records {
         store.collection("writer \(writer)", of: [UInt8].self, keyedBy: Int64.self)
@@ -39,10 +42,12 @@ package struct Workload: Sendable {
         var octets: [UInt8] = []
         octets.reserveCapacity(length + 8)
         var random = SeededGenerator(seed: seed &+ UInt64(bitPattern: key))
-        while octets.count < length {
+        while octets.count < min(length, 512) {
             let word = random.next()
             octets += (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64($0 * 8)) }
         }
+        // Long ones repeat their beginning, which is quick to make.
+        while octets.count < length { octets += octets }
         return Array(octets.prefix(length))
     }
 

@@ -13,16 +13,20 @@ final class Environment: @unchecked Sendable {
     // is set in the initialiser and never again; a second use after `close` is refused under `gate`.
     private let environment: OpaquePointer
     private let database: MDB_dbi
-    private let gate: UnsafeMutablePointer<pthread_rwlock_t>
-    /// Held for reading by who reads the file beside the map, for as long as its snapshot must stay.
-    private let pins: UnsafeMutablePointer<pthread_rwlock_t>
+    private let gate = Gate()
+    /// Who reads the file beside the map is inside, for as long as its snapshot must stay.
+    private let pins = Gate()
     private let isClosing = Lock(false)
     private let freePages = Lock<FreePages?>(nil)
     private let maximumSize: Int
     private var isClosed = false
+    /// The writer's alone.
+    private var commits = 0
 
     static let fileName = "data.mdb"
+    static let newFileName = "data.mdb.new"
     private static let initialSize = 16 << 20
+    private static let commitsBetweenChecks = 256
     /// No store is larger: 4 TiB. A page that says so is damaged.
     static let largestSize = 4 << 40
 
@@ -45,37 +49,31 @@ final class Environment: @unchecked Sendable {
         }
         unsafe environment = created
         maximumSize = min(options.maximumSize, Self.largestSize)
-        unsafe gate = .allocate(capacity: 1)
-        unsafe gate.initialize(to: pthread_rwlock_t())
-        unsafe pthread_rwlock_init(gate, nil)
-        unsafe pins = .allocate(capacity: 1)
-        unsafe pins.initialize(to: pthread_rwlock_t())
-        unsafe pthread_rwlock_init(pins, nil)
     }
 
-    deinit {
-        close()
-        unsafe pthread_rwlock_destroy(gate)
-        unsafe gate.deallocate()
-        unsafe pthread_rwlock_destroy(pins)
-        unsafe pins.deallocate()
+    deinit { close() }
+
+    /// Makes an empty data file: whole, or not at all.
+    static func create(directory: String) throws(StoreError) {
+        let octets = EmptyDataFile.octets(mapSize: initialSize)
+        try Files.replace("\(directory)/\(fileName)", with: octets, mode: 0o600)
     }
 
     /// Waits for readers to leave, tells those who hold a snapshot to, then closes. Idempotent.
     func close() {
         isClosing.withLock { $0 = true }
-        unsafe pthread_rwlock_wrlock(pins)
-        defer { unsafe pthread_rwlock_unlock(pins) }
-        unsafe pthread_rwlock_wrlock(gate)
-        defer { unsafe pthread_rwlock_unlock(gate) }
-        guard !isClosed else { return }
-        isClosed = true
-        unsafe mdb_env_close(environment)
+        pins.alone {
+            gate.alone {
+                guard !isClosed else { return }
+                isClosed = true
+                unsafe mdb_env_close(environment)
+            }
+        }
     }
 
     /// LMDB would follow whichever page claims the higher number, also back to an older snapshot.
     private static func checkMetaPages(_ path: String) throws(StoreError) {
-        guard fileSize(path) > 0 else { return }
+        guard Files.exists(path) else { throw StoreError(.damaged, "The store's data file \(path) is missing.") }
         let report = try StoreCheck.metaPages(of: PageFile(path, isStopped: { false }))
         guard let finding = report.findings.first else { return }
         throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
@@ -105,17 +103,35 @@ final class Environment: @unchecked Sendable {
 extension Environment {
     /// Runs `body` on a consistent snapshot, on the calling thread.
     func read<Result>(_ body: (Tree) throws -> Result) throws -> Result {
-        unsafe pthread_rwlock_rdlock(gate)
-        defer { unsafe pthread_rwlock_unlock(gate) }
-        let tree = try begin(isReadOnly: true)
-        defer { tree.abort() }
+        let tree = try enter()
+        defer {
+            tree.abort()
+            gate.leave()
+        }
         return try body(tree)
+    }
+
+    /// Begins a snapshot inside the gate; the caller leaves it.
+    private func enter() throws(StoreError) -> Tree {
+        while true {
+            gate.enter()
+            do throws(StoreError) {
+                return try begin(isReadOnly: true)
+            } catch {
+                gate.leave()
+                // Another process has grown the file. Who looks through the map must not lose it.
+                guard error.message == Self.mapWasResized, gate.entries == 0 else { throw error }
+            }
+            try adoptSize()
+        }
     }
 
     /// Runs `body` in a write transaction and commits it durably; makes room and runs it again where the map is full.
     ///
     /// Only the writer's thread calls it.
     func write(_ body: (Tree) throws(StoreError) -> Void) throws(StoreError) {
+        commits += 1
+        if commits % Self.commitsBetweenChecks == 0 { _ = try clearStaleReaders() }
         while true {
             do throws(StoreError) {
                 let tree = try begin(isReadOnly: false)
@@ -124,19 +140,24 @@ extension Environment {
                 return try tree.commit()
             } catch {
                 guard error.code == .full, error.message == Self.mapIsFull else { throw error }
-                try grow()
+                if try clearStaleReaders() == 0 { try grow() }
             }
         }
+    }
+
+    /// Frees what readers hold that are gone, and were killed before they could say so.
+    ///
+    /// - Returns: how many there were.
+    private func clearStaleReaders() throws(StoreError) -> Int {
+        var count: Int32 = 0
+        try Self.check(unsafe mdb_reader_check(environment, &count))
+        return Int(count)
     }
 
     private func begin(isReadOnly: Bool) throws(StoreError) -> Tree {
         guard !isClosed else { throw StoreError(.closed, "The store is closed.") }
         var transaction: OpaquePointer?
-        var result = unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction)
-        if result == MDB_MAP_RESIZED, !isReadOnly {
-            try Self.check(unsafe mdb_env_set_mapsize(environment, 0))
-            result = unsafe mdb_txn_begin(environment, nil, 0, &transaction)
-        }
+        let result = unsafe mdb_txn_begin(environment, nil, isReadOnly ? UInt32(MDB_RDONLY) : 0, &transaction)
         try Self.check(result)
         guard let transaction = unsafe transaction else {
             throw StoreError(.internalFailure, "LMDB gave no transaction.")
@@ -170,36 +191,30 @@ extension Environment {
     func withSnapshot<Result>(
         _ body: (_ transaction: UInt64, _ isClosing: @escaping @Sendable () -> Bool) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        unsafe pthread_rwlock_rdlock(pins)
-        defer { unsafe pthread_rwlock_unlock(pins) }
-        let tree = try beginSnapshot()
+        pins.enter()
+        defer { pins.leave() }
+        guard !isClosing.withLock({ $0 }) else { throw StoreError(.closed, "The store is closed.") }
+        let tree = try enter()
+        gate.leave()
         defer { tree.abort() }
         let isClosing = isClosing
         return try body(tree.identifier) { isClosing.withLock { $0 } }
     }
 
-    private func beginSnapshot() throws(StoreError) -> Tree {
-        unsafe pthread_rwlock_rdlock(gate)
-        defer { unsafe pthread_rwlock_unlock(gate) }
-        return try begin(isReadOnly: true)
-    }
-
     private func grow() throws(StoreError) {
-        unsafe pthread_rwlock_wrlock(gate)
-        defer { unsafe pthread_rwlock_unlock(gate) }
-        var info = unsafe MDB_envinfo()
-        try Self.check(unsafe mdb_env_info(environment, &info))
-        guard unsafe info.me_mapsize < maximumSize else {
-            throw StoreError(.full, "The store has reached its maximum size of \(maximumSize) octets.")
+        try gate.alone { () throws(StoreError) in
+            var info = unsafe MDB_envinfo()
+            try Self.check(unsafe mdb_env_info(environment, &info))
+            guard unsafe info.me_mapsize < maximumSize else {
+                throw StoreError(.full, "The store has reached its maximum size of \(maximumSize) octets.")
+            }
+            try Self.check(unsafe mdb_env_set_mapsize(environment, min(info.me_mapsize * 2, maximumSize)))
         }
-        try Self.check(unsafe mdb_env_set_mapsize(environment, min(info.me_mapsize * 2, maximumSize)))
     }
 
-    /// Adopts the size to which a writing process grew the file. For read-only environments.
-    func adoptSize() throws(StoreError) {
-        unsafe pthread_rwlock_wrlock(gate)
-        defer { unsafe pthread_rwlock_unlock(gate) }
-        try Self.check(unsafe mdb_env_set_mapsize(environment, 0))
+    /// Adopts the size to which a writing process grew the file.
+    private func adoptSize() throws(StoreError) {
+        try gate.alone { () throws(StoreError) in try Self.check(unsafe mdb_env_set_mapsize(environment, 0)) }
     }
 }
 

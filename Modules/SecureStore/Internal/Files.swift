@@ -86,8 +86,7 @@ enum Files {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
         try write(octets, to: temporary, mode: mode, mustBeNew: true)
-        guard unsafe Glibc.rename(temporary, path) == 0 else { throw failure("replace", path) }
-        try syncDirectory(of: path)
+        try rename(temporary, to: path)
     }
 
     /// As ``replace(_:with:mode:)``, and overwrites what was there before, so that it does not lie about in free

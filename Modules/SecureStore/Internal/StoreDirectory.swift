@@ -6,7 +6,7 @@ enum StoreDirectory {
     private static let intentName = "wiping"
     /// What a wipe leaves, so that the next opener is told why there is nothing.
     private static let wipedName = "wiped"
-    private static let dataNames = [Environment.fileName, "lock.mdb"]
+    private static let dataNames = [Environment.fileName, Environment.newFileName, "lock.mdb"]
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         if options.createsIfMissing, !options.isReadOnly { try Files.makeDirectory(path) }
@@ -41,35 +41,26 @@ enum StoreDirectory {
         try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
     }
 
+    /// Makes the data file of a new store, before its keys: a store that has keys has data.
+    ///
+    /// - Throws: ``StoreError/Code/damaged`` where data is there whose keys are lost.
+    static func createData(in path: String) throws(StoreError) {
+        let data = "\(path)/\(Environment.fileName)"
+        if Files.exists(data) {
+            let report = try StoreCheck.run(PageFile(data, isStopped: { false }), ring: nil)
+            guard report.isSound, report.transaction == 0 else {
+                throw StoreError(.damaged, "The data at \(path) has no keys.")
+            }
+        }
+        try Environment.create(directory: path)
+    }
+
     /// Finishes a wipe that was interrupted; true where there was one.
     static func finishWipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) -> Bool {
         guard Files.exists("\(path)/\(intentName)") else { return false }
         try wipe(path, protectedBy: protector)
         return true
     }
-}
-
-/// The lock that lets one opener write (flock(2)); released when it is gone, also by a crash.
-@safe
-final class WriterLock: Sendable {
-    private let descriptor: Int32
-
-    init(directory: String) throws(StoreError) {
-        let path = "\(directory)/writer"
-        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Files.failure("open", path) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let holder = String(decoding: (try? Files.read(path, upTo: 64)) ?? [], as: UTF8.self)
-            close(descriptor)
-            throw StoreError(
-                .inUse, "The store at \(directory) is written by process \(holder.isEmpty ? "?" : holder).")
-        }
-        let identifier = Array("\(getpid())".utf8)
-        ftruncate(descriptor, 0)
-        _ = unsafe identifier.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-    }
-
-    deinit { close(descriptor) }
 }
 
 /// The directories open in this process: LMDB must never open one environment twice (its locks are the process's).

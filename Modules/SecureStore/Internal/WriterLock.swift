@@ -1,0 +1,65 @@
+internal import Glibc
+internal import SallyportCore
+
+/// The lock that lets one opener write (flock(2)); released when it is gone, also by a crash.
+///
+/// Its file holds the writer's number for as long as the store is open for writing, and nothing after it was closed:
+/// what is still there tells that the writer was ended.
+@safe
+final class WriterLock: Sendable {
+    private let descriptor: Int32
+    /// Whether the last writer closed the store; not known of one that was copied without this file.
+    let wasClean: Bool
+
+    static let fileName = "writer"
+    /// A reader looks at the lock for an instant, which is no reason to refuse.
+    private static let attempts = 5
+    private static let pause: UInt32 = 10_000
+
+    init(directory: String) throws(StoreError) {
+        let path = "\(directory)/\(Self.fileName)"
+        let wasThere = Files.exists(path)
+        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Files.failure("open", path) }
+        guard Self.lock(descriptor) else {
+            close(descriptor)
+            let holder = String(decoding: (try? Files.read(path, upTo: 64)) ?? [], as: UTF8.self)
+            throw StoreError(
+                .inUse, "The store at \(directory) is written by process \(holder.isEmpty ? "?" : holder).")
+        }
+        wasClean = wasThere && Self.isEmpty(descriptor)
+        let identifier = Array("\(getpid())".utf8)
+        ftruncate(descriptor, 0)
+        let written = unsafe identifier.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        guard written == identifier.count, fsync(descriptor) == 0 else {
+            defer { close(descriptor) }
+            throw Files.failure("write", path)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Says that the store was closed. Need not be durable: without it the next opener looks, and finds nothing.
+    func markClean() { ftruncate(descriptor, 0) }
+
+    /// Whether a store was left by a writer that did not close it. A writer that is at work has seen to it.
+    static func wasLeftOpen(_ directory: String) -> Bool {
+        let descriptor = unsafe open("\(directory)/\(fileName)", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return true }
+        defer { close(descriptor) }
+        return !isEmpty(descriptor) && flock(descriptor, LOCK_SH | LOCK_NB) == 0
+    }
+
+    private static func lock(_ descriptor: Int32) -> Bool {
+        for _ in 0..<attempts {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            usleep(pause)
+        }
+        return false
+    }
+
+    private static func isEmpty(_ descriptor: Int32) -> Bool {
+        var info = stat()
+        return unsafe fstat(descriptor, &info) == 0 && info.st_size == 0
+    }
+}
