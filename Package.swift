@@ -72,6 +72,7 @@ let package = Package(
         .library(name: "SallyportCore", targets: ["SallyportCore"]),
         .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
+        .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
@@ -98,6 +99,7 @@ let package = Package(
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
+        cLibrary("CPKCS11", pkgConfig: "p11-kit-1", package: "libp11-kit-dev"),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
@@ -143,6 +145,10 @@ let package = Package(
             ],
             path: "Modules/Sallyport"),
 
+        .target(
+            name: "SallyportPKCS11Protector", dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
+            path: "Plugins/PKCS11Protector", swiftSettings: [.strictMemorySafety()]),
+
         // Level 7
         module(
             "Gateway",
@@ -182,7 +188,8 @@ let package = Package(
             path: "Tests/Support"),
         tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
-        tests("SecureStore", dependencies: ["SallyportSecureStore", "StoreWorkload", "StoreChild"]),
+        tests("PKCS11Protector", dependencies: ["SallyportPKCS11Protector", "SallyportSecureStore"]),
+        tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
