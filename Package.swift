@@ -146,7 +146,8 @@ let package = Package(
             path: "Modules/Sallyport"),
 
         .target(
-            name: "SallyportPKCS11Protector", dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
+            name: "SallyportPKCS11Protector",
+            dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
             path: "Plugins/PKCS11Protector", swiftSettings: [.strictMemorySafety()]),
 
         // Level 7

@@ -199,7 +199,7 @@ int sp_random(void *out, size_t count) {
 
 // MARK: Kernel keyrings
 
-enum { keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11 };
+enum { keyctl_setperm = 5, keyctl_unlink = 9, keyctl_search = 10, keyctl_read = 11 };
 
 int32_t sp_keyring_search(int32_t keyring, const char *description) {
     return (int32_t)syscall(SYS_keyctl, keyctl_search, keyring, "user", description, 0);
@@ -211,6 +211,11 @@ int32_t sp_keyring_add(int32_t keyring, const char *description, const void *sec
 
 long sp_keyring_read(int32_t key, void *out, size_t count) {
     return syscall(SYS_keyctl, keyctl_read, key, out, count);
+}
+
+int sp_keyring_open(int32_t key) {
+    // Who possesses it may do all; its user may view, read and search.
+    return (int)syscall(SYS_keyctl, keyctl_setperm, key, 0x3f0b0000);
 }
 
 int sp_keyring_unlink(int32_t key, int32_t keyring) {

@@ -48,3 +48,5 @@ int32_t sp_keyring_add(int32_t keyring, const char *description, const void *sec
 /// The secret's length, which may be over `count`, or -1 with errno.
 long sp_keyring_read(int32_t key, void *out, size_t count);
 int sp_keyring_unlink(int32_t key, int32_t keyring);
+/// Lets every process of the key's user find and read it, also one whose session does not hold the keyring.
+int sp_keyring_open(int32_t key);

@@ -1,3 +1,4 @@
+internal import CSecureStore
 internal import Glibc
 internal import SallyportCore
 
@@ -57,6 +58,32 @@ enum Files {
             octets += buffer[0..<count]
             guard octets.count <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
         }
+    }
+
+    /// Hands the content of a small file to `body` and clears it afterwards.
+    static func withSecret<Result>(
+        _ path: String, upTo limit: Int, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
+        }
+        defer { close(descriptor) }
+        let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
+        defer {
+            unsafe sp_clear(octets.baseAddress, octets.count)
+            unsafe octets.deallocate()
+        }
+        var filled = 0
+        while filled <= limit {
+            let count = unsafe Glibc.read(descriptor, octets.baseAddress.map { unsafe $0 + filled }, limit + 1 - filled)
+            if count == 0 { break }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("read", path) }
+            filled += count
+        }
+        guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
+        return try unsafe body(UnsafeRawBufferPointer(rebasing: octets[0..<filled]))
     }
 
     /// Writes and syncs a file.

@@ -31,11 +31,12 @@ public struct KeyFileProtector: KeyProtector {
         guard try Files.mode(of: path) & 0o077 == 0 else {
             throw StoreError(.unsafePermissions, "The key file \(path) can be read by others: chmod 600 it.")
         }
-        let secret = try Files.read(path, upTo: Self.maximumLength)
-        guard secret.count >= Self.minimumLength else {
-            throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) octets.")
+        return try unsafe Files.withSecret(path, upTo: Self.maximumLength) { secret throws(StoreError) in
+            guard secret.count >= Self.minimumLength else {
+                throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) octets.")
+            }
+            return unsafe StoreWrapping.key(from: secret, salt: parameters, kind: kind)
         }
-        return deriveWrappingKey(secret: secret, salt: parameters, kind: kind)
     }
 
     public func destroySecret(inDirectory directory: String) throws(StoreError) {

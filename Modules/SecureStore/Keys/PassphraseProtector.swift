@@ -1,8 +1,11 @@
+internal import CSecureStore
 public import Crypto
 internal import CryptoExtras
 internal import SallyportCore
 
 /// Protects a store by a passphrase that people choose, stretched by scrypt (RFC 7914).
+///
+/// The passphrase stays in memory, unlocked, for as long as the protector lives: a `String` cannot be cleared.
 public struct PassphraseProtector: KeyProtector {
     private let passphrase: Redacted<String>
     private let cost: Cost
@@ -48,7 +51,8 @@ public struct PassphraseProtector: KeyProtector {
         guard cost.isAllowed else {
             throw StoreError(.unsupportedFormat, "The scrypt parameters are outside what is allowed.")
         }
-        let secret = Array(passphrase.reveal().utf8)
+        var secret = Array(passphrase.reveal().utf8)
+        defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
         guard !secret.isEmpty else { throw StoreError(.keyUnavailable, "The passphrase is empty.") }
         do {
             return try KDF.Scrypt.deriveKey(

@@ -24,10 +24,11 @@ public struct SystemdCredentialProtector: KeyProtector {
         guard Files.exists(path) else {
             throw StoreError(.keyUnavailable, "systemd handed over no credential \(name).")
         }
-        let secret = try Files.read(path, upTo: 1 << 20)
-        guard secret.count >= 16 else {
-            throw StoreError(.keyUnavailable, "The credential has fewer than 16 octets.")
+        return try unsafe Files.withSecret(path, upTo: 1 << 20) { secret throws(StoreError) in
+            guard secret.count >= 16 else {
+                throw StoreError(.keyUnavailable, "The credential has fewer than 16 octets.")
+            }
+            return unsafe StoreWrapping.key(from: secret, salt: parameters, kind: kind)
         }
-        return deriveWrappingKey(secret: secret, salt: parameters, kind: kind)
     }
 }
