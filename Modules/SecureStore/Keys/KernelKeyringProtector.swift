@@ -1,0 +1,89 @@
+internal import CSecureStore
+public import Crypto
+internal import Glibc
+
+/// Protects a store by a secret in a keyring of the Linux kernel (keyrings(7)).
+///
+/// The secret lies in kernel memory, in no file and never in swap, and is gone when the system restarts: for data that
+/// need not outlive that, or where something else puts the secret back at start (`keyctl padd user NAME @u`). A process
+/// of the same user can read it. Some container runtimes forbid the call; that is ``StoreError/Code/keyUnavailable``.
+public struct KernelKeyringProtector: KeyProtector {
+    /// Which keyring, by whose life.
+    public enum Keyring: Int32, Sendable, Hashable {
+        /// Until the process ends.
+        case process = -2
+        /// Until the session ends.
+        case session = -3
+        /// For all sessions of the user.
+        case user = -4
+    }
+
+    public let description: String
+    public let keyring: Keyring
+    public var kind: String { "kernel-keyring" }
+
+    private static let minimumLength = 16
+    private static let maximumLength = 4096
+
+    /// - Parameter description: names the key, of type `user`, in the keyring.
+    public init(description: String, keyring: Keyring = .user) {
+        self.description = description
+        self.keyring = keyring
+    }
+
+    public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
+        if try find() == nil { try add() }
+        let salt = SystemRandom.octets(32)
+        return (try wrappingKey(parameters: salt), salt)
+    }
+
+    public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
+        guard let number = try find() else {
+            throw StoreError(.keyUnavailable, "The kernel's keyring has no key \(description).")
+        }
+        let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.maximumLength, alignment: 16)
+        defer {
+            unsafe sp_clear(octets.baseAddress, octets.count)
+            unsafe octets.deallocate()
+        }
+        let count = unsafe sp_keyring_read(number, octets.baseAddress, octets.count)
+        guard count >= 0 else { throw failure("read") }
+        guard (Self.minimumLength...Self.maximumLength).contains(count) else {
+            throw StoreError(
+                .keyUnavailable, "The key \(description) has not \(Self.minimumLength) to \(Self.maximumLength) octets."
+            )
+        }
+        return unsafe StoreWrapping.key(
+            from: UnsafeRawBufferPointer(rebasing: octets[0..<count]), salt: parameters, kind: kind)
+    }
+
+    /// Takes the key out of the keyring; a missing one is no error. The store can then not be opened any more.
+    public func removeKey() throws(StoreError) {
+        guard let number = try find() else { return }
+        guard sp_keyring_unlink(number, keyring.rawValue) == 0 else { throw failure("remove") }
+    }
+
+    private func find() throws(StoreError) -> Int32? {
+        let number = unsafe sp_keyring_search(keyring.rawValue, description)
+        if number >= 0 { return number }
+        guard [ENOKEY, EKEYEXPIRED, EKEYREVOKED].contains(errno) else { throw failure("search") }
+        return nil
+    }
+
+    private func add() throws(StoreError) {
+        var secret = SystemRandom.octets(32)
+        defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }
+        let number = unsafe secret.withUnsafeBytes {
+            unsafe sp_keyring_add(keyring.rawValue, description, $0.baseAddress, $0.count)
+        }
+        guard number >= 0 else { throw failure("add") }
+        guard keyring != .user || sp_keyring_open(number) == 0 else { throw failure("open") }
+    }
+
+    private func failure(_ verb: String, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
+        let reason = unsafe String(cString: strerror(errno))
+        return StoreError(
+            .keyUnavailable, "Cannot \(verb) the key \(description) in the kernel's keyring: \(reason).",
+            fileID: fileID, line: line)
+    }
+}

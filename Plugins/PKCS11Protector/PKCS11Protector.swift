@@ -1,0 +1,65 @@
+public import Crypto
+internal import SallyportCore
+public import SallyportSecureStore
+
+/// Protects a store by a key in a PKCS#11 token: a smart card, a USB key, a hardware security module.
+///
+/// The token holds a generic secret that it does not give out. The store's wrapping key is the token's HMAC-SHA-256
+/// of a random salt, which lies beside the store; without the token, or without its PIN, nobody can make it. Once a
+/// store is open, its keys are in memory and the token can be pulled.
+///
+/// ```swift
+/// let token = PKCS11Protector(module: "/usr/lib/softhsm/libsofthsm2.so", token: "app", pin: pin)
+/// let store = try await SecureStore.open(at: path, protectedBy: token)
+/// ```
+///
+/// The token must offer `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` where the key is to be made. A module is
+/// loaded and initialised when it is first needed and stays so until the process ends; calls to all modules come one
+/// at a time.
+public struct PKCS11Protector: KeyProtector {
+    /// The path of the token's PKCS#11 module, a shared library.
+    public let module: String
+    /// The token's label.
+    public let token: String
+    /// The label of the secret in it. Made with a new store, where it is missing.
+    public let keyLabel: String
+    public var kind: String { "pkcs11" }
+
+    private let pin: Redacted<String>
+
+    /// - Parameter pin: the user's. Wrong ones count in the token, and it may lock itself.
+    public init(module: String, token: String, keyLabel: String = "sallyport", pin: String) {
+        self.module = module
+        self.token = token
+        self.keyLabel = keyLabel
+        self.pin = Redacted(pin)
+    }
+
+    public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
+        let salt = unsafe SymmetricKey(size: .bits256).withUnsafeBytes { unsafe Array($0) }
+        return (try wrappingKey(salt: salt, makesKey: true), salt)
+    }
+
+    public func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
+        guard parameters.count == 32 else {
+            throw StoreError(.unsupportedFormat, "The token's parameters are of another version.")
+        }
+        return try wrappingKey(salt: parameters, makesKey: false)
+    }
+
+    /// One call of any module at a time: a login is the whole process's, and ends with a token's last session.
+    private static let turn = Lock<Void>(())
+
+    private func wrappingKey(salt: [UInt8], makesKey: Bool) throws(StoreError) -> SymmetricKey {
+        try Self.turn.withLock { _ throws(StoreError) -> SymmetricKey in
+            let session = try TokenModule(path: module).session(with: token, pin: pin.reveal())
+            defer { session.close() }
+            let found = try session.secret(labelled: keyLabel)
+            if let found { return try session.authenticationCode(of: salt, with: found) }
+            guard makesKey else {
+                throw StoreError(.keyUnavailable, "The token \(token) has no secret \(keyLabel).")
+            }
+            return try session.authenticationCode(of: salt, with: session.makeSecret(labelled: keyLabel))
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import SallyportSecureStore
+
+@Suite struct KernelKeyringTests {
+    /// Some containers forbid the calls.
+    static let isAllowed: Bool = {
+        let protector = KernelKeyringProtector(description: "sallyport-probe-\(getpid())", keyring: .process)
+        guard (try? protector.makeWrappingKey()) != nil else { return false }
+        return (try? protector.removeKey()) != nil
+    }()
+
+    @Test(.enabled(if: isAllowed), arguments: [KernelKeyringProtector.Keyring.process, .user])
+    func aKeyInTheKernelOpensTheStoreUntilItIsRemoved(_ keyring: KernelKeyringProtector.Keyring) async throws {
+        let fixture = try StoreFixture()
+        let protector = KernelKeyringProtector(description: "sallyport-test-\(UUID())", keyring: keyring)
+        defer { try? protector.removeKey() }
+        try await SecureStore.open(at: fixture.directory, protectedBy: protector).close()
+        try await SecureStore.open(at: fixture.directory, protectedBy: protector, options: .existing).close()
+        try protector.removeKey()
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: protector, options: .existing)
+        }
+        #expect(error?.code == .keyUnavailable)
+    }
+}
+
+@Suite struct SystemdCredentialTests {
+    @Test func aCredentialOpensTheStore() async throws {
+        let fixture = try StoreFixture()
+        // One directory for the process, as systemd has it; other tests do not use it.
+        setenv("CREDENTIALS_DIRECTORY", fixture.path, 1)
+        defer { unsetenv("CREDENTIALS_DIRECTORY") }
+        func open(_ name: String) async throws(StoreError) -> SecureStore {
+            try await SecureStore.open(at: fixture.directory, protectedBy: .systemdCredential(name))
+        }
+        try Data(repeating: 7, count: 16).write(to: URL(fileURLWithPath: "\(fixture.path)/good"))
+        try Data(repeating: 7, count: 15).write(to: URL(fileURLWithPath: "\(fixture.path)/short"))
+        for name in ["missing", "short", "../good", ".", ""] {
+            #expect(await #expect(throws: StoreError.self) { try await open(name) }?.code == .keyUnavailable)
+        }
+        try await open("good").close()
+        try await open("good").close()
+        unsetenv("CREDENTIALS_DIRECTORY")
+        #expect(await #expect(throws: StoreError.self) { try await open("good") }?.code == .keyUnavailable)
+    }
+}
+
+/// What the documentation of ``KeyProtector`` promises to one of an app's own.
+@Suite struct OwnProtectorTests {
+    private struct Vault: KeyProtector {
+        var kind = "vault"
+        var key = SymmetricKey(size: .bits256)
+        var parameters: [UInt8] = [1, 2, 3]
+
+        func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) { (key, parameters) }
+
+        func wrappingKey(parameters: [UInt8]) throws(StoreError) -> SymmetricKey {
+            guard parameters == self.parameters else { throw StoreError(.keyUnavailable, "Other parameters.") }
+            return key
+        }
+    }
+
+    @Test(arguments: [SymmetricKeySize.bits128, .bits256, SymmetricKeySize(bitCount: 512)])
+    func anyKeyOfEnoughLengthServes(_ size: SymmetricKeySize) async throws {
+        let fixture = try StoreFixture()
+        let vault = Vault(key: SymmetricKey(size: size))
+        try await SecureStore.open(at: fixture.directory, protectedBy: vault).close()
+        try await SecureStore.open(at: fixture.directory, protectedBy: vault).close()
+        let error = await #expect(throws: StoreError.self) {
+            try await SecureStore.open(at: fixture.directory, protectedBy: Vault())
+        }
+        #expect(error?.code == .wrongKey)
+    }
+
+    @Test func kindAndParametersHaveLimits() async throws {
+        let fixture = try StoreFixture()
+        for vault in [
+            Vault(kind: ""), Vault(kind: String(repeating: "k", count: 65)),
+            Vault(parameters: [UInt8](repeating: 0, count: 4097)),
+        ] {
+            let error = await #expect(throws: StoreError.self) {
+                try await SecureStore.open(at: fixture.directory, protectedBy: vault)
+            }
+            #expect(error?.code == .tooLarge)
+        }
+        let longest = Vault(
+            kind: String(repeating: "k", count: 64), parameters: [UInt8](repeating: 0, count: 4096))
+        try await SecureStore.open(at: fixture.directory, protectedBy: longest).close()
+        try await SecureStore.open(at: fixture.directory, protectedBy: longest).close()
+    }
+}
