@@ -105,7 +105,8 @@ import Testing
             group.cancelAll()
             try await group.waitForAll()
         }
-        #expect(fileSize > 20 << 20)
+        // The first map has 16 MiB; how much more depends on which pages readers held back.
+        #expect(fileSize > 16 << 20)
         #expect(try large.content(of: store) == large.expected(after: 60))
         #expect(try await store.verify().isSound)
     }
