@@ -67,6 +67,10 @@ public final class SecureStore: Sendable {
         if !options.isReadOnly, try StoreDirectory.finishWipe(path, protectedBy: protector), !options.createsIfMissing {
             throw StoreError(.wiped, "The store at \(path) was wiped.")
         }
+        if !options.isReadOnly {
+            try StoreDirectory.finishRestore(path)
+            try StoreDirectory.discardStaging(path)
+        }
         let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")
         let (ring, file) = try Self.keys(in: path, protectedBy: protector)
         self.ring = ring

@@ -19,6 +19,9 @@ final class Environment: @unchecked Sendable {
     private let isClosing = Lock(false)
     private let freePages = Lock<FreePages?>(nil)
     private let maximumSize: Int
+    private let path: String
+    /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
+    private let mappedFile: FileIdentity?
     private var isClosed = false
     /// The writer's alone.
     private var commits = 0
@@ -49,6 +52,8 @@ final class Environment: @unchecked Sendable {
         }
         unsafe environment = created
         maximumSize = min(options.maximumSize, Self.largestSize)
+        path = "\(directory)/\(Self.fileName)"
+        mappedFile = options.isReadOnly ? FileIdentity(path) : nil
     }
 
     deinit { close() }
@@ -113,6 +118,9 @@ extension Environment {
 
     /// Begins a snapshot inside the gate; the caller leaves it.
     private func enter() throws(StoreError) -> Tree {
+        guard mappedFile == nil || mappedFile == FileIdentity(path) else {
+            throw StoreError(.closed, "The data file was replaced or wiped by another process: open the store again.")
+        }
         while true {
             gate.enter()
             do throws(StoreError) {

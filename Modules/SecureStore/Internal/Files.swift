@@ -152,6 +152,36 @@ enum Files {
         try syncDirectory(of: other)
     }
 
+    static func sync(_ path: String) throws(StoreError) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("sync", path) }
+    }
+
+    /// Removes a directory with the files in it; a missing one is no error.
+    static func removeDirectory(_ path: String) throws(StoreError) {
+        guard exists(path) else { return }
+        for name in try names(in: path) {
+            guard unsafe unlink("\(path)/\(name)") == 0 || errno == ENOENT else { throw failure("remove", path) }
+        }
+        guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
+        try syncDirectory(of: path)
+    }
+
+    private static func names(in path: String) throws(StoreError) -> [String] {
+        guard let directory = unsafe opendir(path) else { throw failure("read", path) }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while let entry = unsafe readdir(directory) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
     static func syncDirectory(of path: String) throws(StoreError) {
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -177,5 +207,17 @@ enum Files {
         let reason = unsafe String(cString: strerror(number))
         let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .full : .fileSystem
         return StoreError(code, "Cannot \(verb) \(path): \(reason).", fileID: fileID, line: line)
+    }
+}
+
+/// Which file a path leads to; nil where it leads nowhere.
+struct FileIdentity: Hashable, Sendable {
+    private let device: dev_t
+    private let number: ino_t
+
+    init?(_ path: String) {
+        var info = stat()
+        guard unsafe stat(path, &info) == 0 else { return nil }
+        (device, number) = (info.st_dev, info.st_ino)
     }
 }

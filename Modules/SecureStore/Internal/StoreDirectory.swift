@@ -6,7 +6,14 @@ enum StoreDirectory {
     private static let intentName = "wiping"
     /// What a wipe leaves, so that the next opener is told why there is nothing.
     private static let wipedName = "wiped"
-    private static let dataNames = [Environment.fileName, Environment.newFileName, "lock.mdb"]
+    static let readersName = "lock.mdb"
+    /// What is being made of a backup or by a compaction, and is of no use yet.
+    static let stagingName = "staging"
+    /// What was made of a backup, whole, and is being put in place.
+    static let restoringName = "restoring"
+    /// Tells that the store came from a backup.
+    static let restoredName = "restored"
+    private static let dataNames = [Environment.fileName, Environment.newFileName, readersName, restoredName]
 
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         if options.createsIfMissing, !options.isReadOnly { try Files.makeDirectory(path) }
@@ -16,6 +23,10 @@ enum StoreDirectory {
         }
         guard !Files.exists("\(path)/\(intentName)") else {
             guard !options.isReadOnly else { throw StoreError(.wiped, "The store at \(path) is being wiped.") }
+            return
+        }
+        guard !Files.exists("\(path)/\(restoringName)") else {
+            guard !options.isReadOnly else { throw StoreError(.inUse, "The store at \(path) is being restored.") }
             return
         }
         guard Files.exists("\(path)/\(KeyRingFile.name)") || (options.createsIfMissing && !options.isReadOnly) else {
@@ -36,7 +47,9 @@ enum StoreDirectory {
         try Files.syncDirectory(of: "\(path)/\(intentName)")
         try Files.destroy("\(path)/\(KeyRingFile.name)")
         try Files.destroy("\(path)/\(KeyRingFile.name).new")
+        for name in [stagingName, restoringName] { try Files.destroy("\(path)/\(name)/\(KeyRingFile.name)") }
         try protector.destroySecret(inDirectory: path)
+        for name in [stagingName, restoringName] { try Files.removeDirectory("\(path)/\(name)") }
         for name in dataNames { try Files.remove("\(path)/\(name)") }
         try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
     }
@@ -53,6 +66,29 @@ enum StoreDirectory {
             }
         }
         try Environment.create(directory: path)
+    }
+
+    static func keys(in path: String) throws(StoreError) -> [UInt8] {
+        try Files.read("\(path)/\(KeyRingFile.name)", upTo: 64 << 10)
+    }
+
+    /// Removes what an interrupted restore or compaction left.
+    static func discardStaging(_ path: String) throws(StoreError) {
+        try Files.destroy("\(path)/\(stagingName)/\(KeyRingFile.name)")
+        try Files.removeDirectory("\(path)/\(stagingName)")
+    }
+
+    /// Puts in place what a restore has made whole; each step may have been done before.
+    static func finishRestore(_ path: String) throws(StoreError) {
+        let restoring = "\(path)/\(restoringName)"
+        guard Files.exists(restoring) else { return }
+        // Who has the old file open keeps its table of readers too.
+        try Files.remove("\(path)/\(readersName)")
+        try forgetWipe(path)
+        for name in [restoredName, KeyRingFile.name, Environment.fileName] where Files.exists("\(restoring)/\(name)") {
+            try Files.rename("\(restoring)/\(name)", to: "\(path)/\(name)")
+        }
+        try Files.removeDirectory(restoring)
     }
 
     /// Finishes a wipe that was interrupted; true where there was one.

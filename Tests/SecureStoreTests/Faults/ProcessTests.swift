@@ -82,6 +82,17 @@ import Testing
         #expect(try child.readLine() == "read \(count)")
     }
 
+    @Test func aReaderIsToldThatAnotherProcessPutAnotherFileInPlace() async throws {
+        try await fixture.open().close()
+        let store = try await fixture.open(.readOnly)
+        #expect(try workload.transactions(in: store) == 0)
+        let data = "\(fixture.directory)/data.mdb"
+        try FileManager.default.copyItem(atPath: data, toPath: "\(data).copy")
+        rename("\(data).copy", data)
+        let error = #expect(throws: StoreError.self) { try workload.transactions(in: store) }
+        #expect(error?.code == .closed)
+    }
+
     @Test func theMapGrowsWhileReadersNeverStopReading() async throws {
         let store = try await fixture.open()
         try await workload.perform(1, in: store)

@@ -1,5 +1,8 @@
 /// The check of a whole store: its pages, then its records, read from the file and never through LMDB's map.
 enum StoreCheck {
+    /// Is given every record whose pages are sound, in the order of the tree, and the octets of all pages.
+    typealias Sink = (_ place: [UInt8], _ record: [UInt8], _ octets: Int) throws(StoreError) -> Void
+
     /// How often the meta pages are read again where a writer changed them meanwhile.
     private static let attempts = 100
 
@@ -31,12 +34,12 @@ enum StoreCheck {
     /// - Throws: ``StoreError/Code/cancelled``, ``StoreError/Code/closed`` where the store is closed meanwhile, and
     ///   what reading the file throws.
     static func run(
-        _ environment: Environment, path: String, ring: KeyRing?
+        _ environment: Environment, path: String, ring: KeyRing?, sink: Sink? = nil
     ) throws(StoreError) -> VerificationReport {
         var failure = CheckFailure.moved
         for _ in 0..<attempts {
             do throws(CheckFailure) {
-                return try attempt(environment, path: path, ring: ring)
+                return try attempt(environment, path: path, ring: ring, sink: sink)
             } catch {
                 if case .store(let error) = error { throw error }
                 failure = error
@@ -47,7 +50,7 @@ enum StoreCheck {
 
     /// A writer that commits twice between the hold and the reading of the meta pages makes an attempt fail.
     private static func attempt(
-        _ environment: Environment, path: String, ring: KeyRing?
+        _ environment: Environment, path: String, ring: KeyRing?, sink: Sink?
     ) throws(CheckFailure) -> VerificationReport {
         let outcome: Result<VerificationReport, CheckFailure>
         do throws(StoreError) {
@@ -57,7 +60,7 @@ enum StoreCheck {
                     let pages = try MetaPages(file)
                     guard let snapshot = [pages.newest, pages.older].first(where: { $0.transaction == transaction })
                     else { return .failure(.moved) }
-                    return .success(try run(file, ring: ring, snapshot: snapshot))
+                    return .success(try run(file, ring: ring, snapshot: snapshot, sink: sink))
                 } catch {
                     return .failure(error)
                 }
@@ -69,7 +72,7 @@ enum StoreCheck {
     }
 
     private static func run(
-        _ source: some PageSource, ring: KeyRing?, snapshot: MetaPage
+        _ source: some PageSource, ring: KeyRing?, snapshot: MetaPage, sink: Sink? = nil
     ) throws(CheckFailure) -> VerificationReport {
         do throws(StoreError) {
             let structure = StructureCheck(source: source, snapshot: snapshot)
@@ -78,6 +81,7 @@ enum StoreCheck {
             var report = try structure.run { entry, walk throws(StoreError) in
                 guard let record = try walk.octets(of: entry) else { return }
                 records.add(record, at: entry.key, page: entry.page)
+                try sink?(entry.key, record, walk.use.count * snapshot.pageSize)
             }
             records.finish(&report)
             return report

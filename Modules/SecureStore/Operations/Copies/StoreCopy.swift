@@ -1,0 +1,21 @@
+/// Copies the newest snapshot of an open store into a data file of its own, and verifies it on the way.
+enum StoreCopy {
+    /// - Returns: the report of what was copied, which is sound.
+    /// - Throws: ``StoreError/Code/damaged`` where it is not; what is in `directory` then is of no use.
+    static func run(
+        _ environment: Environment, path: String, ring: KeyRing, into directory: String
+    ) throws(StoreError) -> VerificationReport {
+        var writer: DataFileWriter?
+        let report = try StoreCheck.run(environment, path: path, ring: ring) {
+            place, record, octets throws(StoreError) in
+            if writer == nil { writer = try DataFileWriter(directory: directory, capacity: octets * 2 + (16 << 20)) }
+            try writer?.append(record, at: place)
+        }
+        if let finding = report.findings.first(where: { $0.kind != .lostPages }) {
+            throw StoreError(.damaged, "The store is damaged and was not copied. \(finding.message)")
+        }
+        if writer == nil { writer = try DataFileWriter(directory: directory, capacity: 0) }
+        try writer?.finish()
+        return report
+    }
+}

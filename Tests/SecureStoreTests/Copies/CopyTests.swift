@@ -1,0 +1,258 @@
+import FoundationEssentials
+import Glibc
+import StoreWorkload
+import Testing
+
+@testable import SallyportSecureStore
+
+/// Backup, restore and compaction.
+@Suite struct CopyTests {
+    private let fixture: StoreFixture
+    private let workload = Workload(writer: 0)
+    private var backup: String { "\(fixture.path)/backup" }
+
+    init() throws { fixture = try StoreFixture() }
+
+    private func fill(_ transactions: ClosedRange<Int>) async throws {
+        let store = try await fixture.open()
+        for transaction in transactions { try await workload.perform(transaction, in: store) }
+        store.close()
+    }
+
+    private func restore() async throws(StoreError) -> VerificationReport {
+        try await SecureStore.restore(from: backup, to: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+    }
+
+    private func verify(_ path: String) async throws -> VerificationReport {
+        try await SecureStore.verify(at: path, protectedBy: .keyFile(fixture.keyFile))
+    }
+
+    private func size(_ path: String) -> Int {
+        var info = stat()
+        return stat(path, &info) == 0 ? Int(info.st_size) : 0
+    }
+
+    // MARK: Backup
+
+    @Test func aBackupOfAStoreThatIsWrittenIsOneMoment() async throws {
+        let store = try await fixture.open()
+        for transaction in 1...30 { try await workload.perform(transaction, in: store) }
+        async let writing: Void = {
+            for transaction in 31...90 { try await workload.perform(transaction, in: store) }
+        }()
+        for round in 0..<5 {
+            let path = "\(backup)\(round)"
+            let report = try await store.backup(to: path)
+            #expect(report.isSound)
+            let copy = try await SecureStore.open(
+                at: path, protectedBy: .keyFile(fixture.keyFile), options: .readOnly)
+            let transactions = try workload.transactions(in: copy)
+            #expect((30...90).contains(transactions))
+            #expect(try workload.content(of: copy) == workload.expected(after: transactions))
+            copy.close()
+            #expect(try await verify(path).isSound)
+            #expect(!FileManager.default.fileExists(atPath: "\(path).partial"))
+        }
+        try await writing
+    }
+
+    @Test func aBackupDuringRotationsHasTheKeysOfItsRecords() async throws {
+        let store = try await fixture.open()
+        for transaction in 1...30 { try await workload.perform(transaction, in: store) }
+        async let rotating: Void = {
+            for _ in 0..<6 {
+                try await store.rotateDataKey()
+                try await store.finishRotation()
+            }
+        }()
+        for round in 0..<6 {
+            #expect(try await store.backup(to: "\(backup)\(round)").isSound)
+            #expect(try await verify("\(backup)\(round)").isSound)
+        }
+        try await rotating
+    }
+
+    @Test func aBackupBesideAnotherProcessThatWrites() async throws {
+        let child = try Child(["write", fixture.directory, fixture.keyFile])
+        for _ in 0..<20 { _ = try child.readLine() }
+        let store = try await fixture.open(.readOnly)
+        #expect(try await store.backup(to: backup).isSound)
+        child.kill(SIGKILL)
+        #expect(try await verify(backup).isSound)
+    }
+
+    @Test func aBackupIsEncryptedAndHoldsNothingOld() async throws {
+        let store = try await fixture.open()
+        let texts: StoreCollection<String, String> = store.collection("texts", of: String.self)
+        try await store.write { try $0.set("a plain text that one would find", for: "a", in: texts) }
+        for transaction in 1...40 { try await workload.perform(transaction, in: store) }
+        let report = try await store.backup(to: backup)
+        #expect(report.records == workload.expected(after: 40).count + 1)
+        let copied = try await verify(backup)
+        #expect(copied.records == report.records && copied.freePages <= report.freePages)
+        let octets = Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")))
+        #expect(octets.firstRange(of: Array("a plain text".utf8)) == nil)
+        #expect(Set(try FileManager.default.contentsOfDirectory(atPath: backup)).isSuperset(of: ["data.mdb", "keys"]))
+        #expect(try Files.mode(of: backup) & 0o077 == 0)
+    }
+
+    @Test func aBackupOverSomethingIsRefused() async throws {
+        try await fill(1...1)
+        let store = try await fixture.open()
+        _ = try await store.backup(to: backup)
+        let before = try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb"))
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .fileSystem)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")) == before)
+    }
+
+    @Test func aDamagedStoreIsNotBackedUp() async throws {
+        try await fill(1...60)
+        let image = DataImage(
+            content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(fixture.directory)/data.mdb"))))
+        let octet = try #require(DataMap(image).octets[.leafValue]?.last)
+        try Flip(part: .leafValue, offset: octet, bit: 1).perform(on: "\(fixture.directory)/data.mdb")
+        let store = try await fixture.open()
+        let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
+        #expect(error?.code == .damaged)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: fixture.path).allSatisfy { !$0.hasPrefix("backup") })
+    }
+
+    @Test func anEmptyStoreIsBackedUpAndRestored() async throws {
+        let store = try await fixture.open()
+        #expect(try await store.backup(to: backup).records == 0)
+        store.close()
+        #expect(try await restore().isSound)
+        #expect(try workload.transactions(in: try await fixture.open()) == 0)
+    }
+
+    // MARK: Restore
+
+    @Test func aRestoreBringsBackWhatWasThenAndSaysSo() async throws {
+        let store = try await fixture.open()
+        for transaction in 1...20 { try await workload.perform(transaction, in: store) }
+        _ = try await store.backup(to: backup)
+        #expect(!store.isRestored)
+        for transaction in 21...40 { try await workload.perform(transaction, in: store) }
+        store.close()
+        #expect(try await restore().records == workload.expected(after: 20).count)
+        let restored = try await fixture.open()
+        #expect(restored.isRestored)
+        #expect(try workload.content(of: restored) == workload.expected(after: 20))
+        try restored.acceptRestore()
+        for transaction in 21...40 { try await workload.perform(transaction, in: restored) }
+        restored.close()
+        let again = try await fixture.open()
+        #expect(!again.isRestored)
+        #expect(try workload.content(of: again) == workload.expected(after: 40))
+        #expect(try await again.verify().isSound)
+    }
+
+    @Test func aRestoreRepairsADamagedStoreAndAMissingOne() async throws {
+        let store = try await fixture.open()
+        for transaction in 1...20 { try await workload.perform(transaction, in: store) }
+        _ = try await store.backup(to: backup)
+        store.close()
+        for name in ["data.mdb", "keys", "lock.mdb", "writer"] {
+            try Data([1, 2, 3]).write(to: URL(fileURLWithPath: "\(fixture.directory)/\(name)"))
+            #expect(try await restore().isSound)
+            #expect(try await verify(fixture.directory).isSound)
+        }
+        try FileManager.default.removeItem(atPath: fixture.directory)
+        #expect(try await restore().isSound)
+        #expect(try workload.content(of: try await fixture.open()) == workload.expected(after: 20))
+    }
+
+    @Test func aRestoreOverAnOpenStoreOrOfADamagedBackupChangesNothing() async throws {
+        let store = try await fixture.open()
+        for transaction in 1...20 { try await workload.perform(transaction, in: store) }
+        _ = try await store.backup(to: backup)
+        try await workload.perform(21, in: store)
+        #expect(await #expect(throws: StoreError.self) { try await restore() }?.code == .inUse)
+        store.close()
+        let child = try Child(["hold", fixture.directory, fixture.keyFile])
+        try #require(try child.readLine() == "open")
+        #expect(await #expect(throws: StoreError.self) { try await restore() }?.code == .inUse)
+        child.endInput()
+        try child.wait()
+
+        let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb"))))
+        let octet = try #require(DataMap(image).octets[.leafValue]?.last)
+        try Flip(part: .leafValue, offset: octet, bit: 1).perform(on: "\(backup)/data.mdb")
+        #expect(await #expect(throws: StoreError.self) { try await restore() }?.code == .damaged)
+        let same = try await fixture.open()
+        #expect(try workload.content(of: same) == workload.expected(after: 21))
+        #expect(!same.isRestored)
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
+        #expect(!names.contains { ["staging", "restoring"].contains($0) })
+    }
+
+    @Test func aRestoreThatWasInterruptedIsFinishedByTheNextOpen() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        _ = try await store.backup(to: backup)
+        try await workload.perform(2, in: store)
+        store.close()
+        for moved in [[], ["keys"], ["keys", "data.mdb"]] {
+            let restoring = "\(fixture.directory)/restoring"
+            try FileManager.default.copyItem(atPath: backup, toPath: restoring)
+            for name in moved {
+                unlink("\(fixture.directory)/\(name)")
+                rename("\(restoring)/\(name)", "\(fixture.directory)/\(name)")
+            }
+            let error = await #expect(throws: StoreError.self) { try await fixture.open(.readOnly) }
+            #expect(error?.code == .inUse)
+            let again = try await fixture.open()
+            #expect(again.isRestored)
+            #expect(try workload.transactions(in: again) == 1)
+            try await workload.perform(2, in: again)
+            again.close()
+        }
+        // One that had not begun to put anything in place never was.
+        try FileManager.default.copyItem(atPath: backup, toPath: "\(fixture.directory)/staging")
+        let again = try await fixture.open()
+        #expect(try workload.transactions(in: again) == 2)
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory)/staging"))
+    }
+
+    @Test func aWipeTakesWhatARestoreLeft() async throws {
+        let store = try await fixture.open()
+        try await workload.perform(1, in: store)
+        _ = try await store.backup(to: backup)
+        for name in ["staging", "restoring"] {
+            try FileManager.default.copyItem(atPath: backup, toPath: "\(fixture.directory)/\(name)")
+        }
+        try await store.wipe()
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
+        #expect(Set(names).isSubset(of: ["wiped", "writer"]), "\(names)")
+    }
+
+    // MARK: Compaction
+
+    @Test func aCompactionGivesSpaceBackAndKeepsAll() async throws {
+        let store = try await fixture.open()
+        let large: StoreCollection<String, [UInt8]> = store.collection("large", of: [UInt8].self)
+        for transaction in 1...10 { try await workload.perform(transaction, in: store) }
+        try await store.write { write in
+            for index in 0..<40 {
+                try write.set([UInt8](repeating: 7, count: 100_000), for: "\(index)", in: large)
+            }
+        }
+        try await store.write { try $0.removeAll(from: large) }
+        #expect(await #expect(throws: StoreError.self) { try await compact() }?.code == .inUse)
+        store.close()
+        let compaction = try await compact()
+        #expect(compaction.before > 4_000_000 && compaction.after < 500_000)
+        #expect(size("\(fixture.directory)/data.mdb") == compaction.after)
+        let again = try await fixture.open()
+        #expect(try workload.content(of: again) == workload.expected(after: 10))
+        try await workload.perform(11, in: again)
+        #expect(try await again.verify().isSound)
+        #expect(try workload.content(of: again) == workload.expected(after: 11))
+    }
+
+    private func compact() async throws(StoreError) -> SecureStore.Compaction {
+        try await SecureStore.compact(at: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
+    }
+}
