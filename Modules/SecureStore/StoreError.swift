@@ -25,7 +25,8 @@ extension StoreError {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case notFound, inUse, readOnly, wrongKey, keyUnavailable, damaged, unsupportedFormat, wiped, closed
-            case tooLarge, invalidName, full, unsafePermissions, fileSystem, encoding, cancelled, internalFailure
+            case tooLarge, invalidName, full, unsafePermissions, fileSystem, encoding, cancelled, replaced,
+                internalFailure
         }
         private let value: Value
 
@@ -58,6 +59,8 @@ extension StoreError {
         public static let encoding = Code(value: .encoding)
         /// The task was cancelled; nothing was changed.
         public static let cancelled = Code(value: .cancelled)
+        /// A streamed value was replaced or removed while it was read. Read the new one.
+        public static let replaced = Code(value: .replaced)
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }

@@ -27,9 +27,9 @@ public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let watcher: Watcher
 
-        public func next() async -> StoreChange<Key>? { await next(isolation: #isolation) }
+        public mutating func next() async -> StoreChange<Key>? { await next(isolation: #isolation) }
 
-        public func next(isolation actor: isolated (any Actor)?) async -> StoreChange<Key>? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> StoreChange<Key>? {
             while let notice = await watcher.next(isolation: actor) {
                 switch notice {
                 case .missed: return .missed

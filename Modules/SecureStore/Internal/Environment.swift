@@ -220,10 +220,47 @@ extension Environment {
         }
     }
 
+    /// What LMDB counts, and the file's size.
+    struct Figures: Sendable {
+        var fileSize = 0
+        var usedSize = 0
+        var mapSize = 0
+        var lastCommit: UInt64 = 0
+        var readers = 0
+    }
+
+    func figures() throws(StoreError) -> Figures {
+        gate.enter()
+        defer { gate.leave() }
+        guard !isClosed else { throw StoreError(.closed, "The store is closed.") }
+        var info = unsafe MDB_envinfo()
+        var status = MDB_stat()
+        var path: UnsafePointer<CChar>?
+        try Self.check(unsafe mdb_env_info(environment, &info))
+        try Self.check(unsafe mdb_env_stat(environment, &status))
+        try Self.check(unsafe mdb_env_get_path(environment, &path))
+        let directory = unsafe path.map { unsafe String(cString: $0) } ?? ""
+        let pages = status.ms_branch_pages + status.ms_leaf_pages + status.ms_overflow_pages
+        var readers = 0
+        try Self.check(unsafe mdb_reader_list(environment, countReader, &readers))
+        return Figures(
+            fileSize: Self.fileSize("\(directory)/\(Self.fileName)"), usedSize: (pages + 2) * Int(status.ms_psize),
+            mapSize: unsafe Int(info.me_mapsize), lastCommit: UInt64(unsafe info.me_last_txnid), readers: readers)
+    }
+
     /// Adopts the size to which a writing process grew the file.
     private func adoptSize() throws(StoreError) {
         try gate.alone { () throws(StoreError) in try Self.check(unsafe mdb_env_set_mapsize(environment, 0)) }
     }
+}
+
+/// Is called with a line of headings, then with one for each reader.
+private func countReader(_ line: UnsafePointer<CChar>?, _ context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let line = unsafe line, let count = unsafe context?.assumingMemoryBound(to: Int.self) else { return 0 }
+    let words = unsafe String(cString: line).split(separator: " ")
+    // pid, thread, and the snapshot's number or "-".
+    if words.count == 3, let last = words.last?.filter(\.isNumber), !last.isEmpty { unsafe count.pointee += 1 }
+    return 0
 }
 
 // MARK: Errors

@@ -2,8 +2,12 @@
 ///
 /// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 octets that depend on the
 /// record's place. Sealed in each entry is that place.
+enum ExpiryIndex {
+    static let name = Array("internal\0expiry".utf8)
+}
+
 extension KeyRing {
-    var expiryCipher: RecordCipher { cipher(ofCollection: Array("internal\0expiry".utf8)) }
+    var expiryCipher: RecordCipher { cipher(ofCollection: ExpiryIndex.name) }
 }
 
 extension RecordCipher {
@@ -24,7 +28,7 @@ extension WriteTransaction {
         let cipher = ring.expiryCipher
         let place = cipher.expiryPlace(expiry, of: target)
         let entry = try cipher.seal(Record(key: target, value: []), at: place)
-        try replace(entry, at: place, in: cipher, named: Array("internal\0expiry".utf8))
+        try replace(entry, at: place, in: cipher, named: ExpiryIndex.name)
     }
 
     /// Removes what lies elsewhere for a record that is about to be replaced: its expiry's entry, its value's pieces.

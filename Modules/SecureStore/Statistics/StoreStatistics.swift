@@ -1,0 +1,88 @@
+/// Figures of a store at one moment.
+public struct StoreStatistics: Sendable, Hashable {
+    /// One collection of the app's own.
+    public struct Collection: Sendable, Hashable {
+        public let name: String
+        /// Expired ones among them, until a sweep.
+        public let records: Int
+    }
+
+    /// The app's own collections that ever had a record, by name.
+    public let collections: [Collection]
+    /// Records of all collections, those of Sallyport's modules and internal ones among them.
+    public let records: Int
+    /// Records that have an expiry.
+    public let expiringRecords: Int
+    /// Of the data file, in octets.
+    public let fileSize: Int
+    /// Of the data file, in octets: what is in use in the newest snapshot; the rest is used again.
+    public let usedSize: Int
+    /// How far the file can grow without the map being made larger, in octets.
+    public let mapSize: Int
+    /// The number of the newest commit, since the store was made.
+    public let lastCommit: UInt64
+    /// Transactions that were committed, each with one sync, since this store was opened.
+    public let commits: Int
+    /// Writers that took part in them, and those that failed.
+    public let writes: Int
+    /// Readers of all processes that hold a snapshot.
+    public let readers: Int
+    /// One, and more while records wait to be encrypted anew.
+    public let dataKeys: Int
+    /// Whether the system keeps the keys out of swap (`RLIMIT_MEMLOCK`).
+    public let areKeysLocked: Bool
+}
+
+extension SecureStore {
+    /// Figures of the store. Costs a few reads for each collection.
+    ///
+    /// - Throws: ``StoreError/Code/closed``, ``StoreError/Code/damaged``.
+    public func statistics() throws(StoreError) -> StoreStatistics {
+        let summaries = try readRecord { transaction throws(StoreError) in try transaction.summaries() }
+        let figures = try environment.figures()
+        let counts = writer?.counts ?? Writer.Counts()
+        let space = Array("public\0".utf8)
+        let own = summaries.filter { $0.name.starts(with: space) }.map { summary in
+            StoreStatistics.Collection(name: summary.title ?? "?", records: summary.sum.entries)
+        }
+        let expiring = summaries.first { $0.name == ExpiryIndex.name }
+        return StoreStatistics(
+            collections: own.sorted { $0.name < $1.name },
+            records: summaries.reduce(0) { $0 + $1.sum.entries }, expiringRecords: expiring?.sum.entries ?? 0,
+            fileSize: figures.fileSize, usedSize: figures.usedSize, mapSize: figures.mapSize,
+            lastCommit: figures.lastCommit, commits: counts.commits, writes: counts.parts, readers: figures.readers,
+            dataKeys: ring.dataKeys.count, areKeysLocked: ring.memory.isLocked)
+    }
+}
+
+extension ReadTransaction {
+    /// The sums of all collections; a seek for each, past its records.
+    func summaries() throws(StoreError) -> [WriteSet.Summary] {
+        var summaries: [WriteSet.Summary] = []
+        var next: [UInt8]? = [0]
+        while let start = next {
+            next = nil
+            var found: (place: [UInt8], record: [UInt8])?
+            try unsafe tree.scan(from: start) { place, record throws(StoreError) in
+                found = unsafe (Array(place), Array(record))
+                return false
+            }
+            guard let found else { break }
+            let identifier = Array(found.place.prefix(RecordCipher.identifierLength))
+            if found.place == identifier {
+                summaries.append(try ring.cipher(identifier: identifier).openSummary(found.record))
+            }
+            next = Self.successor(of: identifier)
+        }
+        return summaries
+    }
+
+    /// The first place after all that begin with these octets; nil where none can be.
+    private static func successor(of identifier: [UInt8]) -> [UInt8]? {
+        var octets = identifier
+        while let last = octets.popLast() {
+            if last < 255 { return octets + [last + 1] }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,134 @@
+public import FoundationEssentials
+
+extension SecureStore {
+    /// How many octets of a streamed value share a transaction.
+    private static let streamBatch = 16 * StreamManifest.pieceLength
+
+    /// Sets a value that comes in chunks and may be larger than memory.
+    ///
+    /// At most 2 MiB and one chunk of it are in memory. It is written as it comes, a sync for each MiB; the key has its
+    /// old value until all is there and durable, and keeps it where the chunks end in an error or the task is
+    /// cancelled: what was written by then is removed, after a crash by the next open. ``ReadTransaction`` gives a
+    /// streamed value whole up to ``maximumValueLength``; ``chunks(of:in:)`` reads it in chunks.
+    ///
+    /// - Returns: its length.
+    /// - Throws: as ``write(_:)``, and what `chunks` throws.
+    @discardableResult
+    public func write<Key: StoreKey, Chunks: AsyncSequence>(
+        _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
+    ) async throws -> Int where Chunks.Element == [UInt8] {
+        let key = try collection.octets(of: key)
+        var stream = OutgoingStream(store: self)
+        do {
+            for try await chunk in chunks { try await stream.add(chunk, batch: Self.streamBatch) }
+            try Task.checkCancellation()
+            return try await stream.finish(key, in: collection, expiry: expiry.map(StoreTime.milliseconds))
+        } catch {
+            await stream.abandon()
+            throw error
+        }
+    }
+
+    /// A value in chunks, or nil where there is none or it has expired. Streamed ones come as pieces of some 64 KiB,
+    /// each read when it is asked for; others as one chunk.
+    ///
+    /// No snapshot is held meanwhile: where the value is replaced or removed before its end, the sequence throws
+    /// ``StoreError/Code/replaced``.
+    ///
+    /// - Throws: ``StoreError/Code/damaged``, ``StoreError/Code/closed``.
+    public func chunks<Key: StoreKey>(
+        of key: Key, in collection: StoreCollection<Key, [UInt8]>
+    ) throws(StoreError) -> StoredChunks? {
+        let octets = key.storeOctets
+        let place = collection.cipher.place(of: octets)
+        let record = try readRecord { transaction throws(StoreError) -> Record? in
+            guard let sealed = try transaction.record(at: place) else { return nil }
+            let record = try collection.opened(sealed, at: place)
+            guard record.key == octets else { throw collection.damaged() }
+            return record.isExpired(at: transaction.now) ? nil : record
+        }
+        guard let record else { return nil }
+        guard record.isStreamed else {
+            return StoredChunks(store: self, count: record.value.count, content: .whole(record.value))
+        }
+        guard let manifest = StreamManifest(octets: record.value) else { throw collection.damaged() }
+        return StoredChunks(store: self, count: Int(clamping: manifest.length), content: .pieces(manifest))
+    }
+
+    /// ``read(_:)`` with an error that is typed.
+    func readRecord<Result>(_ body: (ReadTransaction) throws(StoreError) -> Result) throws(StoreError) -> Result {
+        do { return try read(body) } catch let error as StoreError { throw error } catch {
+            throw StoreError(.internalFailure, "A read failed.", underlying: error)
+        }
+    }
+}
+
+/// A value as it is streamed in.
+private struct OutgoingStream {
+    let store: SecureStore
+    private var manifest = StreamManifest.new()
+    private var buffer: [UInt8] = []
+    private var isBegun = false
+
+    init(store: SecureStore) { self.store = store }
+
+    mutating func add(_ chunk: [UInt8], batch: Int) async throws {
+        var rest = chunk[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(batch - buffer.count)
+            buffer += part
+            rest = rest.dropFirst(part.count)
+            if buffer.count == batch { try await flush() }
+        }
+    }
+
+    /// Writes what waits, in pieces.
+    private mutating func flush() async throws {
+        let (octets, start, isFirst) = (buffer, manifest, !isBegun)
+        manifest.length += UInt64(octets.count)
+        manifest.pieces += UInt64((octets.count + StreamManifest.pieceLength - 1) / StreamManifest.pieceLength)
+        isBegun = true
+        buffer.removeAll(keepingCapacity: true)
+        try await store.write { transaction in
+            if isFirst { try transaction.begin(start) }
+            try transaction.put(octets, of: start)
+        }
+    }
+
+    mutating func finish<Key: StoreKey>(
+        _ key: [UInt8], in collection: StoreCollection<Key, [UInt8]>, expiry: UInt64?
+    ) async throws -> Int {
+        guard isBegun || buffer.count > StreamManifest.pieceLength else {
+            let record = Record(key: key, value: buffer, expiry: expiry)
+            try await store.write { try $0.put(record, in: collection) }
+            return record.value.count
+        }
+        if !buffer.isEmpty { try await flush() }
+        let manifest = manifest
+        try await store.write { transaction in
+            try transaction.finish(manifest)
+            let record = Record(key: key, value: manifest.octets, expiry: expiry, isStreamed: true)
+            try transaction.put(record, in: collection)
+        }
+        return Int(clamping: manifest.length)
+    }
+
+    /// Removes what was written. Where that fails, the next open does it.
+    func abandon() async {
+        guard isBegun else { return }
+        let id = manifest.id
+        try? await store.write { try $0.abandon(id) }
+    }
+}
+
+extension WriteTransaction {
+    /// Puts octets as the pieces that follow those that a stream has.
+    fileprivate func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
+        var number = manifest.pieces
+        for start in stride(from: 0, to: octets.count, by: StreamManifest.pieceLength) {
+            let end = min(start + StreamManifest.pieceLength, octets.count)
+            try putPiece(Array(octets[start..<end]), number: number, of: manifest)
+            number += 1
+        }
+    }
+}
