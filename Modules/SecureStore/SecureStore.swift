@@ -215,6 +215,9 @@ extension SecureStore {
     ///
     /// `body` runs on the store's writer thread, alone. What it throws is thrown again, and nothing is kept. Writers
     /// that come at the same time share one sync. Once begun, cancelling the task does not undo it.
+    ///
+    /// Where the transaction that several share cannot be committed (the disk is full), each is tried again alone:
+    /// `body` then runs a second time, and nothing of the first is kept.
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (WriteTransaction) throws -> Result
     ) async throws -> Result {

@@ -11,7 +11,8 @@ final class Writer: @unchecked Sendable {
     // can hold a reference, after the thread was joined.
     /// One writer's part: runs against the open tree, and is told how it ended.
     struct Part: Sendable {
-        /// Prepares the part; runs once. Its own failure, told by nil, ends only this part; else the events.
+        /// Prepares the part; false where it failed by itself, which ends only this part. Runs again, for this part
+        /// alone, where the transaction that it shared could not be committed.
         let prepare: @Sendable (Tree, inout WriteSet) -> Bool
         /// Called once the shared transaction is durable, or has failed.
         let finish: @Sendable (StoreError?) -> Void
@@ -73,6 +74,9 @@ final class Writer: @unchecked Sendable {
     }
 
     var counts: Counts { withState { $0.counts } }
+
+    /// How many parts wait for their turn.
+    var waiting: Int { withState { $0.parts.count } }
 
     /// Queues a part; false where the writer is stopped.
     func enqueue(_ part: Part) -> Bool {
@@ -140,6 +144,19 @@ final class Writer: @unchecked Sendable {
     }
 
     private func commit(_ group: [Part]) {
+        let (isPrepared, failure) = attempt(group)
+        guard failure != nil, group.count > 1 else {
+            for part in group { part.finish(failure) }
+            return
+        }
+        // Perhaps only one of them is too large for what room there is: each gets a transaction of its own.
+        for (index, part) in group.enumerated() {
+            let hasFailed = index < isPrepared.count && !isPrepared[index]
+            part.finish(hasFailed ? nil : attempt([part]).failure)
+        }
+    }
+
+    private func attempt(_ group: [Part]) -> (isPrepared: [Bool], failure: StoreError?) {
         var isPrepared: [Bool] = []
         var changes = WriteSet()
         var events: [StoreEvent] = []
@@ -159,11 +176,12 @@ final class Writer: @unchecked Sendable {
             failure = error
         }
         withState { state in
-            state.counts.parts += group.count
-            if failure == nil, !changes.isEmpty { state.counts.commits += 1 }
+            guard failure == nil else { return }
+            state.counts.parts += isPrepared.count
+            if !changes.isEmpty { state.counts.commits += 1 }
         }
         if failure == nil { tell(events) }
-        for part in group { part.finish(failure) }
+        return (isPrepared, failure)
     }
 }
 

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import SallyportSecureStore
 import Testing
 
@@ -91,20 +90,9 @@ import Testing
         let store = try await fixture.open()
         let numbers: StoreCollection<Int, Int> = store.collection("n", of: Int.self, keyedBy: Int.self)
         try await store.write { for key in 0..<50 { try $0.set(0, for: key, in: numbers) } }
-        let (reached, go) = (AsyncStream<Void>.makeStream(), Gatekeeper())
-        let reader = Task.detached {
-            try store.read { snapshot throws in
-                let before = try snapshot.all(in: numbers).map(\.1)
-                reached.continuation.finish()
-                go.wait()
-                return (before, try snapshot.all(in: numbers).map(\.1))
-            }
-        }
-        for await _ in reached.stream {}
+        let held = await HeldSnapshot(of: store) { try $0.all(in: numbers).map(\.1) }
         try await store.write { for key in 0..<60 { try $0.set(1, for: key, in: numbers) } }
-        go.open()
-        let (before, after) = try await reader.value
-        #expect(before == after && before.count == 50)
+        #expect(try await held.release() == [Int](repeating: 0, count: 50))
         #expect(try store.read { try $0.all(in: numbers).map(\.1) } == [Int](repeating: 1, count: 60))
     }
 
@@ -130,24 +118,5 @@ import Testing
         #expect(try store.read { _ in try store.statistics().readers } == 1)
         store.close()
         #expect(throws: StoreError.self) { try store.statistics() }
-    }
-}
-
-/// Lets a thread wait until another says so.
-final class Gatekeeper: @unchecked Sendable {
-    // SAFETY: a semaphore may be used by all threads.
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-    init() { sem_init(semaphore, 0, 0) }
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
-    }
-    func open() { sem_post(semaphore) }
-    /// Ten seconds at most.
-    func wait() {
-        var until = timespec()
-        clock_gettime(CLOCK_REALTIME, &until)
-        until.tv_sec += 10
-        sem_timedwait(semaphore, &until)
     }
 }
