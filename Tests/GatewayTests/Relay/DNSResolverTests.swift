@@ -14,23 +14,37 @@ private struct TestNameServer {
     private let channels: [any Channel]
 
     init(_ answer: @escaping Answer) async throws {
-        let group = MultiThreadedEventLoopGroup.singleton
-        let datagrams = try await DatagramBootstrap(group: group)
+        for _ in 0..<20 {
+            let datagrams = try await Self.datagrams(answer)
+            let port = UInt16(datagrams.localAddress?.port ?? 0)
+            // A port that is free for datagrams may be somebody's stream.
+            if let stream = try? await Self.stream(answer, port: port) {
+                (self.port, channels) = (port, [datagrams, stream])
+                return
+            }
+            try await datagrams.close().get()
+        }
+        throw TestFailure("No port is free for both.")
+    }
+
+    private static func datagrams(_ answer: @escaping Answer) async throws -> any Channel {
+        try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(DatagramHandler(answer))
                 }
             }
             .bind(to: SocketAddress(RelayFixture.loopback, port: 0)).get()
-        port = UInt16(datagrams.localAddress?.port ?? 0)
-        let stream = try await ServerBootstrap(group: group)
+    }
+
+    private static func stream(_ answer: @escaping Answer, port: UInt16) async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(StreamHandler(answer))
                 }
             }
             .bind(to: SocketAddress(RelayFixture.loopback, port: port)).get()
-        channels = [datagrams, stream]
     }
 
     func close() async throws { for channel in channels { try await channel.close().get() } }

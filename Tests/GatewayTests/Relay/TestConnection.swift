@@ -68,6 +68,8 @@ final class TestConnection: Sendable {
         }
     }
 
+    var isOpen: Bool { channel.isActive }
+
     /// Sends close_notify, or a FIN where there is no TLS.
     func closeOutput() { channel.close(mode: .output, promise: nil) }
     func close() { channel.close(promise: nil) }
