@@ -222,6 +222,7 @@ let package = Package(
             "Integration",
             dependencies: [
                 "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509,
+                .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.

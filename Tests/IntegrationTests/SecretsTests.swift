@@ -1,4 +1,8 @@
 import Foundation
+import HTTPTypes
+import Logging
+import Sallyport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -41,5 +45,68 @@ import Testing
             #expect(!line.contains("PLANTED-TOKEN") && !line.contains("PLANTED-BODY") && !line.contains(key))
         }
         #expect(!site.gateway.error.isEmpty, "The gateway logged at trace.")
+    }
+
+    /// The same for an app that logs at trace, and for what it is told.
+    @Test func plantedSecretsShowNotInTheAppsLog() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let link = try await site.link()
+        let key = try #require(link.firstMatch(of: /key=([^&\s]+)/)?.output.1)
+        let log = Recorder()
+        let logger = Logger(label: "app") { _ in RecordingHandler(recorder: log) }
+        let password = "PLANTED-PASSPHRASE-of-24-octets"
+        let sallyport = try await Sallyport.open(
+            store: site.folder.file("app"), protectedBy: .passphrase(password),
+            application: .init(Site.app, version: Site.version), logger: logger)
+        try await sallyport.authorization.activate(link: link)
+        try await sallyport.authorize()
+        var configuration = SessionConfiguration()
+        configuration.trust = try .systemAnd(pemFile: intranet.authorityFile)
+        let session = sallyport.makeSession(configuration)
+        let urls = ["report.txt", "away", "missing"].map { "\(intranet.url)/\($0)?secret=PLANTED-QUERY" }
+        for url in urls + ["https://payroll.corp.example/?secret=PLANTED-QUERY", "http://[PLANTED-QUERY"] {
+            do {
+                var request = try LoadRequest(.post, RequestURL(url), body: .text("PLANTED-BODY"))
+                request.headerFields[.authorization] = "Bearer PLANTED-TOKEN"
+                request.headerFields[.cookie] = "session=PLANTED-COOKIE"
+                log.append("\(request) \(String(reflecting: request))")
+                let answer = try await session.data(for: request, upTo: .megabytes(1))
+                log.append("\(answer.response.status)")
+            } catch {
+                log.append("\(error) \(String(reflecting: error)) \(error.localizedDescription)")
+            }
+        }
+        log.append("\(sallyport) \(String(reflecting: sallyport.authorization)) \(configuration)")
+        await sallyport.shutdown()
+        let said = log.text
+        #expect(said.contains("trace") && said.contains(Intranet.name), "The app logged at trace.")
+        let keys = String(decoding: try Data(contentsOf: URL(filePath: site.folder.file("app/keys"))), as: UTF8.self)
+        #expect(!keys.contains(password))
+        for secret in ["PLANTED-", "PRIVATE KEY", String(key)] {
+            #expect(!said.contains(secret), "\(secret) shows: \(said)")
+        }
+    }
+}
+
+/// What was logged and told.
+private final class Recorder: Sendable {
+    private let lines = Mutex<[String]>([])
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+private struct RecordingHandler: LogHandler {
+    let recorder: Recorder
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        recorder.append("\(event.level) \(event.message) \(metadata) \(event.metadata ?? [:])")
     }
 }

@@ -50,6 +50,13 @@ public struct LoadRequest: Sendable {
     }
 }
 
+extension LoadRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Method and URL, without its query, the values of header fields and the body, which may be secret.
+    public var description: String { "\(method) \(url.redacted)" }
+    public var debugDescription: String { "LoadRequest(\(description), \(headerFields.count) fields)" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// How one request is loaded, where it differs from its session.
 public struct LoadOptions: Sendable {
     /// The longest time without a byte in either direction; the session's (60 s) where nil.

@@ -69,7 +69,7 @@ final class FakeGateway: ControlClient {
         if let status, status != 200 { return ControlAnswer(status: status, body: []) }
         if let body { return ControlAnswer(status: 200, body: body) }
         do {
-            return ControlAnswer(status: 200, body: try answer(path, request))
+            return ControlAnswer(status: 200, body: try answer(path, request.body ?? []))
         } catch {
             throw LoadError(.internalFailure, "\(error)")
         }
@@ -85,12 +85,13 @@ final class FakeGateway: ControlClient {
         if let failure { throw failure }
     }
 
-    private func answer(_ path: String, _ request: ControlRequest) throws -> [UInt8] {
+    /// The true answer.
+    func answer(_ path: String, _ body: [UInt8]) throws -> [UInt8] {
         switch path {
         case ControlAPI.Path.authorities:
             return try Array(ESTBody.encode(CertificateBag([authority.der]).serialized()).utf8)
         case ControlAPI.Path.enroll, ControlAPI.Path.reenroll:
-            let certificate = try authority.certify(ESTBody.decode(request.body ?? []), as: "\(name)")
+            let certificate = try authority.certify(ESTBody.decode(body), as: "\(name)")
             return try Array(ESTBody.encode(CertificateBag([certificate]).serialized()).utf8)
         default:
             return try signed(state.withLock { $0.configuration })

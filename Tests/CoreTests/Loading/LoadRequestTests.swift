@@ -4,6 +4,16 @@ import SallyportCore
 import Testing
 
 @Suite struct LoadRequestTests {
+    @Test func itsTextHoldsNoSecret() throws {
+        let url = try RequestURL("https://a.example/x?planted#planted")
+        let request = LoadRequest(
+            .post, url, headerFields: [.authorization: "planted", .cookie: "planted"], body: .text("planted"))
+        #expect("\(request)" == "POST https://a.example/x")
+        var dumped = ""
+        dump(request, to: &dumped)
+        for text in [String(reflecting: request), "\([request])", dumped] { #expect(!text.contains("planted")) }
+    }
+
     @Test func requestsConvertBothWays() throws {
         let http = HTTPRequest(
             method: .put, scheme: "https", authority: "a.example:8443", path: "/x?y", headerFields: [.accept: "a/b"])
