@@ -90,7 +90,9 @@ import Testing
         await transport.shutdown()
     }
 
-    @Test("With the certificate there, the activation stands and the configuration comes later", arguments: Fault.allCases)
+    @Test(
+        "With the certificate there, the activation stands and the configuration comes later",
+        arguments: Fault.allCases)
     func diesBehindTheEnrolment(fault: Fault) async throws {
         let fixture = try Fixture()
         let gateway = try FailingGateway(fixture.gateway, fault: fault, at: ControlAPI.Path.configuration)
