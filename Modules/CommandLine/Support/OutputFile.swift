@@ -1,4 +1,5 @@
 import Crypto
+import Foundation
 import Glibc
 
 /// Where a body goes that is not downloaded into a file of its own: standard output, a device, a pipe, or nowhere.
@@ -27,9 +28,9 @@ struct OutputFile: ~Copyable {
 
     /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead.
     static func canBeReplaced(_ path: String) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return true }
-        return status.st_mode & S_IFMT == S_IFREG
+        let real = URL(filePath: path).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: real)
+        return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true
     }
 
     /// The SHA-256 of a file, read in pieces.

@@ -14,7 +14,7 @@ package struct Outcome: Sendable {
     }
 }
 
-/// A program that runs beside the test, stopped at the latest with this value.
+/// A program that runs beside the test, asked to stop at the latest with this value.
 ///
 /// Its streams go to files, so that neither side ever waits for the other.
 package final class ChildProcess: Sendable {
@@ -48,7 +48,24 @@ package final class ChildProcess: Sendable {
         process = Mutex(child)
     }
 
-    deinit { if isRunning { kill(identifier, SIGKILL) } }
+    /// Asks the child to end, and ends it where it has not within 5 s.
+    deinit {
+        signal(SIGTERM)
+        guard isRunning else { return }
+        let identifier = identifier
+        let process = process.withLock { Lasting(process: $0) }
+        Thread.detachNewThread {
+            for _ in 0..<500 where process.process.isRunning { usleep(10_000) }
+            if process.process.isRunning { kill(identifier, SIGKILL) }
+            process.process.waitUntilExit()
+        }
+    }
+
+    /// Kept until the child is gone: without it, nobody would take note of its end, and it would stay as a zombie.
+    private struct Lasting: @unchecked Sendable {
+        // SAFETY: Foundation's Process guards its state with a lock.
+        let process: Process
+    }
 
     package var isRunning: Bool { process.withLock { $0.isRunning } }
     package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }

@@ -37,8 +37,6 @@ package final class Nginx: Sendable {
         guard isUp, try await !eventually(within: .milliseconds(300), { !process.isRunning }) else { return nil }
     }
 
-    deinit { process.signal(SIGTERM) }
-
     /// The lines of `access.log`, as the configuration has them written.
     package var log: [String] {
         ((try? String(contentsOfFile: folder.file("access.log"), encoding: .utf8)) ?? "").split(separator: "\n")
