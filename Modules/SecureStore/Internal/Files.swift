@@ -116,6 +116,19 @@ enum Files {
         try rename(temporary, to: path)
     }
 
+    /// Makes a file that must not be there yet: whole, or not at all.
+    static func create(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
+        let temporary = "\(path).new.\(getpid())"
+        unsafe _ = unlink(temporary)
+        try write(octets, to: temporary, mode: mode, mustBeNew: true)
+        let result = unsafe link(temporary, path)
+        let number = errno
+        unsafe _ = unlink(temporary)
+        errno = number
+        guard result == 0 else { throw failure("make", path) }
+        try syncDirectory(of: path)
+    }
+
     /// As ``replace(_:with:mode:)``, and overwrites what was there before, so that it does not lie about in free
     /// blocks. A crash in between leaves the old blocks, of a file that no name leads to.
     static func replaceSecret(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {

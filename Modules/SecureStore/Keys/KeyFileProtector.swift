@@ -17,8 +17,7 @@ public struct KeyFileProtector: KeyProtector {
 
     public func makeWrappingKey() throws(StoreError) -> (key: SymmetricKey, parameters: [UInt8]) {
         if !Files.exists(path) {
-            try Files.write(SystemRandom.octets(32), to: path, mode: 0o600, mustBeNew: true)
-            try Files.syncDirectory(of: path)
+            try Files.create(path, with: SystemRandom.octets(32), mode: 0o600)
         }
         let salt = SystemRandom.octets(32)
         return (try wrappingKey(parameters: salt), salt)
