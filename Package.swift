@@ -228,7 +228,9 @@ let package = Package(
         // What the store's tests do to a store in a process of its own.
         .target(name: "StoreWorkload", dependencies: ["SallyportSecureStore"], path: "Tests/StoreWorkload"),
         .executableTarget(
-            name: "StoreChild", dependencies: ["SallyportSecureStore", "StoreWorkload"], path: "Tests/StoreChild"),
+            name: "StoreChild", dependencies: ["SallyportSecureStore", "StoreWorkload", "DiskRecorder"],
+            path: "Tests/StoreChild"),
+        .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
 
         .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),
 
