@@ -40,7 +40,7 @@ final class Environment: @unchecked Sendable {
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
         do throws(StoreError) {
             let size = max(Self.initialSize, Self.fileSize("\(directory)/\(Self.fileName)") * 5 / 4)
-            try Self.check(unsafe mdb_env_set_mapsize(created, min(size, options.maximumSize)))
+            try Self.check(unsafe mdb_env_set_mapsize(created, Self.wholePages(min(size, options.maximumSize))))
             try Self.check(unsafe mdb_env_set_maxreaders(created, 1024))
             let flags = UInt32(MDB_NOTLS) | (options.isReadOnly ? UInt32(MDB_RDONLY) : 0)
             try Self.check(unsafe mdb_env_open(created, directory, flags, 0o600))
@@ -51,7 +51,7 @@ final class Environment: @unchecked Sendable {
             throw error
         }
         unsafe environment = created
-        maximumSize = min(options.maximumSize, Self.largestSize)
+        maximumSize = Self.wholePages(min(options.maximumSize, Self.largestSize))
         path = "\(directory)/\(Self.fileName)"
         mappedFile = options.isReadOnly ? FileIdentity(path) : nil
     }
@@ -83,6 +83,9 @@ final class Environment: @unchecked Sendable {
         guard let finding = report.findings.first else { return }
         throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
     }
+
+    /// LMDB keeps the size in the file, where it must be one that it can map.
+    private static func wholePages(_ size: Int) -> Int { max(size & ~0x7fff, 0x10000) }
 
     private static func fileSize(_ path: String) -> Int {
         var info = stat()

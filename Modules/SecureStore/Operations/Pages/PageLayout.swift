@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The numbers of LMDB 0.9's file format on 64-bit machines (`mdb.c`, `MDB_page`, `MDB_node`, `MDB_db`).
 ///
 /// The format is the machine's own: native byte order and page size. It is read as little-endian, which is what the
@@ -34,6 +36,17 @@ enum PageLayout {
 }
 
 extension [UInt8] {
+    /// As LMDB compares keys (`mdb_cmp_memn`).
+    func precedes(_ other: [UInt8]) -> Bool {
+        let order = unsafe withUnsafeBytes { left in
+            unsafe other.withUnsafeBytes { right in
+                guard let left = left.baseAddress, let right = right.baseAddress else { return Int32(0) }
+                return unsafe memcmp(left, right, Swift.min(count, other.count))
+            }
+        }
+        return order < 0 || (order == 0 && count < other.count)
+    }
+
     /// A little-endian number; nil where the octets end before.
     func littleEndian<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         guard offset >= 0, offset <= count - MemoryLayout<Number>.size else { return nil }

@@ -139,7 +139,7 @@ extension PageWalk {
 
     private func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         switch order {
-        case .octets: left.lexicographicallyPrecedes(right)
+        case .octets: left.precedes(right)
         case .littleEndianIntegers:
             left.littleEndian(UInt64.self, at: 0) ?? 0 < right.littleEndian(UInt64.self, at: 0) ?? 0
         }

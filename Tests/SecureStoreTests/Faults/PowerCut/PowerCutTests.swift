@@ -16,9 +16,10 @@ import Testing
         var testDescription: String { name }
 
         static let all = [
-            Scenario(name: "write", workloads: [Workload(writer: 0), Workload(writer: 1)], variants: Soak.cases(1, of: 5)),
-            Scenario(name: "rotate", workloads: [Workload(writer: 0)], variants: Soak.cases(1, of: 5)),
-            Scenario(name: "wipe", workloads: [Workload(writer: 0)], variants: Soak.cases(3, of: 10)),
+            Scenario(
+                name: "write", workloads: [Workload(writer: 0), Workload(writer: 1)], variants: Soak.cases(2, of: 5)),
+            Scenario(name: "rotate", workloads: [Workload(writer: 0)], variants: Soak.cases(2, of: 5)),
+            Scenario(name: "wipe", workloads: [Workload(writer: 0)], variants: Soak.cases(4, of: 10)),
             Scenario(name: "restore", workloads: [Workload(writer: 0)], variants: Soak.cases(2, of: 8)),
             Scenario(name: "compact", workloads: [Workload(writer: 0)], variants: Soak.cases(2, of: 8)),
             // A file of 28 MB: few of its states.

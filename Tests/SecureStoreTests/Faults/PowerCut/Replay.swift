@@ -79,8 +79,9 @@ final class Replay {
     }
 
     private func garbage(_ count: Int) -> [UInt8] {
-        let some = (0..<64).map { _ in UInt8.random(in: 0...255, using: &random) }
-        return Array(repeatElement(some, count: count / some.count + 1).joined().prefix(count))
+        var octets = (0..<64).map { _ in UInt8.random(in: 0...255, using: &random) }
+        while octets.count < count { octets += octets }
+        return Array(octets.prefix(count))
     }
 
     private func violation(of expectation: Expectation) async -> String? {
@@ -93,10 +94,12 @@ final class Replay {
             for workload in workloads {
                 if let violation = try violation(of: expectation, workload, in: store) { return violation }
             }
-            let report = try await store.verify()
-            if let finding = report.findings.first { return "verify: \(finding)" }
+            // What the opening began, or where it had no reason to.
+            var report = try await store.verificationAfterUncleanClose()
+            if report == nil { report = try await store.verify() }
+            if let finding = report?.findings.first { return "verify: \(finding)" }
             return try await violationOfGoingOn(store)
-        } catch let error as StoreError where expectation.mayBeWiped && error.code == .wiped {
+        } catch let error as StoreError where expectation.mayBeWiped && [.wiped, .notFound].contains(error.code) {
             return Files.exists("\(directory)/store/keys") ? "A wiped store has keys." : nil
         } catch {
             return "\(error)"
