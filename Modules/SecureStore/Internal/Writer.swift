@@ -29,6 +29,17 @@ final class Writer: @unchecked Sendable {
         var counts = Counts()
         var hasBackgroundWork = false
         var isStopped = false
+
+        /// Nil where there is nothing to do yet.
+        mutating func takeWork() -> Work? {
+            guard parts.isEmpty else {
+                let group = Array(parts.prefix(groupLimit))
+                parts.removeFirst(group.count)
+                return .group(group)
+            }
+            if isStopped { return .end }
+            return hasBackgroundWork ? .background : nil
+        }
     }
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -116,14 +127,13 @@ final class Writer: @unchecked Sendable {
     }
 
     private func nextWork() -> Work {
-        withState { state in
-            while state.parts.isEmpty, !state.isStopped, !state.hasBackgroundWork {
-                unsafe pthread_cond_wait(condition, mutex)
-            }
-            if state.parts.isEmpty { return state.isStopped ? .end : .background }
-            let group = Array(state.parts.prefix(Self.groupLimit))
-            state.parts.removeFirst(group.count)
-            return .group(group)
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let work = state.takeWork() { return work }
+            // No access to `state` may last over the wait, which lets others have it: an optimiser may take what is
+            // held exclusively for unchanged.
+            unsafe pthread_cond_wait(condition, mutex)
         }
     }
 
