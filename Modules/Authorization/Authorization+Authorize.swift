@@ -4,7 +4,8 @@ internal import SallyportSecureStore
 internal import SallyportWire
 
 extension Authorization {
-    /// Fetches the configuration where the gateway answers within 5 s, else takes the stored one within its lease.
+    /// Fetches the configuration where the gateway answers within 5 s, else takes the stored one within its lease;
+    /// not where the store was restored from a backup, whose word counts only after the gateway's.
     ///
     /// - Throws: ``AuthorizationError/Code/withdrawn`` with the documented code, or why there is no configuration.
     @discardableResult
@@ -18,7 +19,8 @@ extension Authorization {
             try await renewIdentityIfExpired()
             try await refresh(timeout: .seconds(5))
         } catch {
-            guard document != nil, isBridgedByLease(error) else {
+            // What a backup says may be older than a withdrawal.
+            guard document != nil, isBridgedByLease(error), !records.store.isRestored else {
                 if case .authorizing = state { setState(.notAuthorized) }
                 throw error
             }
@@ -94,6 +96,7 @@ extension Authorization {
         guard isFresh, let text else { return }
         do {
             try await records.setConfiguration(text, epoch: document.epoch, mark: mark, decisions: decisions)
+            try records.store.acceptRestore()
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
         }

@@ -78,7 +78,8 @@ public final class SecureStore: Sendable {
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
         let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
-        recovery = try wasLeftOpen ? Recovery(environment, path: path, ring: ring) : nil
+        recovery = try wasLeftOpen || environment.isShort ? Recovery(environment, path: path, ring: ring) : nil
+        try RecordCheck.checkAnyOpens(in: environment, ring: ring)
         writerLock = Lock(lock)
         let work = RotationWork(ring: ring, rotation: rotation, keyFile: keyFile)
         writer =

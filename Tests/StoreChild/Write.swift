@@ -1,3 +1,4 @@
+import Glibc
 import SallyportSecureStore
 import StoreWorkload
 
@@ -44,4 +45,27 @@ func look(at place: Place) async throws {
         return try snapshot.all(in: records).count
     }
     say("read \(count)")
+}
+
+/// `limit DIRECTORY KEYFILE OCTETS`: may make no file longer than that; writes until it cannot, prints `done NUMBER`
+/// for each transaction that is durable and `failed CODE`, then reads all and prints `content NUMBER`.
+func writeUntilFull(at place: Place) async throws {
+    signal(SIGXFSZ, SIG_IGN)
+    var limit = rlimit(rlim_cur: rlim_t(place.number(0, 1 << 20)), rlim_max: rlim_t(place.number(0, 1 << 20)))
+    setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+    let store = try await place.open()
+    let workload = Workload(writer: 0, longest: 20_000)
+    var transaction = 0
+    do {
+        while transaction < 10_000 {
+            try await workload.perform(transaction + 1, in: store)
+            transaction += 1
+            say("done \(transaction)")
+        }
+    } catch let error as StoreError {
+        say("failed \(error.code)")
+    }
+    let isWhole = try workload.content(of: store) == workload.expected(after: transaction)
+    say(isWhole ? "content \(try workload.transactions(in: store))" : "other content")
+    store.close()
 }

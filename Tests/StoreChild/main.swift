@@ -5,7 +5,7 @@ import StoreWorkload
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 4 else {
-    say("usage: StoreChild write|read|hold|look|record DIRECTORY KEYFILE …")
+    say("usage: StoreChild write|read|hold|look|limit|record DIRECTORY KEYFILE …")
     exit(64)
 }
 let place = Place(directory: arguments[2], keyFile: arguments[3], rest: Array(arguments.dropFirst(4)))
@@ -15,6 +15,7 @@ do {
     case "read": try await readDamaged(at: place)
     case "hold": try await hold(at: place)
     case "look": try await look(at: place)
+    case "limit": try await writeUntilFull(at: place)
     case "record": try await record(at: place)
     default: exit(64)
     }

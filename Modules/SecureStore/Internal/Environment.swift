@@ -20,6 +20,8 @@ final class Environment: @unchecked Sendable {
     private let freePages = Lock<FreePages?>(nil)
     private let maximumSize: Int
     private let path: String
+    /// Whether the file may have been cut: a reading through the map beyond its end would end the process.
+    let isShort: Bool
     /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
     private let mappedFile: FileIdentity?
     private var isClosed = false
@@ -34,7 +36,7 @@ final class Environment: @unchecked Sendable {
     static let largestSize = 4 << 40
 
     init(directory: String, options: StoreOptions) throws(StoreError) {
-        try Self.checkMetaPages("\(directory)/\(Self.fileName)")
+        isShort = try Self.checkMetaPages("\(directory)/\(Self.fileName)")
         var created: OpaquePointer?
         try Self.check(unsafe mdb_env_create(&created))
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
@@ -77,10 +79,13 @@ final class Environment: @unchecked Sendable {
     }
 
     /// LMDB would follow whichever page claims the higher number, also back to an older snapshot.
-    private static func checkMetaPages(_ path: String) throws(StoreError) {
+    ///
+    /// - Returns: whether pages are missing at the end. They may be free ones that were never written.
+    private static func checkMetaPages(_ path: String) throws(StoreError) -> Bool {
         guard Files.exists(path) else { throw StoreError(.damaged, "The store's data file \(path) is missing.") }
-        let report = try StoreCheck.metaPages(of: PageFile(path, isStopped: { false }))
-        guard let finding = report.findings.first else { return }
+        let file = try PageFile(path, isStopped: { false })
+        let report = try StoreCheck.metaPages(of: file)
+        guard let finding = report.findings.first else { return report.pages * report.pageSize > file.length }
         throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
     }
 
@@ -150,10 +155,16 @@ extension Environment {
                 try body(tree)
                 return try tree.commit()
             } catch {
-                guard error.code == .full, error.message == Self.mapIsFull else { throw error }
+                guard error.code == .full, error.message == Self.mapIsFull else { throw Self.explained(error, path) }
                 if try clearStaleReaders() == 0 { try grow() }
             }
         }
+    }
+
+    /// LMDB tells a write that was cut short as an input/output error, whether the disk is full or broken.
+    private static func explained(_ error: StoreError, _ path: String) -> StoreError {
+        guard error.code == .fileSystem, Files.isFull(path) else { return error }
+        return StoreError(.full, "The disk is full, or the file may not grow.", underlying: error)
     }
 
     /// Frees what readers hold that are gone, and were killed before they could say so.
@@ -288,7 +299,7 @@ extension Environment {
             return StoreError(.damaged, message, fileID: fileID, line: line)
         case MDB_VERSION_MISMATCH:
             return StoreError(.unsupportedFormat, "The data file has another version.", fileID: fileID, line: line)
-        case ENOSPC, EDQUOT: return StoreError(.full, "The disk is full.", fileID: fileID, line: line)
+        case ENOSPC, EDQUOT, EFBIG: return StoreError(.full, "The disk is full.", fileID: fileID, line: line)
         case ENOENT: return StoreError(.notFound, "There is no store in the directory.", fileID: fileID, line: line)
         case EACCES, EROFS, EPERM, EIO:
             return StoreError(.fileSystem, "The data file: \(text).", fileID: fileID, line: line)

@@ -165,6 +165,19 @@ enum Files {
         try syncDirectory(of: other)
     }
 
+    /// Whether a file cannot grow: its file system has no room, or the process may not make it longer.
+    static func isFull(_ path: String) -> Bool {
+        let page = 4096
+        var system = statvfs()
+        if unsafe statvfs(path, &system) == 0, Int(system.f_bavail) * Int(system.f_frsize) < 16 * page { return true }
+        var limit = rlimit()
+        var info = stat()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0,
+            unsafe stat(path, &info) == 0, limit.rlim_cur < UInt64(Int.max)
+        else { return false }
+        return Int(info.st_size) > Int(limit.rlim_cur) - page
+    }
+
     static func sync(_ path: String) throws(StoreError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", path) }
@@ -218,7 +231,7 @@ enum Files {
     ) -> StoreError {
         let number = errno
         let reason = unsafe String(cString: strerror(number))
-        let code: StoreError.Code = number == ENOSPC || number == EDQUOT ? .full : .fileSystem
+        let code: StoreError.Code = [ENOSPC, EDQUOT, EFBIG].contains(number) ? .full : .fileSystem
         return StoreError(code, "Cannot \(verb) \(path): \(reason).", fileID: fileID, line: line)
     }
 }

@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// What follows an unclean close: LMDB's pages are walked before anything is read through them, and the records are
+/// What follows an unclean close, and where the data file is shorter than it says: LMDB's pages are walked before anything is read through them, and the records are
 /// verified beside what the app does.
 final class Recovery: Sendable {
     private let check: Task<Result<VerificationReport, StoreError>, Never>
@@ -12,7 +12,7 @@ final class Recovery: Sendable {
         let data = "\(path)/\(Environment.fileName)"
         let report = try StoreCheck.run(environment, path: data, ring: nil)
         if let finding = report.findings.first(where: { $0.kind != .lostPages }) {
-            throw StoreError(.damaged, "The store was not closed, and its data file is damaged. \(finding.message)")
+            throw StoreError(.damaged, "The store's data file is damaged. \(finding.message)")
         }
         check = Task(priority: .background) { @concurrent () async -> Result<VerificationReport, StoreError> in
             do throws(StoreError) {

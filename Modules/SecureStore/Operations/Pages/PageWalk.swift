@@ -174,6 +174,10 @@ extension PageWalk {
             add("Page \(first) does not begin a value of \(length) octets.", page: first)
             return false
         }
+        guard Int(clamping: first) &* pageSize + PageLayout.headerLength + length <= source.length else {
+            add("Page \(first) begins a value that the file does not hold whole.", page: first)
+            return false
+        }
         for page in first..<first + pages where !claim(page, for: .overflow) { return false }
         return true
     }

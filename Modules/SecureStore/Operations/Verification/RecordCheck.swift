@@ -71,3 +71,38 @@ private struct CollectionCheck {
         return "has records older than, or other than, the last ones."
     }
 }
+
+extension RecordCheck {
+    /// How many records are tried, so that a damaged one does not close the store.
+    private static var samples: Int { 32 }
+
+    /// Checks that a data file is of these keys: with those of another store, it would seem to be empty.
+    static func checkAnyOpens(in environment: Environment, ring: KeyRing) throws(StoreError) {
+        var tried = 0
+        var isOpen = false
+        do {
+            try environment.read { tree in
+                // No place is before this one.
+                try unsafe tree.scan(from: [0]) { place, record throws(StoreError) in
+                    tried += 1
+                    isOpen = unsafe opens(Array(record), at: Array(place), ring: ring)
+                    return !isOpen && tried < samples
+                }
+            }
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(.internalFailure, "The store could not be read.", underlying: error)
+        }
+        guard isOpen || tried == 0 else {
+            throw StoreError(.damaged, "The data file is of another store, or damaged: none of its records opens.")
+        }
+    }
+
+    private static func opens(_ record: [UInt8], at place: [UInt8], ring: KeyRing) -> Bool {
+        guard place.count >= RecordCipher.identifierLength else { return false }
+        let cipher = ring.cipher(identifier: Array(place.prefix(RecordCipher.identifierLength)))
+        guard place.count > RecordCipher.identifierLength else { return (try? cipher.openSummary(record)) != nil }
+        return (try? cipher.open(record, at: place)) != nil
+    }
+}

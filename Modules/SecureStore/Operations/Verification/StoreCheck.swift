@@ -20,8 +20,10 @@ enum StoreCheck {
         var failure = CheckFailure.moved
         for _ in 0..<attempts {
             do throws(CheckFailure) {
-                _ = try MetaPages(source)
-                return VerificationReport()
+                let snapshot = try MetaPages(source).newest
+                var report = VerificationReport()
+                (report.pageSize, report.pages) = (snapshot.pageSize, Int(clamping: snapshot.lastPage) + 1)
+                return report
             } catch {
                 failure = error
             }
