@@ -1,0 +1,124 @@
+import ArgumentParser
+import SallyportSecureStore
+
+/// Looks after a store: an app's, or a gateway's data.
+struct StoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store", abstract: "Look after a store: an app's, or a gateway's data.",
+        subcommands: [
+            StatCommand.self, VerifyCommand.self, BackupCommand.self, RestoreCommand.self, RotateCommand.self,
+            CompactCommand.self,
+        ])
+}
+
+/// The store that is looked after.
+struct StoreCareOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The store, or a gateway's data.", valueName: "dir"))
+    var store: String
+
+    @OptionGroup(title: "Key of the store")
+    var protector: ProtectorOptions
+
+    func keyProtector() throws(CommandFailure) -> any KeyProtector {
+        try protector.protection(of: store).protector()
+    }
+
+    func open(_ options: StoreOptions) async throws -> SecureStore {
+        try await SecureStore.open(at: store, protectedBy: keyProtector(), options: options)
+    }
+}
+
+extension StoreCommand {
+    struct StatCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "stat", abstract: "Show what a store holds and how large it is; works beside its writer.")
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let store = try await location.open(.readOnly)
+            defer { store.close() }
+            let report = StoreReport(try store.statistics(), isRestored: store.isRestored)
+            output.print(report, report.text)
+        }
+    }
+
+    struct VerifyCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "verify",
+            abstract: "Check every page and every record of a store, or of a backup; works beside its writer.")
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let found = try await SecureStore.verify(at: location.store, protectedBy: location.keyProtector())
+            let report = CheckReport(found)
+            output.print(report, report.text)
+            guard !report.sound else { return }
+            throw CommandFailure(
+                .inputOutput, name: "damaged", "The store at \(location.store) is damaged.",
+                hint: "'sallyport store restore BACKUP' puts a backup in its place")
+        }
+    }
+
+    struct BackupCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "backup",
+            abstract: "Copy a store, verified and still encrypted, into a new directory; works beside its writer.")
+        @Argument(help: "The new directory.") var target: String
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let store = try await location.open(.readOnly)
+            defer { store.close() }
+            let report = CopyReport(target, try await store.backup(to: target))
+            output.print(report, "\(report.records) records copied into \(target)")
+        }
+    }
+
+    struct RestoreCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "restore",
+            abstract: "Put a backup in the place of a store, or where there is none; an app then authorizes anew.")
+        @Argument(help: "The backup.") var backup: String
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let found = try await SecureStore.restore(
+                from: backup, to: location.store, protectedBy: location.keyProtector())
+            let report = CopyReport(location.store, found)
+            output.print(report, "\(report.records) records restored into \(location.store)")
+        }
+    }
+
+    struct RotateCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "rotate", abstract: "Make a new data key, encrypt every record anew, and forget the old key.")
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let store = try await location.open(.existing)
+            defer { store.close() }
+            try await store.rotateDataKey()
+            try await store.finishRotation()
+            output.print(Acknowledgement(), "every record has a new key")
+        }
+    }
+
+    struct CompactCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "compact", abstract: "Write a store's file anew, without its free space.")
+        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let done = try await SecureStore.compact(at: location.store, protectedBy: location.keyProtector())
+            output.print(
+                CompactionReport(before: done.before, after: done.after),
+                "\(done.before) octets before, \(done.after) after")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import FoundationEssentials
+import SallyportSecureStore
+import Testing
+
+@testable import SallyportCommandLine
+
+@Suite struct StoreCommandTests {
+    private let folder: String
+    private var store: String { "\(folder)/store" }
+
+    init() throws {
+        folder = "/tmp/sallyport-store-command-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    }
+
+    private func run(_ arguments: String...) async -> ExitStatus {
+        await SallyportProgram.run(["store"] + arguments + ["--store", store, "--key-file", "\(folder)/key"])
+    }
+
+    private func open() async throws -> SecureStore {
+        try await SecureStore.open(at: store, protectedBy: .keyFile("\(folder)/key"))
+    }
+
+    private func fill() async throws {
+        let store = try await open()
+        let texts = store.collection("texts", of: String.self)
+        try await store.write { try $0.set("a", for: "a", in: texts) }
+        store.close()
+    }
+
+    @Test func aSoundStoreIsLookedAfter() async throws {
+        try await fill()
+        for command in ["stat", "verify", "rotate", "compact"] { #expect(await run(command) == .done, "\(command)") }
+        #expect(await run("backup", "\(folder)/backup") == .done)
+        #expect(await run("backup", "\(folder)/backup") == .inputOutput)
+        #expect(await run("restore", "\(folder)/backup") == .done)
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func damageIsAnInputOutputError() async throws {
+        try await fill()
+        let path = "\(store)/data.mdb"
+        var octets = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let end = try #require(octets.lastIndex { $0 != 0 })
+        octets[end] ^= 1
+        try Data(octets).write(to: URL(fileURLWithPath: path))
+        #expect(await run("verify") == .inputOutput)
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func whatNeedsAWriterSaysThatThereIsOne() async throws {
+        let writer = try await open()
+        for command in ["rotate", "compact"] { #expect(await run(command) == .inUse, "\(command)") }
+        writer.close()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func whatIsNotThereIsAMistakeOfUse() async throws {
+        for command in ["stat", "verify", "rotate", "compact"] { #expect(await run(command) == .usage, "\(command)") }
+        try FileManager.default.removeItem(atPath: folder)
+    }
+}
