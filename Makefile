@@ -43,10 +43,11 @@ demo: dependencies ## Shows the main job on loopback; BREAK=relay|policy|wipe br
 
 bench: dependencies ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh
+	Benchmarks/store.sh
 
-soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay.
+soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits.
 	$(SWIFT) build --build-tests
-	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|aLargeFileArrivesWhole'
+	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests'
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
 	$(SWIFT) test --disable-xctest --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)

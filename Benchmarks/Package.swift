@@ -28,6 +28,13 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             path: "Sources/Workloads"),
+        .target(
+            name: "StorePeers", path: "Sources/StorePeers",
+            linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlcipher")]),
+        .executableTarget(
+            name: "StoreTable",
+            dependencies: ["StorePeers", .product(name: "SallyportSecureStore", package: "sallyport")],
+            path: "Sources/StoreTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",

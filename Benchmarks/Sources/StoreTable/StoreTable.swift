@@ -1,0 +1,241 @@
+import Foundation
+import Glibc
+import SallyportSecureStore
+
+/// Prints the figures of Docs/SecureStore.md: the store beside SQLCipher and LMDB, in interleaved rounds.
+///
+///     StoreTable DIRECTORY [--records N]
+@main
+struct StoreTable {
+    let directory: String
+    let records: Int
+    private let rounds = 5
+    private var missed: [String] = []
+
+    static func main() async throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard let directory = arguments.first else {
+            print("usage: StoreTable DIRECTORY [--records N]")
+            exit(64)
+        }
+        let index = arguments.firstIndex(of: "--records")
+        let records = index.flatMap { $0 + 1 < arguments.count ? Int(arguments[$0 + 1]) : nil } ?? 1_000_000
+        var table = StoreTable(directory: directory, records: records)
+        try await table.run()
+    }
+
+    private init(directory: String, records: Int) { (self.directory, self.records) = (directory, records) }
+
+    private mutating func run() async throws {
+        print("\(machine)\nValues of \(Sizes.value) octets, \(rounds) interleaved rounds, the median counts.\n")
+        for name in ["lmdb", "streams"] { mkdir("\(directory)/\(name)", 0o700) }
+        let ours = try await SallyportPeer(at: "\(directory)/sallyport")
+        let peers: [any Peer] = [ours, SQLCipherPeer(at: "\(directory)/cipher.db"), LMDBPeer(at: "\(directory)/lmdb")]
+        try await batches(peers)
+        try await durableWrites(peers)
+        try await reads(peers)
+        try await concurrentWriters(ours)
+        try await streams(ours)
+        try await growth(ours)
+        print(missed.isEmpty ? "\nEvery row reached its limit." : "\nMissed:")
+        for row in missed { print("- \(row)") }
+    }
+
+    private var machine: String {
+        var system = statfs()
+        statfs(directory, &system)
+        let kind = [0xEF53: "ext4", 0x0102_1994: "tmpfs", 0x5846_5342: "xfs", 0x9123_683E: "btrfs"][Int(system.f_type)]
+        return "\(sysconf(Int32(_SC_NPROCESSORS_ONLN))) cores, file system \(kind ?? String(system.f_type, radix: 16))"
+    }
+
+    // MARK: Rows
+
+    private mutating func batches(_ peers: [any Peer]) async throws {
+        let value = [UInt8](repeating: 7, count: Sizes.value)
+        let size = 1000
+        var next: Int64 = 0
+        let times = try await measure(peers) { peer, round in
+            for batch in 0..<10 {
+                let first = Int64(round * 10 + batch) * Int64(size)
+                try await peer.write(Array(first..<first + Int64(size)).shuffled(), value)
+                next = max(next, first + Int64(size))
+            }
+            return 10 * size
+        }
+        show("batch writes, 1,000 in a transaction", times, unit: "wall")
+        judge("batch writes: SQLCipher / Sallyport", times[1].wall / times[0].wall, atLeast: 3)
+        // The rest of the records for reading, unmeasured.
+        while next < 100_000 {
+            for peer in peers { try await peer.write(Array(next..<next + 10_000), value) }
+            next += 10_000
+        }
+    }
+
+    private mutating func durableWrites(_ peers: [any Peer]) async throws {
+        let value = [UInt8](repeating: 8, count: Sizes.value)
+        let times = try await measure(peers) { peer, _ in
+            for _ in 0..<100 { try await peer.write([Int64.random(in: 0..<100_000)], value) }
+            return 100
+        }
+        show("durable writes, one after the other", times, unit: "wall")
+    }
+
+    private mutating func reads(_ peers: [any Peer]) async throws {
+        let times = try await measure(peers) { peer, _ in
+            try peer.read((0..<20_000).map { _ in Int64.random(in: 0..<100_000) })
+            return 20_000
+        }
+        show("point reads of 100,000 records, a snapshot each", times, unit: "CPU")
+        judge("point reads: SQLCipher / Sallyport", times[1].cpu / times[0].cpu, atLeast: 10)
+        judge("point reads: Sallyport / LMDB", times[0].cpu / times[2].cpu, atMost: 3)
+    }
+
+    private mutating func concurrentWriters(_ ours: SallyportPeer) async throws {
+        let value = [UInt8](repeating: 9, count: Sizes.value)
+        func rate(_ writers: Int) async throws -> Double {
+            let start = Clock.wall
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<writers {
+                    group.addTask {
+                        for _ in 0..<100 { try await ours.write([Int64.random(in: 0..<100_000)], value) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            return Double(writers * 100) / (Clock.wall - start)
+        }
+        var samples: [(one: Double, many: Double)] = []
+        for _ in 0..<rounds { samples.append((try await rate(1), try await rate(32))) }
+        let (one, many) = (median(samples.map(\.one)), median(samples.map(\.many)))
+        print("durable writers at once\n  one: \(Int(one)) a second; 32: \(Int(many)) a second")
+        judge("32 durable writers / one", many / one, atLeast: 5)
+    }
+
+    private mutating func streams(_ ours: SallyportPeer) async throws {
+        let length = 100 << 20
+        let values = ours.store.collection("streams", of: [UInt8].self)
+        let memory = MemoryPeak()
+        let start = Clock.wall
+        let chunk = [UInt8](repeating: 3, count: 256 << 10)
+        var left = length / chunk.count
+        let source = AsyncStream<[UInt8]> {
+            memory.sample()
+            left -= 1
+            return left >= 0 ? chunk : nil
+        }
+        try await ours.store.write(source, for: "large", in: values)
+        let written = Clock.wall
+        var count = 0
+        for try await part in ours.store.chunks(of: "large", in: values) {
+            memory.sample()
+            count += part.count
+        }
+        precondition(count == length)
+        let read = Clock.wall
+        print("a value of 100 MiB, streamed")
+        print("  in \(rate(length, written - start)) MB/s, out \(rate(length, read - written)) MB/s")
+        judge("streamed value: MiB over what was resident", memory.growth / 1_048_576, atMost: 32)
+    }
+
+    private mutating func growth(_ ours: SallyportPeer) async throws {
+        let value = [UInt8](repeating: 7, count: Sizes.value)
+        var (count, costs): (Int64, [(Int64, Double)]) = (100_000, [])
+        for target in [100_000, 300_000, Int64(records)] where target >= count {
+            while count < target {
+                try await ours.write(Array(count..<min(count + 10_000, target)), value)
+                count = min(count + 10_000, target)
+            }
+            var samples: [Double] = []
+            for _ in 0..<rounds {
+                let start = Clock.cpu
+                try ours.read((0..<20_000).map { _ in Int64.random(in: 0..<count) })
+                samples.append((Clock.cpu - start) / 20_000 * 1e6)
+            }
+            costs.append((count, median(samples)))
+        }
+        print("a point read in a store of")
+        for (count, cost) in costs { print("  \(count) records: \(number(cost)) µs CPU") }
+        // The tree is one level deeper at most; what the caches hold of it shrinks.
+        judge("read in the largest / in the smallest", costs[costs.count - 1].1 / costs[0].1, atMost: 2)
+    }
+
+    // MARK: Measuring
+
+    private struct Time {
+        let name: String
+        var cpu: Double
+        var wall: Double
+    }
+
+    /// Seconds an operation.
+    private func measure(
+        _ peers: [any Peer], _ body: (any Peer, _ round: Int) async throws -> Int
+    ) async throws -> [Time] {
+        var samples = [[Time]](repeating: [], count: peers.count)
+        for round in 0..<rounds {
+            for (index, peer) in peers.enumerated() {
+                let (cpu, wall) = (Clock.cpu, Clock.wall)
+                let count = Double(try await body(peer, round))
+                samples[index].append(
+                    Time(name: peer.name, cpu: (Clock.cpu - cpu) / count, wall: (Clock.wall - wall) / count))
+            }
+        }
+        return samples.map { Time(name: $0[0].name, cpu: median($0.map(\.cpu)), wall: median($0.map(\.wall))) }
+    }
+
+    private func show(_ title: String, _ times: [Time], unit: String) {
+        print(title)
+        for time in times {
+            let name = time.name.padding(toLength: 24, withPad: " ", startingAt: 0)
+            print("  \(name)\(number(time.cpu * 1e6)) µs CPU, \(number(time.wall * 1e6)) µs wall")
+        }
+    }
+
+    private mutating func judge(_ row: String, _ value: Double, atLeast limit: Double) {
+        judge(row, value, "≥ \(number(limit))", value >= limit)
+    }
+
+    private mutating func judge(_ row: String, _ value: Double, atMost limit: Double) {
+        judge(row, value, "≤ \(number(limit))", value <= limit)
+    }
+
+    private mutating func judge(_ row: String, _ value: Double, _ limit: String, _ isReached: Bool) {
+        print("    \(row)  \(number(value))  \(limit)  \(isReached ? "reached" : "missed")")
+        if !isReached { missed.append("\(row) \(number(value)), limit \(limit)") }
+    }
+
+    private func rate(_ octets: Int, _ seconds: Double) -> String { number(Double(octets) / 1e6 / seconds) }
+    private func median(_ samples: [Double]) -> Double { samples.sorted()[samples.count / 2] }
+    private func number(_ value: Double) -> String { String(format: value < 100 ? "%.2f" : "%.0f", value) }
+}
+
+enum Clock {
+    static var cpu: Double { seconds(CLOCK_PROCESS_CPUTIME_ID) }
+    static var wall: Double { seconds(CLOCK_MONOTONIC) }
+
+    private static func seconds(_ clock: clockid_t) -> Double {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
+
+/// The most memory that was resident, but for the pages of files that are mapped, which the system takes back as it
+/// likes.
+final class MemoryPeak: @unchecked Sendable {
+    // SAFETY: sampled by one task at a time.
+    private let start = MemoryPeak.resident
+    private var peak = 0
+
+    func sample() { peak = max(peak, MemoryPeak.resident) }
+
+    var growth: Double { Double(max(0, peak - start)) }
+
+    private static var resident: Int {
+        guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .ascii),
+            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),
+            let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+        else { return 0 }
+        return kibibytes << 10
+    }
+}
