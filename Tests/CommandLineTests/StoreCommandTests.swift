@@ -13,7 +13,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
 
-    private func run(_ arguments: String...) async -> ExitStatus {
+    private func run(_ arguments: String...) async -> SallyportCommandLine.ExitStatus {
         await SallyportProgram.run(["store"] + arguments + ["--store", store, "--key-file", "\(folder)/key"])
     }
 
