@@ -6,13 +6,14 @@ import Testing
 ///
 /// Direct NEEDED entries are read, not what `ldd` lists: Debian's libcurl brings krb5 and more by itself.
 @Suite struct LinkTests {
-    @Test func storeAloneLinksNoNetwork() async throws {
-        let needed = try await needed(by: "LinkSecureStore")
+    @Test(arguments: ["LinkSecureStore", "StoreAlone"])
+    func storeAloneLinksNoNetwork(program: String) async throws {
+        let needed = try await needed(by: program)
         #expect(needed.contains { $0.hasPrefix("liblmdb.so") })
         for library in ["libcurl", "libssl", "libkrb5", "libgssapi", "libFoundation.so", "libFoundationNetworking"] {
             #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
         }
-        #expect(try await symbols(of: "LinkSecureStore", containing: "7NIOCore") == 0)
+        #expect(try await symbols(of: program, containing: "7NIOCore") == 0)
     }
 
     @Test func sessionAloneLinksNoStoreAndNoGateway() async throws {
