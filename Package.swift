@@ -183,6 +183,9 @@ let package = Package(
             ],
             path: "Examples/Demo", exclude: ["run"]),
 
+        .executableTarget(
+            name: "StoreAlone", dependencies: ["SallyportSecureStore"], path: "Examples/StoreAlone"),
+
         // Tests
         .target(
             name: "TestSupport", dependencies: ["SallyportCore", "COpenSSL", .logging, .crypto, .x509, .asn1],
