@@ -209,7 +209,9 @@ extension SecureStore {
 extension SecureStore {
     /// Reads from one consistent snapshot, on the calling thread; short, since it holds back the reuse of space.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
-        try environment.read { try body(ReadTransaction(tree: $0, ring: ring)) }
+        let tree = try environment.enter()
+        defer { environment.leave(tree) }
+        return try body(ReadTransaction(tree: tree, ring: ring))
     }
 
     /// Changes the store: all or nothing, durable when it returns.

@@ -17,7 +17,8 @@ int sp_aead_seal(
     const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count, uint8_t *octets,
     size_t count);
 
-/// Opens `count` octets and the tag of 16 behind them into `out`. 0 where they do not verify; `out` is then cleared.
+/// Opens `count` octets and the tag of 16 behind them into `out`, which may be where they are.
+/// 0 where they do not verify; `out` is then cleared.
 int sp_aead_open(
     const void *key, const uint8_t nonce[24], const uint8_t *associated, size_t associated_count,
     const uint8_t *octets, size_t count, uint8_t *out);

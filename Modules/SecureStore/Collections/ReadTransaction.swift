@@ -18,38 +18,53 @@ public final class ReadTransaction {
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
-        let octets = key.storeOctets
-        let found = try unsafe collection.cipher.withPlace(of: octets) { place throws(StoreError) in
-            try unsafe tree.withRecord(at: place) { record throws(StoreError) in
-                try unsafe quickValue(of: record, at: place, expecting: octets, in: collection)
-            }
-        }
-        switch found {
-        case nil: return nil
-        case .octets(let value): return try collection.decode(value)
-        case .record(let record):
-            let place = collection.cipher.place(of: octets)
-            return try collection.value(of: record, at: place, expecting: octets, seenBy: self)
+        let key = key.storeOctets
+        guard let octets = try octets(for: key, in: collection.cipher, named: collection.name) else { return nil }
+        return try collection.decode(octets)
+    }
+
+    /// The octets, or nil where there are none.
+    ///
+    /// - Throws: ``StoreError/Code/damaged`` where the record is not what was written for this key.
+    public func value<Key>(
+        for key: Key, in collection: StoreCollection<Key, [UInt8]>
+    ) throws(StoreError) -> [UInt8]? {
+        try octets(for: key.storeOctets, in: collection.cipher, named: collection.name)
+    }
+
+    private func octets(
+        for key: [UInt8], in cipher: RecordCipher, named name: String
+    ) throws(StoreError) -> [UInt8]? {
+        switch try find(key, in: cipher) {
+        case .nothing: return nil
+        case .value(let value): return value
+        case .damaged: throw StoreError(.damaged, "A record in collection \(name) does not verify.")
+        case .more:
+            let place = cipher.place(of: key)
+            guard let record = try tree.value(at: place) else { return nil }
+            return try cipher.octets(of: record, at: place, expecting: key, named: name, seenBy: self)
         }
     }
 
     private enum Found {
-        case octets([UInt8])
-        /// One that has more to it.
-        case record([UInt8])
+        case nothing, damaged
+        case value([UInt8])
+        /// The record has more to it than a value.
+        case more
     }
 
-    private func quickValue<Key, Value>(
-        of record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8],
-        in collection: StoreCollection<Key, Value>
-    ) throws(StoreError) -> Found {
-        let value: [UInt8]?
-        do throws(StoreError) {
-            value = try unsafe collection.cipher.openValue(record, at: place, expecting: key)
-        } catch {
-            throw collection.damaged()
+    /// The way of most reads: from the map to the value with one copy.
+    private func find(_ key: [UInt8], in cipher: RecordCipher) throws(StoreError) -> Found {
+        var (found, failure): (Found, StoreError?) = (.nothing, nil)
+        unsafe cipher.withPlace(of: key) { place in
+            do throws(StoreError) {
+                guard let record = unsafe try tree.find(place) else { return }
+                guard unsafe RecordCipher.isPlain(record) else { return found = .more }
+                found = unsafe cipher.openValue(record, at: place, expecting: key).map { .value($0) } ?? .damaged
+            } catch { failure = error }
         }
-        return unsafe value.map { .octets($0) } ?? .record(Array(record))
+        if let failure { throw failure }
+        return found
     }
 
     /// Calls `body` with every record, in no order that says anything, until it returns false.

@@ -46,9 +46,8 @@ extension StoreCollection {
     func value(
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], seenBy source: some RecordSource
     ) throws(StoreError) -> Value? {
-        let opened = try opened(record, at: place)
-        guard opened.key == key else { throw damaged() }
-        return opened.isExpired(at: source.now) ? nil : try decode(octets(of: opened, from: source))
+        let octets = try cipher.octets(of: record, at: place, expecting: key, named: name, seenBy: source)
+        return try octets.map(decode)
     }
 
     func pair(
@@ -56,7 +55,7 @@ extension StoreCollection {
     ) throws(StoreError) -> (Key, Value)? {
         let opened = try opened(record, at: place)
         guard !opened.isExpired(at: source.now) else { return nil }
-        return (try key(opened.key), try decode(octets(of: opened, from: source)))
+        return (try key(opened.key), try decode(opened.octets(from: source)))
     }
 
     func key(_ octets: [UInt8]) throws(StoreError) -> Key {
@@ -66,17 +65,35 @@ extension StoreCollection {
         return key
     }
 
-    private func octets(of record: Record, from source: some RecordSource) throws(StoreError) -> [UInt8] {
-        guard record.isStreamed else { return record.value }
-        guard let manifest = StreamManifest(octets: record.value) else { throw damaged() }
-        return try source.pieces(of: manifest)
-    }
-
     func opened(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
         do throws(StoreError) { return try cipher.open(record, at: place) } catch { throw damaged() }
     }
 
     func damaged() -> StoreError { StoreError(.damaged, "A record in collection \(name) does not verify.") }
+}
+
+extension RecordCipher {
+    /// The value's octets, or nil where the record has expired.
+    func octets(
+        of record: [UInt8], at place: [UInt8], expecting key: [UInt8], named name: String,
+        seenBy source: some RecordSource
+    ) throws(StoreError) -> [UInt8]? {
+        guard let opened = try? open(record, at: place), opened.key == key else {
+            throw StoreError(.damaged, "A record in collection \(name) does not verify.")
+        }
+        return opened.isExpired(at: source.now) ? nil : try opened.octets(from: source)
+    }
+}
+
+extension Record {
+    /// The value, also where it lies in pieces.
+    func octets(from source: some RecordSource) throws(StoreError) -> [UInt8] {
+        guard isStreamed else { return value }
+        guard let manifest = StreamManifest(octets: value) else {
+            throw StoreError(.damaged, "A streamed value's record does not verify.")
+        }
+        return try source.pieces(of: manifest)
+    }
 }
 
 // MARK: Values

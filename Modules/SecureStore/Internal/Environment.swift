@@ -117,15 +117,17 @@ extension Environment {
     /// Runs `body` on a consistent snapshot, on the calling thread.
     func read<Result>(_ body: (Tree) throws -> Result) throws -> Result {
         let tree = try enter()
-        defer {
-            tree.abort()
-            gate.leave()
-        }
+        defer { leave(tree) }
         return try body(tree)
     }
 
-    /// Begins a snapshot inside the gate; the caller leaves it.
-    private func enter() throws(StoreError) -> Tree {
+    func leave(_ tree: Tree) {
+        tree.abort()
+        gate.leave()
+    }
+
+    /// Begins a snapshot inside the gate; the caller leaves it, on the same thread.
+    func enter() throws(StoreError) -> Tree {
         guard mappedFile == nil || mappedFile == FileIdentity(path) else {
             throw StoreError(.closed, "The data file was replaced or wiped by another process: open the store again.")
         }

@@ -20,7 +20,7 @@ struct Record: Sendable {
 /// to its collection and key by the associated data, so that one copied over another is refused.
 ///
 /// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five octets and the
-/// place are authenticated. Plaintext: expiry(8), where the flag is set | key length(2) | key | value.
+/// place are authenticated. Plaintext: value | key | key length(2) | expiry(8), where the flag is set.
 final class RecordCipher: Sendable {
     /// The octets that a record has besides key, value and expiry.
     static let overhead = headLength + AEADKey.nonceLength + 2 + AEADKey.tagLength
@@ -61,19 +61,13 @@ final class RecordCipher: Sendable {
     }
 
     /// As ``place(of:)``, without memory of its own.
-    func withPlace<Result>(
-        of key: [UInt8], _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
-    ) throws(StoreError) -> Result {
+    @inline(__always)
+    func withPlace(of key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) {
         var octets: InlineArray<48, UInt8> = InlineArray(repeating: 0)
-        var outcome: Swift.Result<Result, StoreError>?
         unsafe withUnsafeMutableBytes(of: &octets) { out in
             unsafe fillPlace(of: key, out.baseAddress.unsafelyUnwrapped)
-            do throws(StoreError) {
-                outcome = .success(try unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<Self.placeLength])))
-            } catch { outcome = .failure(error) }
+            unsafe body(UnsafeRawBufferPointer(rebasing: out[0..<Self.placeLength]))
         }
-        guard let outcome else { preconditionFailure("The closure ran.") }
-        return try outcome.get()
     }
 
     /// Uses 48 octets: the code's second half is written and not used.
@@ -119,34 +113,32 @@ final class RecordCipher: Sendable {
         let isFilled = unsafe sp_random(out.baseAddress.unsafelyUnwrapped + headLength, AEADKey.nonceLength) == 1
         precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
         var offset = bodyStart
-        if let expiry = record.expiry {
-            unsafe out.storeBytes(of: expiry.bigEndian, toByteOffset: offset, as: UInt64.self)
-            offset += 8
+        for part in [record.value, record.key] {
+            unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: part)
+            offset += part.count
         }
         unsafe out.storeBytes(of: UInt16(record.key.count).bigEndian, toByteOffset: offset, as: UInt16.self)
-        offset += 2
-        unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: record.key)
-        offset += record.key.count
-        unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: record.value)
+        guard let expiry = record.expiry else { return }
+        unsafe out.storeBytes(of: expiry.bigEndian, toByteOffset: offset + 2, as: UInt64.self)
     }
 
     // MARK: Opening
 
     /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place.
     func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
-        let octets = try plaintext(record, at: place)
-        var start = 0
+        var octets = try plaintext(record, at: place)[...]
         var expiry: UInt64?
         if record[0] & Self.expires != 0 {
             guard octets.count >= 10 else { throw Self.damaged() }
-            expiry = UInt64(bigEndianOctets: octets[0..<8])
-            start = 8
+            expiry = UInt64(bigEndianOctets: octets.suffix(8))
+            octets.removeLast(8)
         }
-        guard octets.count >= start + 2 else { throw Self.damaged() }
-        let valueStart = start + 2 + Int(UInt16(bigEndianOctets: octets[start..<start + 2]))
-        guard octets.count >= valueStart else { throw Self.damaged() }
+        guard octets.count >= 2 else { throw Self.damaged() }
+        let keyLength = Int(UInt16(bigEndianOctets: octets.suffix(2)))
+        octets.removeLast(2)
+        guard octets.count >= keyLength else { throw Self.damaged() }
         return Record(
-            key: Array(octets[(start + 2)..<valueStart]), value: Array(octets[valueStart...]), expiry: expiry,
+            key: Array(octets.suffix(keyLength)), value: Array(octets.dropLast(keyLength)), expiry: expiry,
             isStreamed: record[0] & Self.streamed != 0)
     }
 
@@ -172,41 +164,42 @@ final class RecordCipher: Sendable {
         return octets
     }
 
-    /// The value alone, of a plain record for just this key: the way of most reads, with one copy.
-    ///
-    /// Nil where the record has more to it (an expiry, a streamed value) and ``open(_:at:)`` must look.
+    /// Whether a record has nothing but key and value: no expiry, no pieces elsewhere.
+    static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & 3 == 0 }
+
+    /// The value of a plain record for just this key, with one copy; nil where it does not verify.
     func openValue(
         _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
-    ) throws(StoreError) -> [UInt8]? {
-        guard record.count >= Self.overhead, unsafe record[0] & ~3 == Self.version else { throw Self.damaged() }
-        guard unsafe record[0] == Self.version else { return nil }
-        guard let recordKey = unsafe recordKeys.key(id: Self.id(of: record)) else { throw Self.damaged() }
+    ) -> [UInt8]? {
+        guard record.count >= Self.overhead, unsafe record[0] == Self.version,
+            let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
+        else { return nil }
         let count = record.count - Self.bodyStart - AEADKey.tagLength
         var isGood = false
-        let value = unsafe [UInt8](unsafeUninitializedCapacity: count) { out, filled in
-            let out = UnsafeMutableRawBufferPointer(out)
+        // Opened in place: an array made without content costs a look-up of its type each time.
+        var value = unsafe Array(UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]))
+        unsafe value.withUnsafeMutableBytes { out in
             isGood =
                 unsafe Self.withAssociated(record, place) { associated in
                     unsafe recordKey.open(
-                        UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]),
+                        UnsafeRawBufferPointer(out),
                         nonce: UnsafeRawBufferPointer(rebasing: record[Self.headLength..<Self.bodyStart]),
                         authenticating: associated, into: out.baseAddress.unsafelyUnwrapped)
-                } && Self.begins(UnsafeRawBufferPointer(out), count, with: key)
-            guard isGood else { return }
-            filled = count - 2 - key.count
-            let start = unsafe out.baseAddress.unsafelyUnwrapped
-            unsafe memmove(start, start + 2 + key.count, filled)
+                } && Self.ends(UnsafeRawBufferPointer(rebasing: out[..<count]), with: key)
         }
-        guard isGood else { throw Self.damaged() }
+        guard isGood else { return nil }
+        value.removeLast(key.count + 2 + AEADKey.tagLength)
         return value
     }
 
-    private static func begins(_ octets: UnsafeRawBufferPointer, _ count: Int, with key: [UInt8]) -> Bool {
-        guard count >= 2 + key.count else { return false }
-        let length = unsafe octets.loadUnaligned(as: UInt16.self)
+    private static func ends(_ octets: UnsafeRawBufferPointer, with key: [UInt8]) -> Bool {
+        let start = octets.count - 2 - key.count
+        guard start >= 0 else { return false }
+        let length = unsafe octets.loadUnaligned(fromByteOffset: octets.count - 2, as: UInt16.self)
         guard Int(UInt16(bigEndian: length)) == key.count else { return false }
         return unsafe key.withUnsafeBytes { key in
-            unsafe UnsafeRawBufferPointer(rebasing: octets[2..<(2 + key.count)]).elementsEqual(key)
+            guard let first = unsafe key.baseAddress, let other = unsafe octets.baseAddress else { return true }
+            return unsafe memcmp(first, other + start, key.count) == 0
         }
     }
 

@@ -65,10 +65,8 @@ final class Tree {
         unsafe try freePages?.check(value)
     }
 
-    /// Calls `body` with the record as it lies in the map, where there is one; nothing of it may leave the call.
-    func withRecord<Result>(
-        at place: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
-    ) throws(StoreError) -> Result? {
+    /// The record as it lies in the map, where there is one: until the transaction ends or changes something.
+    func find(_ place: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
         try checkOpen()
         // LMDB takes a mutable pointer and does not write through it.
         var key = unsafe MDB_val(
@@ -78,7 +76,7 @@ final class Tree {
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
         unsafe try check(found)
-        return try unsafe body(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
+        return unsafe UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
     }
 
     func put(_ value: [UInt8], at place: [UInt8]) throws(StoreError) {

@@ -66,7 +66,14 @@ final class KeyRing: Sendable {
     func setReload(_ body: @escaping @Sendable () -> [DataKey]) { reload.withLock { $0 = body } }
 
     /// Adds a data key, which encrypts from now on. Call when the file with it is on the disk.
-    func add(_ key: DataKey) { state.withLock { $0.dataKeys.append(key) } }
+    ///
+    /// Collections that are named from now on have it at hand.
+    func add(_ key: DataKey) {
+        state.withLock { state in
+            state.dataKeys.append(key)
+            state.ciphers = [:]
+        }
+    }
 
     func makeDataKey() -> DataKey {
         let highest = state.withLock { state in (state.dataKeys + state.retired).map(\.id).max() ?? 0 }

@@ -4,11 +4,15 @@ internal import SallyportCore
 final class RecordKeys: Sendable {
     private let ring: KeyRing
     private let info: [UInt8]
-    private let made = Lock<[(id: UInt32, key: AEADKey)]>([])
+    /// Of the data key that was current when this was made: that of most records, found without a lock.
+    private let first: (id: UInt32, key: AEADKey)
+    private let others = Lock<[(id: UInt32, key: AEADKey)]>([])
 
     init(ring: KeyRing, identifier: [UInt8]) {
         self.ring = ring
         info = Array("sallyport store records ".utf8) + identifier
+        let current = ring.current
+        first = (current.id, current.key.aeadKey(for: info))
     }
 
     func current() -> (id: UInt32, key: AEADKey) {
@@ -19,9 +23,10 @@ final class RecordKeys: Sendable {
 
     /// Nil where the ring has no such data key.
     func key(id: UInt32) -> AEADKey? {
-        if let key = made.withLock({ made in made.first { $0.id == id }?.key }) { return key }
+        if id == first.id { return first.key }
+        if let key = others.withLock({ others in others.first { $0.id == id }?.key }) { return key }
         guard let key = ring.dataKey(id: id)?.aeadKey(for: info) else { return nil }
-        made.withLock { $0.append((id, key)) }
+        others.withLock { $0.append((id, key)) }
         return key
     }
 }
