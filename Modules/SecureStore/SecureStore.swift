@@ -209,8 +209,8 @@ extension SecureStore {
 extension SecureStore {
     /// Reads from one consistent snapshot, on the calling thread; short, since it holds back the reuse of space.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
-        let tree = try environment.enter()
-        defer { environment.leave(tree) }
+        var tree = try environment.enter()
+        defer { environment.leave(&tree) }
         return try body(ReadTransaction(tree: tree, ring: ring))
     }
 

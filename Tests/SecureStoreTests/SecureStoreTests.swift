@@ -67,6 +67,11 @@ import Testing
         }
         let escaped = try store.read { $0 }
         #expect(throws: StoreError.self) { try escaped.value(for: "a", in: texts) }
+        // Readings that come later do not bring it back to life.
+        try store.read { snapshot in
+            _ = try snapshot.value(for: "a", in: texts)
+            #expect(throws: StoreError.self) { try escaped.value(for: "a", in: texts) }
+        }
     }
 
     @Test func manyValuesMakeTheMapGrowUnderReaders() async throws {

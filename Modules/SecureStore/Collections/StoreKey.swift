@@ -18,7 +18,7 @@ extension StoreKey where Self: FixedWidthInteger {
     public var storeOctets: [UInt8] {
         let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0
         let bits = Magnitude(truncatingIfNeeded: self) ^ sign
-        return (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: bits >> Magnitude(Self.bitWidth - 8 - 8 * $0)) }
+        return unsafe withUnsafeBytes(of: bits.bigEndian) { unsafe Array($0) }
     }
 
     public init?(storeOctets: [UInt8]) {

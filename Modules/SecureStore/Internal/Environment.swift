@@ -25,6 +25,15 @@ final class Environment: @unchecked Sendable {
     /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
     private let mappedFile: FileIdentity?
     private var isClosed = false
+    /// Readers' transactions without a snapshot.
+    private let idle = Lock<[IdleReader]>([])
+    private static let idleLimit = 8
+
+    private struct IdleReader: @unchecked Sendable {
+        // SAFETY: nobody else holds the transaction, and who takes it out of the list has it alone.
+        let tree: Tree
+    }
+
     /// The writer's alone.
     private var commits = 0
 
@@ -73,6 +82,8 @@ final class Environment: @unchecked Sendable {
             gate.alone {
                 guard !isClosed else { return }
                 isClosed = true
+                // They hold this environment too.
+                while let reader = idle.withLock({ $0.popLast() }) { reader.tree.abort() }
                 unsafe mdb_env_close(environment)
             }
         }
@@ -116,13 +127,25 @@ final class Environment: @unchecked Sendable {
 extension Environment {
     /// Runs `body` on a consistent snapshot, on the calling thread.
     func read<Result>(_ body: (Tree) throws -> Result) throws -> Result {
-        let tree = try enter()
-        defer { leave(tree) }
+        var tree = try enter()
+        defer { leave(&tree) }
         return try body(tree)
     }
 
-    func leave(_ tree: Tree) {
-        tree.abort()
+    /// Ends a reading. A transaction that nobody kept is kept for the next one.
+    func leave(_ tree: inout Tree) {
+        if isKnownUniquelyReferenced(&tree) {
+            tree.reset()
+            let reader = IdleReader(tree: tree)
+            let isKept = idle.withLock { idle in
+                guard idle.count < Self.idleLimit else { return false }
+                idle.append(reader)
+                return true
+            }
+            if !isKept { tree.abort() }
+        } else {
+            tree.abort()
+        }
         gate.leave()
     }
 
@@ -134,6 +157,7 @@ extension Environment {
         while true {
             gate.enter()
             do throws(StoreError) {
+                if let tree = try renewed() { return tree }
                 return try begin(isReadOnly: true)
             } catch {
                 gate.leave()
@@ -141,6 +165,17 @@ extension Environment {
                 guard error.message == Self.mapWasResized, gate.entries == 0 else { throw error }
             }
             try adoptSize()
+        }
+    }
+
+    private func renewed() throws(StoreError) -> Tree? {
+        guard !isClosed, let tree = idle.withLock({ $0.popLast() })?.tree else { return nil }
+        do throws(StoreError) {
+            try tree.renew()
+            return tree
+        } catch {
+            tree.abort()
+            throw error
         }
     }
 

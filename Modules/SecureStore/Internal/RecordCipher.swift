@@ -198,7 +198,7 @@ final class RecordCipher: Sendable {
         let length = unsafe octets.loadUnaligned(fromByteOffset: octets.count - 2, as: UInt16.self)
         guard Int(UInt16(bigEndian: length)) == key.count else { return false }
         return unsafe key.withUnsafeBytes { key in
-            guard let first = unsafe key.baseAddress, let other = unsafe octets.baseAddress else { return true }
+            guard let first = key.baseAddress, let other = octets.baseAddress else { return true }
             return unsafe memcmp(first, other + start, key.count) == 0
         }
     }

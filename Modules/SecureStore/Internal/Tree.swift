@@ -10,6 +10,7 @@ final class Tree {
     private let transaction: OpaquePointer
     private let database: MDB_dbi
     private var isOpen = true
+    private var isReset = false
     /// From the first change on, values may lie in pages that are not in the map yet.
     private var isChanged = false
     private let isReadOnly: Bool
@@ -28,10 +29,28 @@ final class Tree {
     /// Of a reader: the number of the commit that it sees.
     var identifier: UInt64 { UInt64(unsafe mdb_txn_id(transaction)) }
 
-    /// Ends the transaction without its changes. Idempotent.
-    func abort() {
+    /// Lets go of a reader's snapshot, so that ``renew()`` takes a new one for less than making a transaction.
+    func reset() {
         guard isOpen else { return }
         isOpen = false
+        isReset = true
+        unsafe mdb_txn_reset(transaction)
+    }
+
+    func renew() throws(StoreError) {
+        let result = unsafe mdb_txn_renew(transaction)
+        guard result == 0 else { throw Environment.failure(result) }
+        isReset = false
+        isOpen = true
+        // The last snapshot's, where there was no commit since.
+        if freePages?.transaction != identifier { freePages = nil }
+    }
+
+    /// Ends the transaction without its changes. Idempotent.
+    func abort() {
+        guard isOpen || isReset else { return }
+        isOpen = false
+        isReset = false
         unsafe mdb_txn_abort(transaction)
     }
 
