@@ -31,19 +31,19 @@ raw_lmdb *raw_lmdb_open(const char *directory) {
     return store;
 }
 
-void raw_lmdb_write(raw_lmdb *store, const int64_t *keys, size_t count, const uint8_t *value, size_t length) {
+void raw_lmdb_write(raw_lmdb *store, const char *keys, size_t count, const uint8_t *value, size_t length) {
     MDB_txn *transaction;
     check(mdb_txn_begin(store->environment, NULL, 0, &transaction));
     for (size_t index = 0; index < count; index++) {
-        MDB_val key = {sizeof keys[index], (void *)&keys[index]}, data = {length, (void *)value};
+        MDB_val key = {KEY_LENGTH, (void *)(keys + index * KEY_LENGTH)}, data = {length, (void *)value};
         check(mdb_put(transaction, store->database, &key, &data, 0));
     }
     check(mdb_txn_commit(transaction));
 }
 
-size_t raw_lmdb_read(raw_lmdb *store, int64_t number, uint8_t *value, size_t room) {
+size_t raw_lmdb_read(raw_lmdb *store, const char *name, uint8_t *value, size_t room) {
     check(mdb_txn_renew(store->reader));
-    MDB_val key = {sizeof number, &number}, data;
+    MDB_val key = {KEY_LENGTH, (void *)name}, data;
     check(mdb_get(store->reader, store->database, &key, &data));
     memcpy(value, data.mv_data, data.mv_size < room ? data.mv_size : room);
     mdb_txn_reset(store->reader);

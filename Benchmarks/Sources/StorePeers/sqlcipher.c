@@ -38,7 +38,7 @@ sqlcipher *sqlcipher_open(const char *path) {
     check(store, sqlite3_open(path, &store->database) == SQLITE_OK);
     run(store, "PRAGMA key = \"x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'\"");
     run(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-    run(store, "CREATE TABLE IF NOT EXISTS records (key INTEGER PRIMARY KEY, value BLOB NOT NULL)");
+    run(store, "CREATE TABLE IF NOT EXISTS records (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID");
     store->begin = prepare(store, "BEGIN IMMEDIATE");
     store->commit = prepare(store, "COMMIT");
     store->write = prepare(store, "INSERT OR REPLACE INTO records VALUES (?, ?)");
@@ -53,18 +53,18 @@ sqlcipher *sqlcipher_open(const char *path) {
 
 const char *sqlcipher_version(sqlcipher *store) { return store->version; }
 
-void sqlcipher_write(sqlcipher *store, const int64_t *keys, size_t count, const uint8_t *value, size_t length) {
+void sqlcipher_write(sqlcipher *store, const char *keys, size_t count, const uint8_t *value, size_t length) {
     step(store, store->begin);
     for (size_t index = 0; index < count; index++) {
-        sqlite3_bind_int64(store->write, 1, keys[index]);
+        sqlite3_bind_text(store->write, 1, keys + index * KEY_LENGTH, KEY_LENGTH, SQLITE_STATIC);
         sqlite3_bind_blob(store->write, 2, value, (int)length, SQLITE_STATIC);
         step(store, store->write);
     }
     step(store, store->commit);
 }
 
-size_t sqlcipher_read(sqlcipher *store, int64_t key, uint8_t *value, size_t room) {
-    sqlite3_bind_int64(store->read, 1, key);
+size_t sqlcipher_read(sqlcipher *store, const char *key, uint8_t *value, size_t room) {
+    sqlite3_bind_text(store->read, 1, key, KEY_LENGTH, SQLITE_STATIC);
     check(store, sqlite3_step(store->read) == SQLITE_ROW);
     size_t length = (size_t)sqlite3_column_bytes(store->read, 0);
     memcpy(value, sqlite3_column_blob(store->read, 0), length < room ? length : room);

@@ -1,34 +1,49 @@
 import SallyportSecureStore
 import StorePeers
 
+/// Keys as each peer takes them, made before the clock runs.
+struct Keys: Sendable {
+    let names: [String]
+    /// 16 characters each.
+    let packed: [CChar]
+
+    init(_ numbers: some Sequence<Int>) {
+        names = numbers.map { number in
+            let digits = String(number)
+            return "record-" + String(repeating: "0", count: 9 - digits.count) + digits
+        }
+        packed = names.flatMap { $0.utf8.map { CChar(bitPattern: $0) } }
+    }
+}
+
 /// A store that is measured.
 protocol Peer {
     var name: String { get }
     /// One durable transaction.
-    func write(_ keys: [Int64], _ value: [UInt8]) async throws
+    func write(_ keys: Keys, _ value: [UInt8]) async throws
     /// Reads each key in a snapshot of its own.
-    func read(_ keys: [Int64]) throws
+    func read(_ keys: Keys) throws
 }
 
 struct SallyportPeer: Peer {
     let name = "Sallyport"
     let store: SecureStore
-    let records: StoreCollection<Int64, [UInt8]>
+    let records: StoreCollection<String, [UInt8]>
 
     init(at path: String) async throws {
         store = try await SecureStore.open(at: path, protectedBy: .keyFile("\(path).key"))
-        records = store.collection("records", of: [UInt8].self, keyedBy: Int64.self)
+        records = store.collection("records", of: [UInt8].self)
     }
 
-    func write(_ keys: [Int64], _ value: [UInt8]) async throws {
+    func write(_ keys: Keys, _ value: [UInt8]) async throws {
         let records = records
         try await store.write { transaction in
-            for key in keys { try transaction.set(value, for: key, in: records) }
+            for key in keys.names { try transaction.set(value, for: key, in: records) }
         }
     }
 
-    func read(_ keys: [Int64]) throws {
-        for key in keys {
+    func read(_ keys: Keys) throws {
+        for key in keys.names {
             guard try store.read({ try $0.value(for: key, in: records) })?.count == Sizes.value else {
                 fatalError("A record is missing.")
             }
@@ -42,11 +57,17 @@ struct LMDBPeer: Peer {
 
     init(at path: String) { store = raw_lmdb_open(path) }
 
-    func write(_ keys: [Int64], _ value: [UInt8]) { raw_lmdb_write(store, keys, keys.count, value, value.count) }
+    func write(_ keys: Keys, _ value: [UInt8]) {
+        raw_lmdb_write(store, keys.packed, keys.names.count, value, value.count)
+    }
 
-    func read(_ keys: [Int64]) {
+    func read(_ keys: Keys) {
         var room = [UInt8](repeating: 0, count: Sizes.value)
-        for key in keys { precondition(raw_lmdb_read(store, key, &room, room.count) == Sizes.value) }
+        keys.packed.withUnsafeBufferPointer { packed in
+            for index in keys.names.indices {
+                precondition(raw_lmdb_read(store, packed.baseAddress! + index * 16, &room, room.count) == Sizes.value)
+            }
+        }
     }
 }
 
@@ -59,11 +80,17 @@ struct SQLCipherPeer: Peer {
         name = "SQLCipher \(String(cString: sqlcipher_version(store)))"
     }
 
-    func write(_ keys: [Int64], _ value: [UInt8]) { sqlcipher_write(store, keys, keys.count, value, value.count) }
+    func write(_ keys: Keys, _ value: [UInt8]) {
+        sqlcipher_write(store, keys.packed, keys.names.count, value, value.count)
+    }
 
-    func read(_ keys: [Int64]) {
+    func read(_ keys: Keys) {
         var room = [UInt8](repeating: 0, count: Sizes.value)
-        for key in keys { precondition(sqlcipher_read(store, key, &room, room.count) == Sizes.value) }
+        keys.packed.withUnsafeBufferPointer { packed in
+            for index in keys.names.indices {
+                precondition(sqlcipher_read(store, packed.baseAddress! + index * 16, &room, room.count) == Sizes.value)
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ struct StoreTable {
     let records: Int
     private let rounds = 5
     private var missed: [String] = []
+    private var costs: [(Int, Double)] = []
 
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -27,67 +28,75 @@ struct StoreTable {
     private init(directory: String, records: Int) { (self.directory, self.records) = (directory, records) }
 
     private mutating func run() async throws {
-        print("\(machine)\nValues of \(Sizes.value) octets, \(rounds) interleaved rounds, the median counts.\n")
+        print(
+            "\(machine)\nKeys of 16 characters, values of \(Sizes.value) octets, \(rounds) interleaved rounds, the median counts.\n"
+        )
         for name in ["lmdb", "streams"] { mkdir("\(directory)/\(name)", 0o700) }
         let ours = try await SallyportPeer(at: "\(directory)/sallyport")
         let peers: [any Peer] = [ours, SQLCipherPeer(at: "\(directory)/cipher.db"), LMDBPeer(at: "\(directory)/lmdb")]
         try await batches(peers)
         try await durableWrites(peers)
-        try await reads(peers)
+        try await reads(peers, of: Self.first)
         try await concurrentWriters(ours)
         try await streams(ours)
-        try await growth(ours)
+        try await reads(peers, of: records)
+        growth()
         print(missed.isEmpty ? "\nEvery row reached its limit." : "\nMissed:")
         for row in missed { print("- \(row)") }
     }
 
     private var machine: String {
-        var system = statfs()
-        statfs(directory, &system)
-        let kind = [0xEF53: "ext4", 0x0102_1994: "tmpfs", 0x5846_5342: "xfs", 0x9123_683E: "btrfs"][Int(system.f_type)]
-        return "\(sysconf(Int32(_SC_NPROCESSORS_ONLN))) cores, file system \(kind ?? String(system.f_type, radix: 16))"
+        let kind = ProcessInfo.processInfo.environment["BENCH_FILE_SYSTEM"] ?? "not told"
+        return "\(sysconf(Int32(_SC_NPROCESSORS_ONLN))) cores; file system: \(kind)"
     }
 
     // MARK: Rows
 
+    /// Into a store that holds 100,000 records, old and new keys in random order.
     private mutating func batches(_ peers: [any Peer]) async throws {
         let value = [UInt8](repeating: 7, count: Sizes.value)
-        let size = 1000
-        var next: Int64 = 0
-        let times = try await measure(peers) { peer, round in
-            for batch in 0..<10 {
-                let first = Int64(round * 10 + batch) * Int64(size)
-                try await peer.write(Array(first..<first + Int64(size)).shuffled(), value)
-                next = max(next, first + Int64(size))
-            }
-            return 10 * size
+        try await load(0..<Self.first, into: peers)
+        let times = try await measure(peers, keys: { (0..<10).map { _ in Self.random(1000) } }) { peer, batches in
+            for batch in batches { try await peer.write(batch, value) }
+            return batches.count * 1000
         }
-        show("batch writes, 1,000 in a transaction", times, unit: "wall")
+        show("batch writes, 1,000 in a transaction", times)
         judge("batch writes: SQLCipher / Sallyport", times[1].wall / times[0].wall, atLeast: 3)
-        // The rest of the records for reading, unmeasured.
-        while next < 100_000 {
-            for peer in peers { try await peer.write(Array(next..<next + 10_000), value) }
-            next += 10_000
-        }
     }
 
     private mutating func durableWrites(_ peers: [any Peer]) async throws {
         let value = [UInt8](repeating: 8, count: Sizes.value)
-        let times = try await measure(peers) { peer, _ in
-            for _ in 0..<100 { try await peer.write([Int64.random(in: 0..<100_000)], value) }
-            return 100
+        let times = try await measure(peers, keys: { (0..<100).map { _ in Self.random(1) } }) { peer, keys in
+            for key in keys { try await peer.write(key, value) }
+            return keys.count
         }
-        show("durable writes, one after the other", times, unit: "wall")
+        show("durable writes, one after the other", times)
     }
 
-    private mutating func reads(_ peers: [any Peer]) async throws {
-        let times = try await measure(peers) { peer, _ in
-            try peer.read((0..<20_000).map { _ in Int64.random(in: 0..<100_000) })
+    private mutating func reads(_ peers: [any Peer], of count: Int) async throws {
+        try await load(Self.first..<count, into: peers)
+        let times = try await measure(peers, keys: { [Self.random(20_000, of: count)] }) { peer, keys in
+            for keys in keys { try peer.read(keys) }
             return 20_000
         }
-        show("point reads of 100,000 records, a snapshot each", times, unit: "CPU")
+        show("point reads of \(count) records, a snapshot each", times)
         judge("point reads: SQLCipher / Sallyport", times[1].cpu / times[0].cpu, atLeast: 10)
         judge("point reads: Sallyport / LMDB", times[0].cpu / times[2].cpu, atMost: 3)
+        costs.append((count, times[0].cpu))
+    }
+
+    private static let first = 100_000
+    private static func random(_ count: Int, of all: Int = first) -> Keys {
+        Keys((0..<count).map { _ in Int.random(in: 0..<all) })
+    }
+
+    private func load(_ range: Range<Int>, into peers: [any Peer]) async throws {
+        let value = [UInt8](repeating: 7, count: Sizes.value)
+        let shuffled = range.shuffled()
+        for start in stride(from: 0, to: shuffled.count, by: 10_000) {
+            let keys = Keys(shuffled[start..<min(start + 10_000, shuffled.count)])
+            for peer in peers { try await peer.write(keys, value) }
+        }
     }
 
     private mutating func concurrentWriters(_ ours: SallyportPeer) async throws {
@@ -97,7 +106,7 @@ struct StoreTable {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<writers {
                     group.addTask {
-                        for _ in 0..<100 { try await ours.write([Int64.random(in: 0..<100_000)], value) }
+                        for _ in 0..<100 { try await ours.write(Self.random(1), value) }
                     }
                 }
                 try await group.waitForAll()
@@ -117,16 +126,12 @@ struct StoreTable {
         let memory = MemoryPeak()
         let start = Clock.wall
         let chunk = [UInt8](repeating: 3, count: 256 << 10)
-        var left = length / chunk.count
-        let source = AsyncStream<[UInt8]> {
-            memory.sample()
-            left -= 1
-            return left >= 0 ? chunk : nil
-        }
-        try await ours.store.write(source, for: "large", in: values)
+        try await ours.store.write(
+            Repeated(chunk: chunk, left: length / chunk.count, memory: memory), for: "large", in: values)
         let written = Clock.wall
         var count = 0
-        for try await part in ours.store.chunks(of: "large", in: values) {
+        guard let parts = try ours.store.chunks(of: "large", in: values) else { fatalError("The value is missing.") }
+        for try await part in parts {
             memory.sample()
             count += part.count
         }
@@ -137,25 +142,10 @@ struct StoreTable {
         judge("streamed value: MiB over what was resident", memory.growth / 1_048_576, atMost: 32)
     }
 
-    private mutating func growth(_ ours: SallyportPeer) async throws {
-        let value = [UInt8](repeating: 7, count: Sizes.value)
-        var (count, costs): (Int64, [(Int64, Double)]) = (100_000, [])
-        for target in [100_000, 300_000, Int64(records)] where target >= count {
-            while count < target {
-                try await ours.write(Array(count..<min(count + 10_000, target)), value)
-                count = min(count + 10_000, target)
-            }
-            var samples: [Double] = []
-            for _ in 0..<rounds {
-                let start = Clock.cpu
-                try ours.read((0..<20_000).map { _ in Int64.random(in: 0..<count) })
-                samples.append((Clock.cpu - start) / 20_000 * 1e6)
-            }
-            costs.append((count, median(samples)))
-        }
-        print("a point read in a store of")
-        for (count, cost) in costs { print("  \(count) records: \(number(cost)) µs CPU") }
-        // The tree is one level deeper at most; what the caches hold of it shrinks.
+    private mutating func growth() {
+        print("a point read of ours")
+        for (count, cost) in costs { print("  in \(count) records: \(number(cost * 1e6)) µs CPU") }
+        // The tree has one level more at most; what the caches hold of it shrinks.
         judge("read in the largest / in the smallest", costs[costs.count - 1].1 / costs[0].1, atMost: 2)
     }
 
@@ -169,13 +159,14 @@ struct StoreTable {
 
     /// Seconds an operation.
     private func measure(
-        _ peers: [any Peer], _ body: (any Peer, _ round: Int) async throws -> Int
+        _ peers: [any Peer], keys: () -> [Keys], _ body: (any Peer, [Keys]) async throws -> Int
     ) async throws -> [Time] {
         var samples = [[Time]](repeating: [], count: peers.count)
-        for round in 0..<rounds {
+        for _ in 0..<rounds {
+            let keys = keys()
             for (index, peer) in peers.enumerated() {
                 let (cpu, wall) = (Clock.cpu, Clock.wall)
-                let count = Double(try await body(peer, round))
+                let count = Double(try await body(peer, keys))
                 samples[index].append(
                     Time(name: peer.name, cpu: (Clock.cpu - cpu) / count, wall: (Clock.wall - wall) / count))
             }
@@ -183,7 +174,7 @@ struct StoreTable {
         return samples.map { Time(name: $0[0].name, cpu: median($0.map(\.cpu)), wall: median($0.map(\.wall))) }
     }
 
-    private func show(_ title: String, _ times: [Time], unit: String) {
+    private func show(_ title: String, _ times: [Time]) {
         print(title)
         for time in times {
             let name = time.name.padding(toLength: 24, withPad: " ", startingAt: 0)
@@ -207,6 +198,21 @@ struct StoreTable {
     private func rate(_ octets: Int, _ seconds: Double) -> String { number(Double(octets) / 1e6 / seconds) }
     private func median(_ samples: [Double]) -> Double { samples.sorted()[samples.count / 2] }
     private func number(_ value: Double) -> String { String(format: value < 100 ? "%.2f" : "%.0f", value) }
+}
+
+/// The same octets, again and again.
+struct Repeated: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    let chunk: [UInt8]
+    var left: Int
+    let memory: MemoryPeak
+
+    func makeAsyncIterator() -> Repeated { self }
+
+    mutating func next() async -> [UInt8]? {
+        memory.sample()
+        left -= 1
+        return left >= 0 ? chunk : nil
+    }
 }
 
 enum Clock {
