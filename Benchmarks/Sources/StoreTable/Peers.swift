@@ -64,8 +64,9 @@ struct LMDBPeer: Peer {
     func read(_ keys: Keys) {
         var room = [UInt8](repeating: 0, count: Sizes.value)
         keys.packed.withUnsafeBufferPointer { packed in
+            guard let first = packed.baseAddress else { return }
             for index in keys.names.indices {
-                precondition(raw_lmdb_read(store, packed.baseAddress! + index * 16, &room, room.count) == Sizes.value)
+                precondition(raw_lmdb_read(store, first + index * 16, &room, room.count) == Sizes.value)
             }
         }
     }
@@ -87,8 +88,9 @@ struct SQLCipherPeer: Peer {
     func read(_ keys: Keys) {
         var room = [UInt8](repeating: 0, count: Sizes.value)
         keys.packed.withUnsafeBufferPointer { packed in
+            guard let first = packed.baseAddress else { return }
             for index in keys.names.indices {
-                precondition(sqlcipher_read(store, packed.baseAddress! + index * 16, &room, room.count) == Sizes.value)
+                precondition(sqlcipher_read(store, first + index * 16, &room, room.count) == Sizes.value)
             }
         }
     }
