@@ -34,6 +34,26 @@ import Testing
         #expect(authorization.state == .locked(.blocked))
     }
 
+    @Test("What a backup says counts only after the gateway's word") func restored() async throws {
+        let fixture = try Fixture()
+        let (_, store) = try await fixture.activated()
+        _ = try await store.backup(to: "\(fixture.path)/backup")
+        store.close()
+        _ = try await SecureStore.restore(
+            from: "\(fixture.path)/backup", to: "\(fixture.path)/store", protectedBy: .keyFile("\(fixture.path)/key"))
+        let restored = try await fixture.store()
+        let authorization = try fixture.authorization(on: restored)
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }
+        #expect(throws: AccessDenied(.notAuthorized)) { try authorization.checkAuthorized() }
+        fixture.gateway.state.withLock { $0.failure = nil }
+        try await authorization.authorize()
+        try authorization.checkAuthorized()
+        // From then on its lease counts again.
+        fixture.gateway.state.withLock { $0.failure = .refused }
+        try await fixture.authorization(on: restored).authorize()
+    }
+
     @Test("Turning the wall clock back gains nothing while the machine runs") func clockTurnedBack() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
