@@ -54,7 +54,7 @@ struct Limit {
 }
 
 extension Scenario {
-    static let all = small + bodies
+    static let all = small + smallOnOtherPaths + bodies
 
     private static let small = [(1, 4_000), (32, 12_000), (256, 12_000)].map { concurrency, total in
         Scenario(
@@ -64,6 +64,13 @@ extension Scenario {
                 .cpu(of: .asyncHTTPClient, atMost: 0.67), .cpu(of: .urlSession, atMost: 0.15),
                 .cpu(of: .curl, atMost: 1.5), .cpu(.sallyportOnLoop, of: .curl, atMost: 1.25),
             ])
+    }
+
+    private static let smallOnOtherPaths = [(true, Path.direct), (false, .relay), (true, .relay)].map { isSecure, path in
+        Scenario(
+            name: "small GET, \(isSecure ? "TLS" : "plain"), \(path), 32 at once", file: "small", isSecure: isSecure,
+            path: path, total: 12_000, concurrency: 32, peers: peers(isSecure, path),
+            limits: path == .direct ? [.cpu(of: .asyncHTTPClient, atMost: 0.67)] : [.cpu(of: .curl, atMost: 2)])
     }
 
     private static let bodies = [("1m", "1 MiB", 400), ("100m", "100 MiB", 6)].flatMap { file, size, total in

@@ -16,7 +16,9 @@ package final class BodyPipe: BodySource {
             self.high = high
         }
 
-        package static let standard = Watermarks(low: 256 << 10, high: 1 << 20)
+        /// Small, so that what a body holds stays below what glibc gives back to the system each time it is freed: with
+        /// 1 MiB, taking pages anew cost more than the copying.
+        package static let standard = Watermarks(low: 96 << 10, high: 192 << 10)
     }
 
     /// Hooks for the side that is a loop. Each is called at most once for each time that it became due.
