@@ -45,11 +45,11 @@ final class Gatekeeper: @unchecked Sendable {
         semaphore.deallocate()
     }
     func open() { sem_post(semaphore) }
-    /// Ten seconds at most.
+    /// A minute at most.
     func wait() {
         var until = timespec()
         clock_gettime(CLOCK_REALTIME, &until)
-        until.tv_sec += 10
+        until.tv_sec += 60
         sem_timedwait(semaphore, &until)
     }
 }

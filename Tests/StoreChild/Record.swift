@@ -13,6 +13,7 @@ func record(at place: Place) async throws {
     case "wipe": try await recordWipe(at: place)
     case "restore": try await recordRestore(at: place)
     case "compact": try await recordCompaction(at: place)
+    case "group": try await recordGroup(at: place)
     default: say("error no scenario")
     }
 }
