@@ -6,5 +6,5 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d "${BENCH_DIRECTORY:-/var/tmp}/sallyport-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 swift build --package-path "$here" -c release --product StoreTable >&2
-export BENCH_FILE_SYSTEM; BENCH_FILE_SYSTEM=$(stat -f -c %T "$work")
+export BENCH_FILE_SYSTEM; BENCH_FILE_SYSTEM=$(df --output=fstype "$work" | tail -1)
 "$(swift build --package-path "$here" -c release --show-bin-path)/StoreTable" "$work" "$@"

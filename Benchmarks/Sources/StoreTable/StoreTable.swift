@@ -41,6 +41,7 @@ struct StoreTable {
         try await streams(ours)
         try await reads(peers, of: records)
         growth()
+        try await care(for: ours)
         print(missed.isEmpty ? "\nEvery row reached its limit." : "\nMissed:")
         for row in missed { print("- \(row)") }
     }
@@ -147,6 +148,26 @@ struct StoreTable {
         for (count, cost) in costs { print("  in \(count) records: \(number(cost * 1e6)) µs CPU") }
         // The tree has one level more at most; what the caches hold of it shrinks.
         judge("read in the largest / in the smallest", costs[costs.count - 1].1 / costs[0].1, atMost: 2)
+    }
+
+    /// Verification, a backup, and the walk of pages after an unclean close. Closes the store.
+    private func care(for ours: SallyportPeer) async throws {
+        let octets = try ours.store.statistics().fileSize
+        let start = Clock.wall
+        guard try await ours.store.verify().isSound else { fatalError("The store is damaged.") }
+        let verified = Clock.wall
+        _ = try await ours.store.backup(to: "\(directory)/backup")
+        let copied = Clock.wall
+        ours.store.close()
+        try Data("1".utf8).write(to: URL(filePath: "\(directory)/sallyport/writer"))
+        let closed = Clock.wall
+        let again = try await SallyportPeer(at: "\(directory)/sallyport")
+        let opened = Clock.wall
+        again.store.close()
+        print("looking after \(octets >> 20) MiB, seconds")
+        print(
+            "  verify \(number(verified - start)), backup \(number(copied - verified)), "
+                + "open after an unclean close \(number(opened - closed))")
     }
 
     // MARK: Measuring
