@@ -123,6 +123,7 @@ public final class ReadTransaction {
 
 extension ReadTransaction: RecordSource {
     func record(at place: [UInt8]) throws(StoreError) -> [UInt8]? { try tree.value(at: place) }
+    func recordReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? { try tree.valueReadOnce(at: place) }
 }
 
 extension WriteTransaction: RecordSource {}

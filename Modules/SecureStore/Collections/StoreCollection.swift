@@ -39,6 +39,12 @@ protocol RecordSource {
     /// Records that expired by then are not seen.
     var now: UInt64 { get }
     func record(at place: [UInt8]) throws(StoreError) -> [UInt8]?
+    /// As ``record(at:)``, for what is large and will hardly be read again soon.
+    func recordReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]?
+}
+
+extension RecordSource {
+    func recordReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? { try record(at: place) }
 }
 
 extension StoreCollection {

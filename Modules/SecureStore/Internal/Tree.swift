@@ -66,13 +66,33 @@ final class Tree {
     }
 
     func value(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
+        guard let found = try unsafe found(at: place) else { return nil }
+        return unsafe Self.octets(found)
+    }
+
+    /// As ``value(at:)``, and lets the system take back the mapped pages that it lay in, so that who reads much once
+    /// does not fill memory with it. Readers beside find them again.
+    func valueReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
+        guard let found = try unsafe found(at: place) else { return nil }
+        let octets = unsafe Self.octets(found)
+        let mask = UInt(sysconf(Int32(_SC_PAGESIZE))) - 1
+        let start = UInt(bitPattern: unsafe found.mv_data) & ~mask
+        let end = (UInt(bitPattern: unsafe found.mv_data) + UInt(unsafe found.mv_size)) & ~mask
+        // In a reader only, which sees the map: a writer's pages may be memory of its own.
+        if isReadOnly, end > start {
+            unsafe _ = madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
+        }
+        return octets
+    }
+
+    private func found(at place: [UInt8]) throws(StoreError) -> MDB_val? {
         try checkOpen()
         var found = unsafe MDB_val()
         let result = unsafe Self.withValue(of: place) { unsafe mdb_get(transaction, database, &$0, &found) }
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
         unsafe try check(found)
-        return unsafe Self.octets(found)
+        return unsafe found
     }
 
     /// Refuses what lies in a page that the snapshot does not use.

@@ -43,7 +43,7 @@ extension RecordSource {
         let cipher = ring.pieceCipher
         let key = manifest.key(of: number)
         let place = cipher.identifier + key
-        guard let record = try record(at: place) else { return nil }
+        guard let record = try recordReadOnce(at: place) else { return nil }
         let opened = try cipher.open(record, at: place)
         guard opened.key == key else { throw StoreError(.damaged, "A piece of a streamed value does not verify.") }
         return opened.value
