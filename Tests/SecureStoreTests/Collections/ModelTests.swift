@@ -5,7 +5,8 @@ import Testing
 /// The store against plain dictionaries: random transactions on three collections, some of which throw, some together;
 /// expiry, streams, sweeps, rotations, snapshots that are held meanwhile, and reopenings.
 @Suite struct ModelTests {
-    @Test(arguments: 1...8) func theStoreAgreesWithADictionary(_ seed: UInt64) async throws {
+    @Test(arguments: 1...UInt64(Soak.cases(8, of: 200)))
+    func theStoreAgreesWithADictionary(_ seed: UInt64) async throws {
         var run = try await ModelRun(seed: seed)
         for _ in 0..<60 { try await run.step() }
         try await run.finish()
