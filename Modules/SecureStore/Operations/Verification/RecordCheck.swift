@@ -90,7 +90,9 @@ extension RecordCheck {
                 }
             }
         } catch let error as StoreError {
-            throw error
+            // A damaged tree is told to who reads there; what is sound of it stays readable.
+            guard error.code == .damaged else { throw error }
+            return
         } catch {
             throw StoreError(.internalFailure, "The store could not be read.", underlying: error)
         }
