@@ -125,8 +125,41 @@ public final class SecureStore: Sendable {
     var dataPath: String { "\(path)/\(Environment.fileName)" }
 
     /// Waits for writes under way and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
+    ///
+    /// Called by the closure of a write, it returns at once, and the store closes when that write has ended.
     public func close() {
-        writer?.stop()
+        let closing = Closing(
+            path: path, ring: ring, environment: environment, rotation: rotation, hub: hub, writerLock: writerLock,
+            isEntered: isEntered)
+        guard let writer else { return closing.run() }
+        writer.stop { closing.run() }
+    }
+
+    /// Destroys the keys, then the data, and closes the store. From the sync of the keys on nothing in the directory
+    /// is readable; a wipe that is interrupted is finished by the next ``open(at:protectedBy:options:)``.
+    ///
+    /// Flash memory, copy-on-write file systems and backups may keep old blocks.
+    @concurrent
+    public func wipe() async throws(StoreError) {
+        guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
+        writer.stop {}
+        environment.close()
+        try StoreDirectory.wipe(path, protectedBy: protector.withLock { $0 })
+        close()
+    }
+}
+
+/// What closes a store, apart from it: the last reference may be let go of on the writer's own thread.
+private struct Closing: Sendable {
+    let path: String
+    let ring: KeyRing
+    let environment: Environment
+    let rotation: Rotation
+    let hub: ChangeHub
+    let writerLock: Lock<WriterLock?>
+    let isEntered: Lock<Bool>
+
+    func run() {
         rotation.end(StoreError(.closed, "The store is closed."))
         hub.end()
         environment.close()
@@ -141,19 +174,6 @@ public final class SecureStore: Sendable {
         guard wasEntered else { return }
         ring.clear()
         OpenDirectories.leave(path)
-    }
-
-    /// Destroys the keys, then the data, and closes the store. From the sync of the keys on nothing in the directory
-    /// is readable; a wipe that is interrupted is finished by the next ``open(at:protectedBy:options:)``.
-    ///
-    /// Flash memory, copy-on-write file systems and backups may keep old blocks.
-    @concurrent
-    public func wipe() async throws(StoreError) {
-        guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
-        writer.stop()
-        environment.close()
-        try StoreDirectory.wipe(path, protectedBy: protector.withLock { $0 })
-        close()
     }
 }
 

@@ -47,6 +47,60 @@ import Testing
         #expect(error?.code == .closed)
     }
 
+    @Test func aWriteMayCloseItsStore() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        try await store.write { transaction in
+            store.close()
+            try transaction.set("x", for: "a", in: store.collection("t", of: String.self))
+        }
+        await #expect(throws: StoreError.self) { try await store.write { _ in } }
+        let again = try await reopened(fixture)
+        #expect(try again.read { try $0.value(for: "a", in: again.collection("t", of: String.self)) } == "x")
+    }
+
+    /// The closure holds the last reference, and is let go of on the writer's thread.
+    @Test func aStoreThatItsWriterLetsGoOfCloses() async throws {
+        for _ in 0..<50 {
+            let fixture = try StoreFixture()
+            try await writeWithLastReference(fixture)
+            try await reopened(fixture).close()
+        }
+    }
+
+    private func writeWithLastReference(_ fixture: StoreFixture) async throws {
+        let store = try await fixture.open()
+        try await store.write { try $0.set("x", for: "a", in: store.collection("t", of: String.self)) }
+    }
+
+    /// Closing ends on a thread of its own.
+    private func reopened(_ fixture: StoreFixture) async throws -> SecureStore {
+        let end = ContinuousClock.now + .seconds(10)
+        while true {
+            do {
+                return try await fixture.open()
+            } catch {
+                guard error.code == .inUse, ContinuousClock.now < end else { throw error }
+            }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    @Test func manyMayCloseAtOnce() async throws {
+        for _ in 0..<20 {
+            let fixture = try StoreFixture()
+            let store = try await fixture.open()
+            let texts: StoreCollection<Int, String> = store.collection("t", of: String.self, keyedBy: Int.self)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask { try? await store.write { try $0.set("x", for: number, in: texts) } }
+                    group.addTask { store.close() }
+                }
+            }
+            try await fixture.open().close()
+        }
+    }
+
     @Test func anotherKeyDoesNotOpen() async throws {
         let fixture = try StoreFixture()
         try await fixture.open().close()

@@ -8,7 +8,7 @@ internal import SallyportCore
 @safe
 final class Writer: @unchecked Sendable {
     // SAFETY: `state` is touched only while `mutex` is held; both C objects are allocated once and freed when nobody
-    // can hold a reference, after the thread was joined.
+    // can hold a reference, the thread among them.
     /// One writer's part: runs against the open tree, and is told how it ended.
     struct Part: Sendable {
         /// Prepares the part; false where it failed by itself, which ends only this part. Runs again, for this part
@@ -29,6 +29,10 @@ final class Writer: @unchecked Sendable {
         var counts = Counts()
         var hasBackgroundWork = false
         var isStopped = false
+        var hasEnded = false
+        /// The one that runs; nobody before it does.
+        var thread: pthread_t?
+        var atEnd: [@Sendable () -> Void] = []
 
         /// Nil where there is nothing to do yet.
         mutating func takeWork() -> Work? {
@@ -45,7 +49,6 @@ final class Writer: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var state = State()
-    private var thread = pthread_t()
     private let environment: Environment
     private let ring: KeyRing
     private let tell: @Sendable ([StoreEvent]) -> Void
@@ -67,8 +70,10 @@ final class Writer: @unchecked Sendable {
         unsafe pthread_mutex_init(mutex, nil)
         unsafe pthread_cond_init(condition, nil)
         let context = unsafe Unmanaged.passRetained(self).toOpaque()
+        var thread = pthread_t()
         let result = unsafe pthread_create(&thread, nil, runWriter, context)
         precondition(result == 0, "A thread for a store's writer can be made.")
+        pthread_detach(thread)
     }
 
     deinit {
@@ -94,7 +99,7 @@ final class Writer: @unchecked Sendable {
         withState { state in
             guard !state.isStopped else { return false }
             state.parts.append(part)
-            unsafe pthread_cond_signal(condition)
+            unsafe pthread_cond_broadcast(condition)
             return true
         }
     }
@@ -103,19 +108,29 @@ final class Writer: @unchecked Sendable {
     func startBackgroundWork() {
         withState { state in
             state.hasBackgroundWork = true
-            unsafe pthread_cond_signal(condition)
+            unsafe pthread_cond_broadcast(condition)
         }
     }
 
-    /// Commits what is queued and ends the thread. Idempotent.
-    func stop() {
-        let wasStopped = withState { state in
-            defer { state.isStopped = true }
-            unsafe pthread_cond_signal(condition)
-            return state.isStopped
+    /// Commits what is queued, ends the thread, and runs `body` when it has ended. May be called more than once, at
+    /// once and on the thread itself: then it returns before, and `body` is the last that the thread does.
+    func stop(then body: @escaping @Sendable () -> Void) {
+        let isOnThread = withState { state in
+            state.isStopped = true
+            unsafe pthread_cond_broadcast(condition)
+            let isOnThread = state.thread == pthread_self() && !state.hasEnded
+            if isOnThread { state.atEnd.append(body) }
+            return isOnThread
         }
-        guard !wasStopped else { return }
-        pthread_join(thread, nil)
+        guard !isOnThread else { return }
+        waitForEnd()
+        body()
+    }
+
+    private func waitForEnd() {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while !state.hasEnded { unsafe pthread_cond_wait(condition, mutex) }
     }
 
     // MARK: On the thread
@@ -138,13 +153,23 @@ final class Writer: @unchecked Sendable {
     }
 
     fileprivate func run() {
-        while true {
-            switch nextWork() {
-            case .group(let group): commit(group)
-            case .background: if let part = nextBackgroundPart() { commit([part]) }
-            case .end: return
-            }
+        withState { $0.thread = pthread_self() }
+        while work() {}
+        while let body = withState({ $0.atEnd.popLast() }) { body() }
+        withState { state in
+            state.hasEnded = true
+            unsafe pthread_cond_broadcast(condition)
         }
+    }
+
+    /// Does what is next; false where that is nothing any more.
+    private func work() -> Bool {
+        switch nextWork() {
+        case .group(let group): commit(group)
+        case .background: if let part = nextBackgroundPart() { commit([part]) }
+        case .end: return false
+        }
+        return true
     }
 
     private func nextBackgroundPart() -> Part? {
