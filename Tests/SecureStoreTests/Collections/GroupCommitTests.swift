@@ -20,7 +20,7 @@ import Testing
             }
             for await _ in begun.stream {}
             for index in 0..<count { group.addTask { await body(index) } }
-            let end = ContinuousClock.now + .seconds(30)
+            let end = ContinuousClock.now + .seconds(240)
             while store.writer?.waiting ?? 0 < count, ContinuousClock.now < end {
                 try? await Task.sleep(for: .milliseconds(1))
             }
