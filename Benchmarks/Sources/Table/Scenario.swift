@@ -66,7 +66,8 @@ extension Scenario {
             ])
     }
 
-    private static let smallOnOtherPaths = [(true, Path.direct), (false, .relay), (true, .relay)].map { isSecure, path in
+    private static let smallOnOtherPaths = [(true, Path.direct), (false, .relay), (true, .relay)].map {
+        isSecure, path in
         Scenario(
             name: "small GET, \(isSecure ? "TLS" : "plain"), \(path), 32 at once", file: "small", isSecure: isSecure,
             path: path, total: 12_000, concurrency: 32, peers: peers(isSecure, path),
