@@ -38,12 +38,10 @@ final class RecordCipher: Sendable {
     /// Digests records for the collection's sum.
     let sumKey: MACKey
     private let indexKey: MACKey
-    private let ring: KeyRing
     private let recordKeys: RecordKeys
 
     /// - Parameter identifier: of a name (``KeyRing/identifier(ofCollection:)``), or found in the tree.
     init(ring: KeyRing, identifier: [UInt8]) {
-        self.ring = ring
         self.identifier = identifier
         indexKey = ring.indexKey.macKey(for: Array("sallyport store index ".utf8) + identifier)
         sumKey = ring.indexKey.macKey(for: Array("sallyport store sum ".utf8) + identifier)

@@ -2,7 +2,8 @@ internal import SallyportCore
 
 /// The keys that encrypt one collection's records: one from each data key, made when first used.
 final class RecordKeys: Sendable {
-    private let ring: KeyRing
+    /// It keeps the ciphers, and these with them; a transaction keeps it.
+    private weak let ring: KeyRing?
     private let info: [UInt8]
     /// Of the data key that was current when this was made: that of most records, found without a lock.
     private let first: (id: UInt32, key: AEADKey)
@@ -16,7 +17,7 @@ final class RecordKeys: Sendable {
     }
 
     func current() -> (id: UInt32, key: AEADKey) {
-        let id = ring.currentID
+        let id = ring?.currentID ?? first.id
         guard let key = key(id: id) else { preconditionFailure("The current data key is in the ring.") }
         return (id, key)
     }
@@ -25,7 +26,7 @@ final class RecordKeys: Sendable {
     func key(id: UInt32) -> AEADKey? {
         if id == first.id { return first.key }
         if let key = others.withLock({ others in others.first { $0.id == id }?.key }) { return key }
-        guard let key = ring.dataKey(id: id)?.aeadKey(for: info) else { return nil }
+        guard let key = ring?.dataKey(id: id)?.aeadKey(for: info) else { return nil }
         others.withLock { $0.append((id, key)) }
         return key
     }

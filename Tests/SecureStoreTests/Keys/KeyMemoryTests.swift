@@ -32,6 +32,16 @@ import Testing
         #expect(Set(slots.map { UInt(bitPattern: $0.pointer) }).count == 100)
     }
 
+    @Test func aRingThatIsLetGoOfTakesItsKeysAlong() {
+        weak var memory: KeyMemory?
+        do {
+            let ring = KeyRing.generate()
+            memory = ring.memory
+            #expect(ring.cipher(ofCollection: [1]) === ring.cipher(ofCollection: [1]))
+        }
+        #expect(memory == nil, "the ring and its ciphers hold each other")
+    }
+
     /// Looks through all memory that a core dump would hold, while a store is open and in use.
     @Test func noKeyLiesWhereACoreDumpWouldHoldIt() async throws {
         let fixture = try StoreFixture()
