@@ -73,7 +73,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         watchdog.stop()
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
-        unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
+        let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
+        assert(shareCode == CURLSHE_OK, "Nobody holds a handle of a pool that is closed.")
         for descriptor in connections.keys { loop.forget(descriptor) }
         connections = [:]
     }

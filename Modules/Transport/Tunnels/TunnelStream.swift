@@ -16,7 +16,8 @@ final class TunnelStream: @unchecked Sendable {
     private let wake: Wake
     private let opening: TunnelOpening
     private var pool: Pool?
-    private let handle: EasyHandle
+    /// Nil once the connection is gone: libcurl frees what a pool shares only behind the last handle, and on the loop.
+    private var handle: EasyHandle?
     private let descriptor: Int32
     private var unsent: ArraySlice<UInt8> = []
     private var isDownFull = false
@@ -91,7 +92,7 @@ final class TunnelStream: @unchecked Sendable {
 
     /// - Returns: false where the socket takes no more now.
     private func send() -> Bool {
-        guard !unsent.isEmpty, pool != nil else { return true }
+        guard !unsent.isEmpty, let handle else { return true }
         var count = 0
         let code = unsafe unsent.withUnsafeBytes { unsafe curl_easy_send(handle.raw, $0.baseAddress, $0.count, &count) }
         unsent = unsent.dropFirst(count)
@@ -101,7 +102,7 @@ final class TunnelStream: @unchecked Sendable {
     }
 
     private func receiveAll() {
-        while !isDownFull && !isDownEnded && pool != nil {
+        while !isDownFull && !isDownEnded, let handle {
             var code = CURLE_OK
             let chunk = unsafe [UInt8](unsafeUninitializedCapacity: Self.portion) { buffer, count in
                 unsafe code = curl_easy_recv(handle.raw, buffer.baseAddress, buffer.count, &count)
@@ -153,6 +154,7 @@ final class TunnelStream: @unchecked Sendable {
     func detach(_ failure: LoadError) {
         guard let pool = self.pool else { return }
         self.pool = nil
+        handle = nil
         pool.loop.forget(descriptor)
         down.finish(failure)
         up.discard()
