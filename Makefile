@@ -50,8 +50,9 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests'
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
-	$(SWIFT) test --disable-xctest --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
-	$(SWIFT) test --disable-xctest --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
+		$(SWIFT) test --disable-xctest --no-parallel --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
+	$(SWIFT) test --disable-xctest --no-parallel --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
 
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	Tests/Mutants/run $(MUTANTS)

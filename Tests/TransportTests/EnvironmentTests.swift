@@ -33,6 +33,7 @@ struct EnvironmentTests {
             try #require(relay.acceptedConnections == 1)
             try #require(access(log, F_OK) != 0)
             try #require(getenv("SSLKEYLOGFILE") != nil)
+            await transport.shutdown()
         }
     }
 }
