@@ -10,6 +10,8 @@ struct HTTP2Tests {
     private let transport = Transport()
 
     private func get(_ request: ExchangeRequest, _ path: ConnectionPath) async throws -> [UInt8] {
+        var request = request
+        request.collectsUpTo = .megabytes(8)
         let response = try await transport.exchange(request, via: path)
         #expect(response.head.status == .ok)
         return try await response.body.collect(upTo: .megabytes(8))
@@ -63,6 +65,7 @@ struct HTTP2Tests {
                 }
                 group.addTask {
                     var request = upload
+                    request.collectsUpTo = .bytes(0)
                     request.method = .put
                     request.url = try RequestURL("\(upload.url.absoluteText)\(turn)")
                     request.body = .once(length: nil) { writer in
@@ -81,60 +84,92 @@ struct HTTP2Tests {
         #expect(Set(try await web.log(of: 8).map { $0[1] }).count == 1)
     }
 
-    private struct Stalled: Error {}
-
-    /// With libcurl 7.88 a paused stream now and then holds its connection up until it is read on: what came for it
-    /// keeps nghttp2 from the rest. Anything else that goes wrong is a failure.
-    private func unlessStalled(_ body: @escaping @Sendable () async throws -> Void) async throws {
-        try await withKnownIssue("A paused stream holds its connection up.", isIntermittent: true) {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await body() }
-                group.addTask {
-                    try await Task.sleep(for: .seconds(20))
-                    throw Stalled()
-                }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
-        } matching: {
-            $0.error is Stalled
-        }
-    }
-
+    /// What is streamed has a connection to itself, so that its reader may be as slow as it likes.
     @Test func aSlowReaderHoldsNobodyElseUp() async throws {
         let web = try await WebServer.start()
-        try await unlessStalled {
-            let path = web.path()
-            let slow = try await transport.exchange(web.request("/large"), via: path)
-            for _ in 0..<20 {
-                let small = try await get(web.request("/small"), path)
-                #expect(small == Array("ok".utf8))
-            }
-            let large = try await get(web.request("/large"), path)
-            #expect(large == web.content)
-            let rest = try await slow.body.collect(upTo: .megabytes(8))
-            #expect(rest == web.content)
-            let connections = Set(try await web.log(of: 22).map { $0[1] }).count
-            #expect(connections == 1)
+        let path = web.path()
+        let slow = try await transport.exchange(web.request("/large"), via: path)
+        for _ in 0..<20 {
+            let small = try await get(web.request("/small"), path)
+            #expect(small == Array("ok".utf8))
         }
+        let large = try await get(web.request("/large"), path)
+        #expect(large == web.content)
+        let rest = try await slow.body.collect(upTo: .megabytes(8))
+        #expect(rest == web.content)
+        let connections = Set(try await web.log(of: 22).map { $0[1] }).count
+        #expect(connections == 2)
+    }
+
+    @Test func slowReadersHoldEachOtherUpInNothing() async throws {
+        let web = try await WebServer.start()
+        let path = web.path()
+        var slow: [ExchangeResponse] = []
+        for _ in 0..<6 { slow.append(try await transport.exchange(web.request("/large"), via: path)) }
+        for response in slow.reversed() {
+            let body = try await response.body.collect(upTo: .megabytes(8))
+            #expect(body == web.content)
+        }
+        let log = try await web.log(of: 6)
+        #expect(log.allSatisfy { $0[0] == "HTTP/2.0" } && Set(log.map { $0[1] }).count == 6)
+    }
+
+    @Test func aStreamAfterAStreamUsesItsConnection() async throws {
+        let web = try await WebServer.start()
+        let path = web.path()
+        for _ in 0..<3 {
+            let body = try await transport.exchange(web.request("/large"), via: path).body
+            let octets = try await body.collect(upTo: .megabytes(8))
+            #expect(octets == web.content)
+        }
+        let log = try await web.log(of: 3)
+        #expect(log.allSatisfy { $0[0] == "HTTP/2.0" } && Set(log.map { $0[1] }).count == 1)
+    }
+
+    /// HTTP/1.1 shares nothing anyhow, so streams and others use the same connections.
+    @Test func streamsUseTheConnectionsOfAllWithoutHTTP2() async throws {
+        let web = try await WebServer.start(speaksHTTP2: false)
+        let path = web.path()
+        for _ in 0..<3 {
+            let body = try await transport.exchange(web.request("/small"), via: path).body
+            _ = try await body.collect(upTo: .bytes(2))
+            _ = try await get(web.request("/small"), path)
+        }
+        let log = try await web.log(of: 6)
+        #expect(log.allSatisfy { $0[0] == "HTTP/1.1" })
+        // The first stream could not know.
+        #expect(Set(log.map { $0[1] }).count == 2 && Set(log.dropFirst().map { $0[1] }).count == 1)
     }
 
     @Test func anAbandonedStreamLeavesTheOthersAlone() async throws {
         let web = try await WebServer.start()
-        try await unlessStalled {
-            let path = web.path()
-            let kept = try await transport.exchange(web.request("/large"), via: path)
-            for _ in 0..<10 {
-                let abandoned = try await transport.exchange(web.request("/large"), via: path)
-                for try await _ in abandoned.body { break }
-            }
-            let rest = try await kept.body.collect(upTo: .megabytes(8))
-            #expect(rest == web.content)
-            let small = try await get(web.request("/small"), path)
-            #expect(small == Array("ok".utf8))
-            let connections = Set(try await web.log(of: 12).map { $0[1] }).count
-            #expect(connections == 1)
+        let path = web.path()
+        let kept = try await transport.exchange(web.request("/large"), via: path)
+        for _ in 0..<10 {
+            let abandoned = try await transport.exchange(web.request("/large"), via: path)
+            for try await _ in abandoned.body { break }
         }
+        let rest = try await kept.body.collect(upTo: .megabytes(8))
+        #expect(rest == web.content)
+        let small = try await get(web.request("/small"), path)
+        #expect(small == Array("ok".utf8))
+    }
+
+    /// One that collects is never paused below its limit, so it may read late.
+    @Test func collectorsThatReadLateHoldNobodyUp() async throws {
+        let web = try await WebServer.start()
+        let path = web.path()
+        var request = try web.request("/large")
+        request.collectsUpTo = .megabytes(8)
+        let late = try await transport.exchange(request, via: path)
+        for _ in 0..<20 {
+            let large = try await get(web.request("/large"), path)
+            #expect(large == web.content)
+        }
+        let rest = try await late.body.collect(upTo: .megabytes(8))
+        #expect(rest == web.content)
+        let connections = Set(try await web.log(of: 21).map { $0[1] }).count
+        #expect(connections == 1)
     }
 
     /// The server ends a connection after ten requests (GOAWAY): nothing is lost, the next connection takes over.

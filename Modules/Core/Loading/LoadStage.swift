@@ -44,15 +44,18 @@ public struct LoadContext: Sendable {
     /// The time without a byte after which the load fails.
     public let idleTimeout: Duration
     public let principal: Principal
+    /// Whoever loads takes a body of up to this length at once; nil where it is streamed to a reader that may be slow.
+    public let collectsUpTo: ByteCount?
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,
-        principal: Principal
+        principal: Principal, collectsUpTo: ByteCount? = nil
     ) {
         self.requestID = requestID
         self.logger = logger
         self.deadline = deadline
         self.idleTimeout = idleTimeout
         self.principal = principal
+        self.collectsUpTo = collectsUpTo
     }
 }

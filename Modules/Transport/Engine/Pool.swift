@@ -13,6 +13,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private static let maximumHandles = 64
 
     let configuration: PathConfiguration
+    /// Whether exchanges share connections where the server speaks HTTP/2.
+    private let isMultiplexing: Bool
     let loop: EventLoop
     var relays: RelayOrder
     /// Serves no new exchange, and goes with its last member.
@@ -44,8 +46,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) lazy var watchdog = Watchdog(pool: self)
     private var turnTime: LoopInstant?
 
-    init(_ path: ConnectionPath, on loop: EventLoop) {
+    init(_ path: ConnectionPath, isMultiplexing: Bool, on loop: EventLoop) {
         self.loop = loop
+        self.isMultiplexing = isMultiplexing
         configuration = PathConfiguration(path)
         relays = RelayOrder(path.relay)
         guard let multi = unsafe curl_multi_init(), let share = unsafe curl_share_init() else {
@@ -55,6 +58,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         unsafe self.share = OpaquePointer(share)
         _ = unsafe sallyport_share_sessions(share)
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.maximumConnections)
+        let pipelining = isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
+        _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
     }
@@ -168,9 +173,13 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// What the handshake of a member's connection agreed on.
     func learned(_ origin: Origin, isMultiplexed: Bool) {
+        guard isMultiplexing || !isMultiplexed else { return }
         origins.learned(origin, isMultiplexed: isMultiplexed)
         if origins.isStirred { scheduleTurn() }
     }
+
+    /// Whether the origin is known to take one exchange at a time on each connection.
+    func isOneByOne(_ origin: Origin) -> Bool { origins.isOneByOne(origin) }
 
     /// Lets a member know when the turn ends.
     func signal(_ member: any PoolMember) {

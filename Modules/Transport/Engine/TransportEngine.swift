@@ -22,7 +22,7 @@ actor TransportEngine {
 
     nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Command]>([])
-    private var pools: [ConnectionPath: Pool] = [:]
+    private var pools: [PoolKey: Pool] = [:]
     /// Pools that serve nothing new, until their last member is gone.
     private var retired: [Pool] = []
     private var isShutDown = false
@@ -79,7 +79,7 @@ actor TransportEngine {
         case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
         case .pump(let stream): stream.pump()
         case .close(let stream): stream.close()
-        case .retire(let isAffected): retire(where: isAffected)
+        case .retire(let isAffected): retire { isAffected($0.path) }
         case .end(let failure, let isAffected): end(failure, where: isAffected)
         case .shutdown(let continuation):
             shutdown()
@@ -90,21 +90,31 @@ actor TransportEngine {
     private func start(_ exchange: Exchange, _ path: ConnectionPath) {
         guard !isShutDown else { return exchange.refuse(Self.invalidated()) }
         guard !exchange.isCancelled.load(ordering: .acquiring) else { return exchange.refuse(.cancelled()) }
-        exchange.start(in: pool(for: path))
+        exchange.start(in: pool(for: exchange, path))
     }
 
     private func open(_ opening: TunnelOpening, _ path: ConnectionPath) {
         guard !isShutDown else { return opening.refuse(Self.invalidated()) }
         guard !opening.isCancelled.load(ordering: .acquiring) else { return opening.refuse(.cancelled()) }
-        opening.start(in: pool(for: path))
+        opening.start(in: pool(PoolKey(path: path)))
     }
 
-    private func pool(for path: ConnectionPath) -> Pool {
-        if let pool = pools[path] { return pool }
+    private func pool(_ key: PoolKey) -> Pool {
+        if let pool = pools[key] { return pool }
         if pools.isEmpty { scheduleSweep() }
-        let pool = Pool(path, on: loop)
-        pools[path] = pool
+        let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, on: loop)
+        pools[key] = pool
         return pool
+    }
+
+    /// One whose reader may be slow shares no connection. Where the server speaks HTTP/1 none does, so there is one pool
+    /// for all.
+    private func pool(for exchange: Exchange, _ path: ConnectionPath) -> Pool {
+        let shared = PoolKey(path: path)
+        guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
+        if let pool = pools[shared], pool.isOneByOne(origin) { return pool }
+        let alone = pool(PoolKey(path: path, isMultiplexing: false))
+        return alone.isOneByOne(origin) ? pool(shared) : alone
     }
 
     // MARK: Idleness
@@ -114,7 +124,7 @@ actor TransportEngine {
     /// Closes what idles: a path may be of a principal that never comes back.
     private func sweep() {
         let idle = Set(pools.filter { $0.value.takeIdleness() }.keys)
-        retire(where: idle.contains)
+        retire { idle.contains($0) }
         if !pools.isEmpty { scheduleSweep() }
     }
 
@@ -126,9 +136,9 @@ actor TransportEngine {
         }
     }
 
-    private func retire(where isAffected: (ConnectionPath) -> Bool) {
-        for path in pools.keys where isAffected(path) {
-            guard let pool = pools.removeValue(forKey: path) else { continue }
+    private func retire(where isAffected: (PoolKey) -> Bool) {
+        for key in pools.keys where isAffected(key) {
+            guard let pool = pools.removeValue(forKey: key) else { continue }
             retired.append(pool)
             pool.retire()
         }
@@ -148,4 +158,11 @@ actor TransportEngine {
     private static func invalidated() -> LoadError {
         LoadError(.sessionInvalidated, "The transport was shut down.")
     }
+}
+
+/// What the connections of a pool have in common.
+private struct PoolKey: Hashable {
+    var path: ConnectionPath
+    /// See ``ExchangeRequest/collectsUpTo``.
+    var isMultiplexing = true
 }

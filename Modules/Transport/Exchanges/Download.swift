@@ -40,6 +40,8 @@ struct Download {
         return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
     }
 
+    var isHTTP2: Bool { head.starts(with: "HTTP/2".utf8) }
+
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     var isDelimitedByClose: Bool {
         guard head.starts(with: "HTTP/1".utf8), let head = try? HeadParser.parse(head) else { return false }

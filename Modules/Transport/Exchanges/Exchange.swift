@@ -56,6 +56,11 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Commands, on the loop
 
+    /// With HTTP/2, a reader that is slow would keep others from their answers.
+    var mayStallOthers: Bool {
+        request.collectsUpTo == nil && request.url.isSecure && request.protocols == .automatic
+    }
+
     func start(in pool: Pool) {
         self.pool = pool
         pool.start(self)
@@ -170,11 +175,18 @@ extension Exchange: PoolMember {
     private func openPipe() -> BodyPipe {
         if let pipe { return pipe }
         let pipe = BodyPipe(
+            watermarks: watermarks,
             hooks: .init(
                 hasRoom: { [self] in engine.post(.resumeReceiving(self)) },
                 wasDiscarded: { [self] in engine.post(.cancel(self)) }))
         self.pipe = pipe
         return pipe
+    }
+
+    private var watermarks: BodyPipe.Watermarks {
+        guard let limit = request.collectsUpTo?.octets, download.isHTTP2 else { return .standard }
+        let high = max(BodyPipe.Watermarks.standard.high, limit)
+        return BodyPipe.Watermarks(low: high, high: high)
     }
 
     private func pushChunk() {

@@ -20,9 +20,14 @@ package struct ExchangeRequest: Sendable {
     /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
     package var headerLimit: ByteCount = .kilobytes(64)
     package var protocols: HTTPVersions = .automatic
+    /// The reader takes a body of this length at once; nil where it may be slow.
+    ///
+    /// libcurl 7.88 reads nothing more from an HTTP/2 connection while one of its streams is not read. So an exchange
+    /// that says this shares a connection and is never paused below the limit, and others have one to themselves.
+    package var collectsUpTo: ByteCount?
     /// How many connections its path has with its origin, at least one; where they are all in use, it waits, first
     /// come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100 exchanges
-    /// at once, or as many as this says where that is more.
+    /// at once that collect, or as many as this says where that is more.
     package var connectionsPerOrigin = 6
 
     package init(

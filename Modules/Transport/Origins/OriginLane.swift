@@ -8,8 +8,8 @@ struct OriginLane<Waiter> {
     private var waiting: [UInt64: (waiter: Waiter, limit: Int)] = [:]
     private var firstTicket: UInt64 = 0
     private var nextTicket: UInt64 = 0
-    /// Exchanges share a connection (HTTP/2).
-    private(set) var isMultiplexed = false
+    /// Whether exchanges share a connection (HTTP/2); nil before the first handshake.
+    private(set) var isMultiplexed: Bool?
     /// Connections that are open, used or not.
     private var connections = 0
 
@@ -55,7 +55,7 @@ struct OriginLane<Waiter> {
     }
 
     private func hasRoom(_ limit: Int) -> Bool {
-        active < (isMultiplexed ? max(limit, Self.streams) : max(limit, 1))
+        active < (isMultiplexed == true ? max(limit, Self.streams) : max(limit, 1))
     }
 
     // MARK: Connections

@@ -60,10 +60,13 @@ struct OriginQueue {
 
     /// The origin's connections carry one exchange at a time, or many.
     mutating func learned(_ origin: Origin, isMultiplexed: Bool) {
-        guard lanes[origin]?.isMultiplexed == !isMultiplexed else { return }
+        guard let lane = lanes[origin], lane.isMultiplexed != isMultiplexed else { return }
         lanes[origin]?.learned(isMultiplexed: isMultiplexed)
         stirred.append(origin)
     }
+
+    /// Whether the origin is known to take one exchange at a time on each connection.
+    func isOneByOne(_ origin: Origin) -> Bool { lanes[origin]?.isMultiplexed == false }
 
     mutating func opened(_ origin: Origin) { lanes[origin, default: .init()].opened() }
 

@@ -8,11 +8,20 @@ extension SecureSession {
     /// Reading the body slowly slows the server down. Leaving it unread, or leaving its loop early, ends the
     /// transfer. Any HTTP status is an answer, not an error.
     ///
+    /// A body that streams has a connection to itself, also with HTTP/2: libcurl 7.88 reads nothing for the other
+    /// streams of a connection while one of them is not read. ``data(for:upTo:)`` shares connections.
+    ///
     /// - Throws: `LoadError`; its code says what failed and its step how far the load had come.
     public func bytes(for request: LoadRequest) async throws(LoadError) -> LoadResponse {
+        try await response(to: request, collectsUpTo: nil)
+    }
+
+    private func response(
+        to request: LoadRequest, collectsUpTo limit: ByteCount?
+    ) async throws(LoadError) -> LoadResponse {
         try admit()
         let request = prepared(request)
-        let context = context(for: request)
+        let context = context(for: request, collectsUpTo: limit)
         guard let observer else { return try await load(request, in: context) }
         return try await observer.observe(request) { request throws(LoadError) in
             try await self.load(request, in: context)
@@ -25,7 +34,7 @@ extension SecureSession {
     public func data(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16)
     ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
-        let response = try await bytes(for: request)
+        let response = try await response(to: request, collectsUpTo: limit)
         return (try await response.body.collect(upTo: limit), response.head)
     }
 

@@ -99,12 +99,12 @@ extension SecureSession {
         return request
     }
 
-    func context(for request: LoadRequest) -> LoadContext {
+    func context(for request: LoadRequest, collectsUpTo limit: ByteCount?) -> LoadContext {
         let timeout = request.options.resourceTimeout ?? configuration.resourceTimeout
         return LoadContext(
             requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
             deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
-            principal: request.options.principal ?? configuration.principal)
+            principal: request.options.principal ?? configuration.principal, collectsUpTo: limit)
     }
 
     /// The handlers to ask, in order.

@@ -37,6 +37,7 @@ struct ExchangeSettings: Sendable {
         exchange.deadline = context.deadline
         exchange.connectTimeout = connectTimeout
         exchange.connectionsPerOrigin = connectionsPerOrigin
+        exchange.collectsUpTo = context.collectsUpTo
         let response = try await client.exchange(exchange, via: path)
         var facts = LoadFacts()
         facts.hops = [response.facts]

@@ -18,7 +18,7 @@ struct WebServer {
     ///   - requests: how many a connection carries before the server ends it (GOAWAY).
     ///   - versions: of TLS, in nginx's words.
     static func start(
-        requestsPerConnection requests: Int = 100_000, versions: String = "TLSv1.2 TLSv1.3"
+        requestsPerConnection requests: Int = 100_000, versions: String = "TLSv1.2 TLSv1.3", speaksHTTP2: Bool = true
     ) async throws -> WebServer {
         let folder = try TemporaryDirectory()
         let authority = try TestAuthority(name: "Web")
@@ -31,7 +31,8 @@ struct WebServer {
         let content = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         try Data(content).write(to: site.appending(path: "large"))
         try folder.write("ok", to: "site/small")
-        let nginx = try await Nginx.start(in: folder) { configuration(folder.path, $0, requests, versions) }
+        let listening = speaksHTTP2 ? "ssl http2" : "ssl"
+        let nginx = try await Nginx.start(in: folder) { configuration(folder.path, $0, requests, versions, listening) }
         return try WebServer(nginx: nginx, authority: authority.der, content: content)
     }
 
@@ -55,11 +56,13 @@ struct WebServer {
         return nginx.log.map { $0.split(separator: " ").map(String.init) }
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, _ requests: Int, _ versions: String) -> String {
+    private static func configuration(
+        _ path: String, _ port: UInt16, _ requests: Int, _ versions: String, _ listening: String
+    ) -> String {
         """
         log_format line '$server_protocol $connection $ssl_session_reused $status';
         server {
-            listen 127.0.0.1:\(port) ssl http2;
+            listen 127.0.0.1:\(port) \(listening);
             listen [::1]:\(port);
             access_log \(path)/access.log line;
             ssl_certificate \(path)/site.pem;
