@@ -59,7 +59,7 @@ package final class Gateway: Service {
     package func run() async throws {
         let authority = await data.authorityDER
         let certificate = ServerCertificate(await data.serverIdentity)
-        let policy = CurrentRelayPolicy(await data.relaySnapshot())
+        let policy = await data.relayPolicy()
         let events = EventHub(start: await data.settings.starts + 1)
         let ports = ListenerPorts()
         let relay = try makeRelay(certificate, policy, authority, ports: ports)

@@ -54,8 +54,8 @@ struct Laboratory {
     /// A mutant that hangs is noticed as well as one that fails.
     private func test(_ filter: String) throws -> Bool {
         let arguments = [
-            "--kill-after=10", "600", "swift", "test", "--skip-build", "--disable-xctest", "--scratch-path", "../build",
-            "--filter", filter,
+            "--kill-after=10", "600", "swift", "test", "--skip-build", "--disable-xctest", "--no-parallel",
+            "--scratch-path", "../build", "--filter", filter,
         ]
         return try run("timeout", arguments, in: copy) == 0
     }

@@ -6,25 +6,42 @@
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-let repository = URL(filePath: FileManager.default.currentDirectoryPath)
-let names = Set(arguments.filter { !$0.hasPrefix("-") })
-let mutants = try Mutant.table(in: repository).filter { names.isEmpty || names.contains($0.name) }
-
-for mutant in mutants {
-    _ = try mutant.applied(to: String(contentsOf: repository.appending(path: mutant.file), encoding: .utf8))
-}
-if arguments.contains("--check") { exit(0) }
-
-let laboratory = try Laboratory(repository: repository)
-try laboratory.checkUnchanged(filters: Set(mutants.map(\.filter)))
-var survivors: [String] = []
-for mutant in mutants {
-    let outcome = try laboratory.outcome(of: mutant)
-    print("\(outcome == .noticed ? "noticed " : "SURVIVED") \(mutant.name): \(outcome.rawValue)")
-    if outcome != .noticed { survivors.append(mutant.name) }
-}
-print("\(mutants.count - survivors.count) of \(mutants.count) mutants were noticed")
-if !survivors.isEmpty {
-    print("Survivors: \(survivors.joined(separator: ", "))")
+do {
+    try Mutants(in: URL(filePath: FileManager.default.currentDirectoryPath), named: arguments).run()
+} catch {
+    FileHandle.standardError.write(Data("mutants: \(error)\n".utf8))
     exit(1)
+}
+
+struct Mutants {
+    private let repository: URL
+    private let onlyChecks: Bool
+    private let mutants: [Mutant]
+
+    init(in repository: URL, named arguments: [String]) throws {
+        self.repository = repository
+        onlyChecks = arguments.contains("--check")
+        let names = Set(arguments.filter { !$0.hasPrefix("-") })
+        mutants = try Mutant.table(in: repository).filter { names.isEmpty || names.contains($0.name) }
+    }
+
+    func run() throws {
+        for mutant in mutants {
+            let file = repository.appending(path: mutant.file)
+            _ = try mutant.applied(to: String(contentsOf: file, encoding: .utf8))
+        }
+        if onlyChecks { return }
+        let laboratory = try Laboratory(repository: repository)
+        try laboratory.checkUnchanged(filters: Set(mutants.map(\.filter)))
+        var survivors: [String] = []
+        for mutant in mutants {
+            let outcome = try laboratory.outcome(of: mutant)
+            print("\(outcome == .noticed ? "noticed " : "SURVIVED") \(mutant.name): \(outcome.rawValue)")
+            // Into a file as well, a line that is printed is there to be read.
+            fflush(nil)
+            if outcome != .noticed { survivors.append(mutant.name) }
+        }
+        print("\(mutants.count - survivors.count) of \(mutants.count) mutants were noticed")
+        guard survivors.isEmpty else { throw Failure("survivors: \(survivors.joined(separator: ", "))") }
+    }
 }

@@ -30,10 +30,8 @@ struct ConfigurationBuilder {
         return (.active, .none)
     }
 
-    func document(
-        version: EntitlementVersion?, entitled: [EntitlementVersion]
-    ) throws -> ConfigurationDocument {
-        let (status, code) = Self.status(of: record, entitled: entitled, version: version)
+    func document(version: EntitlementVersion?) throws -> ConfigurationDocument {
+        let (status, code) = Self.status(of: record, entitled: directory.versions(for: record), version: version)
         let seconds = Int64(now.timeIntervalSince1970)
         let id = record.name.entitlement
         guard let version = version ?? EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }

@@ -41,8 +41,8 @@ extension GatewayData {
     /// Puts a new directory in place, unless instances would lose every version and that is not confirmed.
     private func replace(with new: Directory, confirmed: Bool) async throws -> AdministrationReply? {
         let losing = instances.values.filter { record in
-            record.withdrawal != .wiped && isEntitled(record)
-                && new.versions(of: record.name.entitlement.description, for: record.user).isEmpty
+            record.withdrawal != .wiped && !directory.versions(for: record).isEmpty
+                && new.versions(for: record).isEmpty
         }
         guard losing.isEmpty || confirmed else {
             return .needsConfirmation(losing.map(entry).sorted { $0.instance < $1.instance })
@@ -55,8 +55,7 @@ extension GatewayData {
     private func ends(under new: Directory) -> [InstanceRecord] {
         let now = clock()
         return instances.values.compactMap { record in
-            let entitled = new.versions(of: record.name.entitlement.description, for: record.user)
-            let isOver = record.withdrawal == .wiped || entitled.isEmpty
+            let isOver = record.withdrawal == .wiped || new.versions(for: record).isEmpty
             guard isOver != (record.ended != nil) else { return nil }
             var record = record
             record.ended = isOver ? now : nil
@@ -66,7 +65,7 @@ extension GatewayData {
 
     /// One transaction; in memory at once, so that of two changes at once the second sees the first.
     private func keep(_ new: Directory, ends: [InstanceRecord]) async throws {
-        let before = directory
+        let before = (directory, ends: ends.map { instances[$0.name.instance]?.ended })
         directory = new
         for record in ends { instances[record.name.instance]?.ended = record.ended }
         do {
@@ -77,7 +76,10 @@ extension GatewayData {
                 }
             }
         } catch {
-            if directory == new { directory = before }
+            if directory == new {
+                directory = before.0
+                for (record, end) in zip(ends, before.ends) { instances[record.name.instance]?.ended = end }
+            }
             throw error
         }
         tell(.directory)

@@ -14,7 +14,7 @@ extension GatewayData {
             throw GatewayError(.forbidden, "The instance was withdrawn more than 30 days ago.")
         }
         let asked = version.flatMap(EntitlementVersion.init) ?? admitted.version.flatMap(EntitlementVersion.init)
-        let chosen = asked ?? entitled(admitted).last
+        let chosen = asked ?? directory.versions(for: admitted).last
         let epoch = try await change(presented.name.instance, isAnnounced: false) { record in
             record.version = chosen?.description
             record.lastSeen = now
@@ -31,14 +31,10 @@ extension GatewayData {
         record.epoch = epoch
         let document = try ConfigurationBuilder(
             directory: directory, record: record, settings: settings, authority: authority.der, now: now
-        ).document(version: version, entitled: entitled(record))
+        ).document(version: version)
         return try JWS.sign(
             document.serialized(),
             header: JWS.Header(type: ConfigurationDocument.type, certificates: [signer.certificate]),
             with: signer.parsed().key)
-    }
-
-    private func entitled(_ record: InstanceRecord) -> [EntitlementVersion] {
-        directory.versions(of: record.name.entitlement.description, for: record.user)
     }
 }

@@ -90,7 +90,7 @@ extension GatewayData {
             try await change(presented.name.instance) { $0.withdrawals.insert(.locked) }
             throw GatewayError(.locked, "The certificate was replaced: the store was copied, and is locked now.")
         }
-        guard record.withdrawal != .wiped, isEntitled(record) else {
+        guard record.withdrawal != .wiped, !directory.versions(for: record).isEmpty else {
             throw GatewayError(.forbidden, "The instance is withdrawn.")
         }
         let key = try CertificateAuthority.key(ofRequest: request)

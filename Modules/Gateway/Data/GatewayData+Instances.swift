@@ -90,17 +90,17 @@ extension GatewayData {
         _ = try? await admitted(presented)
     }
 
-    func isEntitled(_ record: InstanceRecord) -> Bool {
-        !directory.versions(of: record.name.entitlement.description, for: record.user).isEmpty
+    func status(of record: InstanceRecord) -> ConfigurationDocument.Status {
+        ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status
     }
 
-    func status(of record: InstanceRecord) -> ConfigurationDocument.Status {
-        let entitled = directory.versions(of: record.name.entitlement.description, for: record.user)
-        return ConfigurationBuilder.status(of: record, entitled: entitled).status
+    /// What the relay asks from here on.
+    func relayPolicy() -> CurrentRelayPolicy {
+        CurrentRelayPolicy(relaySnapshot(), authority: authority, clock: clock)
     }
 
     /// What the relay decides with, as a value that needs no actor.
     func relaySnapshot() -> RelaySnapshot {
-        RelaySnapshot(authority: authority, directory: directory, instances: instances, clock: clock)
+        RelaySnapshot(directory: directory, instances: instances, clock: clock)
     }
 }

@@ -138,6 +138,11 @@ extension Directory {
         (users[user]?.entitlements[entitlement] ?? []).compactMap(EntitlementVersion.init).sorted()
     }
 
+    /// The versions that an instance's user is entitled to, in ascending order.
+    func versions(for record: InstanceRecord) -> [EntitlementVersion] {
+        versions(of: record.name.entitlement.description, for: record.user)
+    }
+
     private mutating func dropEmptyEntitlements() {
         users = users.mapValues { user in User(entitlements: user.entitlements.filter { !$0.value.isEmpty }) }
     }

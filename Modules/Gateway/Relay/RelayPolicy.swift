@@ -1,18 +1,26 @@
 package import SallyportCore
 
-/// Whether an instance's certificate may open a tunnel to a target, and where it leads.
-///
-/// Asked on an event loop at every CONNECT, once more when the server was reached, and for every open tunnel after
-/// ``Relay/policyChanged()``: an answer comes from memory, without waiting.
+/// Knows who presents a certificate, and what they may reach.
 package protocol RelayPolicy: Sendable {
-    /// - Parameters:
-    ///   - certificateDER: The presented certificate, chained to the relay's authority for clientAuth. Its serial and
-    ///     the instance's state are for the policy to look up.
-    ///   - target: CONNECT's target in canonical form.
-    func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict
+    /// Whom a certificate names; nil for one that names no instance. Called on an event loop, at CONNECT.
+    ///
+    /// - Parameter certificateDER: The presented certificate, chained to the relay's authority for clientAuth. Its
+    ///   serial and the instance's state are for ``RelayClient/decide(_:)`` to look up.
+    func client(presenting certificateDER: [UInt8]) -> (any RelayClient)?
 }
 
-/// What a policy says of one certificate and one target.
+/// Who presented a certificate.
+package protocol RelayClient: Sendable {
+    /// Whether a tunnel to a target may be opened or stay, and where it leads, as the policy is now.
+    ///
+    /// Called on an event loop at every CONNECT, once more when the server was reached, and for every open tunnel
+    /// after ``Relay/policyChanged()``: an answer comes from memory, without waiting.
+    ///
+    /// - Parameter target: CONNECT's target in canonical form.
+    func decide(_ target: Endpoint) -> RelayVerdict
+}
+
+/// What a policy says of one client and one target.
 package enum RelayVerdict: Sendable, Hashable {
     /// The tunnel may be opened.
     ///

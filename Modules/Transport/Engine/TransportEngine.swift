@@ -107,14 +107,12 @@ actor TransportEngine {
         return pool
     }
 
-    /// One whose reader may be slow shares no connection. Where the server speaks HTTP/1 none does, so there is one pool
-    /// for all.
+    /// One whose reader may be slow shares no connection, unless the server is known for HTTP/1, where none is shared.
     private func pool(for exchange: Exchange, _ path: ConnectionPath) -> Pool {
         let shared = PoolKey(path: path)
         guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
         if let pool = pools[shared], pool.isOneByOne(origin) { return pool }
-        let alone = pool(PoolKey(path: path, isMultiplexing: false))
-        return alone.isOneByOne(origin) ? pool(shared) : alone
+        return pool(PoolKey(path: path, isMultiplexing: false))
     }
 
     // MARK: Idleness

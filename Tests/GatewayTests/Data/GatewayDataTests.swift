@@ -174,16 +174,28 @@ final class DataFixture: Sendable {
             BasicCredentials(user: link.user, password: link.accessKey), request: DataFixture.request(), source: "s")
         let old = try await fixture.data.presented(first[0])
         let second = try await fixture.data.reenroll(old, request: DataFixture.request())
-        let policy = CurrentRelayPolicy(await fixture.data.relaySnapshot())
-        _ = policy.decide(certificateDER: first[0], target: try Endpoint("a.example:443"))
-        _ = policy.decide(certificateDER: second[0], target: try Endpoint("a.example:443"))
+        try await fixture.perform(.addServer(.init(endpoint: "a.example:443")))
+        let policy = await fixture.data.relayPolicy()
+        let clients = try [first[0], second[0]].map { try #require(policy.client(presenting: $0)) }
+        let target = try Endpoint("a.example:443")
+        for client in clients {
+            guard case .allowed = client.decide(target) else {
+                Issue.record("both are good until the new one was seen")
+                return
+            }
+        }
         var renewals = policy.renewals.makeAsyncIterator()
         let seen = try #require(await renewals.next())
         #expect(try await seen == fixture.data.presented(second[0]))
         await fixture.data.sawAtRelay(seen)
         let snapshot = await fixture.data.relaySnapshot()
-        #expect(snapshot.holder(of: first[0]) == nil)
-        #expect(snapshot.holder(of: second[0])?.isNew == false)
+        guard case .refused = snapshot.judge(old, target: target).verdict,
+            case .allowed = snapshot.judge(seen, target: target).verdict
+        else {
+            Issue.record("the old one is retired, the new one is not")
+            return
+        }
+        #expect(!snapshot.judge(seen, target: target).isNew)
     }
 
     @Test func anExpiredCertificateRenewsForThirtyDays() async throws {
@@ -320,9 +332,9 @@ final class DataFixture: Sendable {
             request: DataFixture.request(), source: "s")
         let id = try await fixture.data.presented(chain[0]).name.instance.description
 
-        func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict {
-            await fixture.data.relaySnapshot().decide(
-                certificateDER: certificate ?? chain[0], target: try Endpoint(target))
+        func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict? {
+            let client = await fixture.data.relayPolicy().client(presenting: certificate ?? chain[0])
+            return try client?.decide(Endpoint(target))
         }
         guard case .allowed(let instance, let address, true) = try await verdict("IN.example.:443") else {
             Issue.record("a listed server is relayed")
@@ -341,16 +353,33 @@ final class DataFixture: Sendable {
         }
         let foreign = try CertificateAuthority(CertificateAuthority.create(name: "foreign", now: Date()))
             .server(host: "localhost", now: Date())
-        guard case .refused = try await verdict("in.example:443", foreign.certificate) else {
-            Issue.record("a foreign certificate is refused")
-            return
-        }
+        #expect(try await verdict("in.example:443", foreign.certificate) == nil)
         for withdrawal in [AdministrationCommand.Withdrawal.block, .wipe] {
             try await fixture.perform(.withdraw(instance: id, withdrawal))
             guard case .refused = try await verdict("in.example:443") else {
                 Issue.record("a withdrawn instance is refused")
                 return
             }
+        }
+    }
+
+    @Test func anExpiredCertificateIsRefused() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.addServer(.init(endpoint: "in.example:443")))
+        let credentials = try await fixture.link()
+        let chain = try await fixture.data.enroll(
+            BasicCredentials(user: credentials.user, password: credentials.accessKey),
+            request: DataFixture.request(), source: "s")
+        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        guard case .allowed = try client.decide(Endpoint("in.example:443")) else {
+            Issue.record("a listed server is relayed")
+            return
+        }
+        // A tunnel that is open does not outlive the certificate where the policy is asked again.
+        fixture.advance(8 * 86_400)
+        guard case .refused = try client.decide(Endpoint("in.example:443")) else {
+            Issue.record("an expired certificate is refused")
+            return
         }
     }
 }

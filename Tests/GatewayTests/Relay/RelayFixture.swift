@@ -16,7 +16,13 @@ final class StubPolicy: RelayPolicy {
         self.verdict = Lock(verdict)
     }
 
-    func decide(certificateDER: [UInt8], target: Endpoint) -> RelayVerdict { verdict.withLock { $0 } }
+    func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? { Client(policy: self) }
+
+    private struct Client: RelayClient {
+        let policy: StubPolicy
+        func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }
+    }
+
     func set(_ verdict: RelayVerdict) { self.verdict.withLock { $0 = verdict } }
 
     static let denied = RelayVerdict.refused(error: "http_request_denied", details: "Not for you.", status: 403)

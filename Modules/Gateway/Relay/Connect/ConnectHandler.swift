@@ -109,23 +109,26 @@ extension ConnectHandler {
         do {
             let target = try ConnectRequest(head: head).target
             self.target = target
-            try dial(target, certificate: presentedCertificate(), context: context)
+            try dial(target, for: client(), context: context)
         } catch {
             refuse(error, context: context)
         }
     }
 
-    private func presentedCertificate() throws(RelayRefusal) -> [UInt8] {
-        guard let octets = try? tls.peerCertificate?.toDERBytes() else {
+    private func client() throws(RelayRefusal) -> any RelayClient {
+        guard let certificate = try? tls.peerCertificate?.toDERBytes() else {
             throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "No client certificate.")
         }
-        return octets
+        guard let client = services.policy.client(presenting: certificate) else {
+            throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
+        }
+        return client
     }
 
     private func dial(
-        _ target: Endpoint, certificate: [UInt8], context: ChannelHandlerContext
+        _ target: Endpoint, for client: any RelayClient, context: ChannelHandlerContext
     ) throws(RelayRefusal) {
-        let (instance, address, mayBeLocal) = try allowed(target, certificate)
+        let (instance, address, mayBeLocal) = try Self.allowed(client.decide(target))
         guard tunnel.reserve(instance: instance) else {
             throw RelayRefusal(
                 503, ProxyStatus.ErrorType.connectionLimitReached, "The instance has as many tunnels as it may.")
@@ -137,7 +140,7 @@ extension ConnectHandler {
             switch result {
             case .success(let connection):
                 let grant = TunnelGrant(
-                    certificateDER: certificate, target: target, instance: instance, address: connection.address)
+                    client: client, target: target, instance: instance, address: connection.address)
                 self.dialled(connection.channel, grant, context: context)
             case .failure(let error):
                 self.refuse(error as? RelayRefusal ?? Self.internalFailure, context: context)
@@ -145,10 +148,10 @@ extension ConnectHandler {
         }
     }
 
-    private func allowed(
-        _ target: Endpoint, _ certificate: [UInt8]
+    private static func allowed(
+        _ verdict: RelayVerdict
     ) throws(RelayRefusal) -> (instance: String, address: IPAddress?, mayBeLocal: Bool) {
-        switch services.policy.decide(certificateDER: certificate, target: target) {
+        switch verdict {
         case .allowed(let instance, let address, let mayBeLocal): return (instance, address, mayBeLocal)
         case .refused(let error, let details, let status): throw RelayRefusal(status, error, details)
         }
@@ -157,8 +160,7 @@ extension ConnectHandler {
     private func dialled(_ origin: any Channel, _ grant: TunnelGrant, context: ChannelHandlerContext) {
         guard !tunnel.isOver else { return origin.reset() }
         // The policy may have changed while the server was dialled, before there was a tunnel to end.
-        let verdict = services.policy.decide(certificateDER: grant.certificateDER, target: grant.target)
-        guard grant.holds(under: verdict, check: services.addressCheck) else {
+        guard grant.holds(check: services.addressCheck) else {
             origin.reset()
             let refusal = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
             return refuse(refusal, context: context)

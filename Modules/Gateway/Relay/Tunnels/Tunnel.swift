@@ -59,8 +59,7 @@ final class Tunnel {
     /// Ends a tunnel that the policy no longer allows.
     func reconsider() {
         guard phase == .open, let grant else { return }
-        let verdict = services.policy.decide(certificateDER: grant.certificateDER, target: grant.target)
-        if !grant.holds(under: verdict, check: services.addressCheck) { abort(.withdrawn) }
+        if !grant.holds(check: services.addressCheck) { abort(.withdrawn) }
     }
 
     /// At shutdown: who has no tunnel by now gets none.

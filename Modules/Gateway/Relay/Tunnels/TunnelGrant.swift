@@ -2,15 +2,15 @@ internal import SallyportCore
 
 /// What a tunnel was opened for: enough to ask the policy again.
 struct TunnelGrant {
-    let certificateDER: [UInt8]
+    let client: any RelayClient
     let target: Endpoint
     let instance: String
     /// The address that was dialled.
     let address: IPAddress
 
     /// Whether a tunnel as it stands would be opened today.
-    func holds(under verdict: RelayVerdict, check: AddressCheck) -> Bool {
-        guard case .allowed(_, let required, let mayBeLocal) = verdict else { return false }
+    func holds(check: AddressCheck) -> Bool {
+        guard case .allowed(_, let required, let mayBeLocal) = client.decide(target) else { return false }
         guard required == nil || required == address else { return false }
         return mayBeLocal || check.permits(address, port: target.port)
     }
