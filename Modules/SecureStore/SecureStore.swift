@@ -246,27 +246,7 @@ extension SecureStore {
     ) async throws -> Result {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
         return try await withCheckedThrowingContinuation { continuation in
-            let outcome = Lock<Swift.Result<Result, any Error>?>(nil)
-            let part = Writer.Part(
-                prepare: { [ring] tree, changes in
-                    let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
-                    defer { transaction.end() }
-                    let result = Swift.Result { try body(transaction) }
-                    outcome.withLock { $0 = result }
-                    guard case .success = result else { return false }
-                    changes = transaction.changes
-                    return true
-                },
-                finish: { failure in
-                    let result = outcome.withLock { $0 }
-                    switch (result, failure) {
-                    case (.failure(let error), _): continuation.resume(throwing: error)
-                    case (.success(let value), nil): continuation.resume(returning: value)
-                    case (_, let failure):
-                        continuation.resume(
-                            throwing: failure ?? StoreError(.internalFailure, "The writer did not run."))
-                    }
-                })
+            let part = Writer.Part.transaction(ring: ring, body) { continuation.resume(with: $0) }
             guard !writer.enqueue(part) else { return }
             continuation.resume(throwing: StoreError(.closed, "The store is closed."))
         }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The store of an activated app.
+/// A store: mostly that of an activated app.
 struct StoreLocationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's store.", valueName: "dir"))
     var store: String

@@ -11,19 +11,12 @@ struct StoreCommand: AsyncParsableCommand {
         ])
 }
 
-/// The store that is looked after.
-struct StoreCareOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The store, or a gateway's data.", valueName: "dir"))
-    var store: String
-
-    @OptionGroup(title: "Key of the store")
-    var protector: ProtectorOptions
-
-    func keyProtector() throws(CommandFailure) -> any KeyProtector {
+extension StoreLocationOptions {
+    fileprivate func keyProtector() throws(CommandFailure) -> any KeyProtector {
         try protector.protection(of: store).protector()
     }
 
-    func open(_ options: StoreOptions) async throws -> SecureStore {
+    fileprivate func open(_ options: StoreOptions) async throws -> SecureStore {
         try await SecureStore.open(at: store, protectedBy: keyProtector(), options: options)
     }
 }
@@ -32,7 +25,7 @@ extension StoreCommand {
     struct StatCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "stat", abstract: "Show what a store holds and how large it is; works beside its writer.")
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -47,7 +40,7 @@ extension StoreCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify",
             abstract: "Check every page and every record of a store, or of a backup; works beside its writer.")
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -66,7 +59,7 @@ extension StoreCommand {
             commandName: "backup",
             abstract: "Copy a store, verified and still encrypted, into a new directory; works beside its writer.")
         @Argument(help: "The new directory.") var target: String
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -82,7 +75,7 @@ extension StoreCommand {
             commandName: "restore",
             abstract: "Put a backup in the place of a store, or where there is none; an app then authorizes anew.")
         @Argument(help: "The backup.") var backup: String
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -96,7 +89,7 @@ extension StoreCommand {
     struct RotateCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rotate", abstract: "Make a new data key, encrypt every record anew, and forget the old key.")
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
@@ -111,7 +104,7 @@ extension StoreCommand {
     struct CompactCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "compact", abstract: "Write a store's file anew, without its free space.")
-        @OptionGroup var location: StoreCareOptions
+        @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
         func run() async throws {

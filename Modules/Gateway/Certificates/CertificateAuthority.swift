@@ -93,7 +93,7 @@ struct CertificateAuthority: Sendable {
             alternative: .uniformResourceIdentifier(name.description), lifetime: Lifetime.instance, now: now)
     }
 
-    private func issue(
+    func issue(
         key subjectKey: Certificate.PublicKey, subject: String, usage: ExtendedKeyUsage.Usage,
         alternative: GeneralName?, lifetime: TimeInterval, now: Date
     ) throws(GatewayError) -> [UInt8] {

@@ -162,7 +162,7 @@ extension Environment {
             } catch {
                 gate.leave()
                 // Another process has grown the file. Who looks through the map must not lose it.
-                guard error.message == Self.mapWasResized, gate.entries == 0 else { throw error }
+                guard error.underlying as? MapLimit == .moved, gate.entries == 0 else { throw error }
             }
             try adoptSize()
         }
@@ -192,7 +192,7 @@ extension Environment {
                 try body(tree)
                 return try tree.commit()
             } catch {
-                guard error.code == .full, error.message == Self.mapIsFull else { throw Self.explained(error, path) }
+                guard error.underlying as? MapLimit == .reached else { throw Self.explained(error, path) }
                 if try clearStaleReaders() == 0 { try grow() }
             }
         }
@@ -317,8 +317,13 @@ private func countReader(_ line: UnsafePointer<CChar>?, _ context: UnsafeMutable
 // MARK: Errors
 
 extension Environment {
-    static let mapIsFull = "The map is full."
-    static let mapWasResized = "Another process has grown the file."
+    /// What ends a transaction that is tried again with a larger map.
+    private enum MapLimit: Error {
+        /// No room is left in the map.
+        case reached
+        /// Another process has grown the file beyond the map.
+        case moved
+    }
 
     static func check(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) throws(StoreError) {
         guard result != 0 else { return }
@@ -329,8 +334,10 @@ extension Environment {
     static func failure(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
         let text = unsafe String(cString: mdb_strerror(result))
         switch result {
-        case MDB_MAP_FULL: return StoreError(.full, mapIsFull, fileID: fileID, line: line)
-        case MDB_MAP_RESIZED: return StoreError(.closed, mapWasResized, fileID: fileID, line: line)
+        case MDB_MAP_FULL: return StoreError(
+                .full, "The map is full.", underlying: MapLimit.reached, fileID: fileID, line: line)
+        case MDB_MAP_RESIZED: return StoreError(
+                .closed, "Another process has grown the file.", underlying: MapLimit.moved, fileID: fileID, line: line)
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
             let message = "The data file is damaged (LMDB \(result): \(text))."
             return StoreError(.damaged, message, fileID: fileID, line: line)

@@ -6,16 +6,13 @@ internal import SallyportCore
 enum Files {
     static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-    static func mode(of path: String) throws(StoreError) -> mode_t {
-        var info = stat()
-        guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
-        return info.st_mode
-    }
+    static func mode(of path: String) throws(StoreError) -> mode_t { try status(of: path).st_mode }
+    static func owner(of path: String) throws(StoreError) -> uid_t { try status(of: path).st_uid }
 
-    static func owner(of path: String) throws(StoreError) -> uid_t {
+    private static func status(of path: String) throws(StoreError) -> stat {
         var info = stat()
         guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
-        return info.st_uid
+        return info
     }
 
     /// What tells a file from the one that was there under the same name before.
@@ -43,20 +40,38 @@ enum Files {
     }
 
     static func read(_ path: String, upTo limit: Int) throws(StoreError) -> [UInt8] {
+        let descriptor = try openForReading(path)
+        defer { close(descriptor) }
+        var octets: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while octets.count <= limit {
+            let result = unsafe buffer.withUnsafeMutableBytes { buffer in
+                Result { () throws(StoreError) in unsafe try fill(buffer, from: descriptor, path) }
+            }
+            let count = try result.get()
+            if count == 0 { return octets }
+            octets += buffer[0..<count]
+        }
+        throw StoreError(.tooLarge, "\(path) is over \(limit) octets.")
+    }
+
+    private static func openForReading(_ path: String) throws(StoreError) -> Int32 {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
         }
-        defer { close(descriptor) }
-        var octets: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        return descriptor
+    }
+
+    /// Reads what there is into `buffer`; 0 at the file's end.
+    private static func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, _ path: String
+    ) throws(StoreError) -> Int {
         while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count == 0 { return octets }
+            let count = unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure("read", path) }
-            octets += buffer[0..<count]
-            guard octets.count <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
+            guard count >= 0 else { throw failure("read", path) }
+            return count
         }
     }
 
@@ -64,10 +79,7 @@ enum Files {
     static func withSecret<Result>(
         _ path: String, upTo limit: Int, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
-        }
+        let descriptor = try openForReading(path)
         defer { close(descriptor) }
         let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
         defer {
@@ -76,10 +88,9 @@ enum Files {
         }
         var filled = 0
         while filled <= limit {
-            let count = unsafe Glibc.read(descriptor, octets.baseAddress.map { unsafe $0 + filled }, limit + 1 - filled)
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: octets[filled...])
+            let count = unsafe try fill(rest, from: descriptor, path)
             if count == 0 { break }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure("read", path) }
             filled += count
         }
         guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }

@@ -1,4 +1,3 @@
-internal import CSecureStore
 internal import Glibc
 
 /// What is sealed in a record.
@@ -108,8 +107,7 @@ final class RecordCipher: Sendable {
     private static func fill(_ out: UnsafeMutableRawBufferPointer, with record: Record, _ id: UInt32) {
         unsafe out[0] = version | (record.expiry == nil ? 0 : expires) | (record.isStreamed ? streamed : 0)
         unsafe out.storeBytes(of: id.bigEndian, toByteOffset: 1, as: UInt32.self)
-        let isFilled = unsafe sp_random(out.baseAddress.unsafelyUnwrapped + headLength, AEADKey.nonceLength) == 1
-        precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
+        unsafe SystemRandom.fill(out.baseAddress.unsafelyUnwrapped + headLength, AEADKey.nonceLength)
         var offset = bodyStart
         for part in [record.value, record.key] {
             unsafe UnsafeMutableRawBufferPointer(rebasing: out[offset...]).copyBytes(from: part)

@@ -5,9 +5,14 @@ enum SystemRandom {
     static func octets(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
         return unsafe Array(unsafeUninitializedCapacity: count) { out, filled in
-            let isFilled = unsafe sp_random(out.baseAddress, count) == 1
-            precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
+            unsafe fill(UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped), count)
             filled = count
         }
+    }
+
+    /// Fills `count` octets of `memory`.
+    static func fill(_ memory: UnsafeMutableRawPointer, _ count: Int) {
+        let isFilled = unsafe sp_random(memory, count) == 1
+        precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
     }
 }

@@ -89,6 +89,11 @@ final class Tree {
         try checkOpen()
         var found = unsafe MDB_val()
         let result = unsafe Self.withValue(of: place) { unsafe mdb_get(transaction, database, &$0, &found) }
+        return unsafe try checked(found, result)
+    }
+
+    /// What a look-up found; nil where it found nothing.
+    private func checked(_ found: MDB_val, _ result: Int32) throws(StoreError) -> MDB_val? {
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
         unsafe try check(found)
@@ -112,9 +117,7 @@ final class Tree {
             mv_size: place.count, mv_data: UnsafeMutableRawPointer(mutating: place.baseAddress))
         var found = unsafe MDB_val()
         let result = unsafe mdb_get(transaction, database, &key, &found)
-        if result == MDB_NOTFOUND { return nil }
-        try Environment.check(result)
-        unsafe try check(found)
+        guard let found = unsafe try checked(found, result) else { return nil }
         return unsafe UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
     }
 

@@ -9,14 +9,6 @@ internal import SallyportCore
 final class Writer: @unchecked Sendable {
     // SAFETY: `state` is touched only while `mutex` is held; both C objects are allocated once and freed when nobody
     // can hold a reference, the thread among them.
-    /// One writer's part: runs against the open tree, and is told how it ended.
-    struct Part: Sendable {
-        /// Prepares the part; false where it failed by itself, which ends only this part. Runs again, for this part
-        /// alone, where the transaction that it shared could not be committed.
-        let prepare: @Sendable (Tree, inout WriteSet) -> Bool
-        /// Called once the shared transaction is durable, or has failed.
-        let finish: @Sendable (StoreError?) -> Void
-    }
 
     /// What was done since the store was opened.
     struct Counts: Sendable {

@@ -81,8 +81,7 @@ struct MasterKey: Sendable {
 
     static func random(in memory: KeyMemory) -> MasterKey {
         let slot = memory.makeSlot()
-        let isFilled = unsafe sp_random(slot.pointer, length) == 1
-        precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
+        unsafe SystemRandom.fill(UnsafeMutableRawPointer(slot.pointer), length)
         return MasterKey(slot, in: memory)
     }
 

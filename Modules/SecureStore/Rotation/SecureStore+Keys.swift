@@ -89,28 +89,16 @@ struct RotationWork: Sendable {
 
     func nextPart() -> Writer.Part? {
         guard let cursor = rotation.cursor else { return nil }
-        let outcome = Lock<Result<(next: [UInt8]?, damaged: Int), StoreError>?>(nil)
-        return Writer.Part(
-            prepare: { tree, changes in
-                let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
-                defer { transaction.end() }
-                do throws(StoreError) {
-                    let batch = try transaction.reencrypt(from: cursor)
-                    outcome.withLock { $0 = .success(batch) }
-                    changes = transaction.changes
-                    return true
-                } catch {
-                    outcome.withLock { $0 = .failure(error) }
-                    return false
-                }
-            },
-            finish: { failure in
-                switch (outcome.withLock { $0 }, failure) {
-                case (.success(let batch), nil): committed(batch.next, batch.damaged)
-                case (.failure(let failure), _), (_, let failure?): rotation.end(failure)
-                case (nil, nil): rotation.end(StoreError(.internalFailure, "The writer did not run."))
-                }
-            })
+        return Writer.Part.transaction(ring: ring) { try $0.reencrypt(from: cursor) } finish: { result in
+            do {
+                let batch = try result.get()
+                committed(batch.next, batch.damaged)
+            } catch {
+                rotation.end(
+                    error as? StoreError
+                        ?? StoreError(.internalFailure, "Records could not be encrypted anew.", underlying: error))
+            }
+        }
     }
 
     private func committed(_ next: [UInt8]?, _ damaged: Int) {

@@ -21,7 +21,7 @@ final class HandshakeRecord {
     /// The connection; valid while libcurl keeps it open.
     private(set) var connection: OpaquePointer?
 
-    init(peer: Peer, demandsServerUsage: Bool = false) {
+    init(peer: Peer, demandsServerUsage: Bool) {
         self.peer = peer
         self.demandsServerUsage = demandsServerUsage
     }

@@ -64,7 +64,7 @@ final class Exchange: @unchecked Sendable {
     func start(in pool: Pool) {
         self.pool = pool
         pool.start(self)
-        pool.watchdog.watch(self)
+        if attempt.handle == nil { pool.watchdog.watch(self) }
     }
 
     func resumeReceiving() {

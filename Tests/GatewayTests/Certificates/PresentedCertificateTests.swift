@@ -1,0 +1,61 @@
+import Crypto
+import Foundation
+import SallyportWire
+import Testing
+import X509
+
+@testable import SallyportGateway
+
+/// Which client certificates name an instance. Each differs in one thing from one that does.
+@Suite struct PresentedCertificateTests {
+    private let now = Date()
+    private let authority: CertificateAuthority
+    private let name: InstanceName
+    private let key = Certificate.PublicKey(P256.Signing.PrivateKey().publicKey)
+
+    init() throws {
+        authority = try CertificateAuthority(CertificateAuthority.create(name: "one", now: Date()))
+        name = try #require(InstanceName("sallyport://com.example.app/0b5e4d9e-3f0d-4a5e-9d8a-2f1c6b7a8e90"))
+    }
+
+    @Test func anInstancesOwnNamesIt() throws {
+        let presented = try authority.instance(presented: authority.instance(name, key: key, now: now), now: now)
+        #expect(presented.name == name && !presented.isExpired(at: now))
+    }
+
+    @Test func anAuthorityOfTheSameNameIsAnother() throws {
+        let twin = try CertificateAuthority(CertificateAuthority.create(name: "one", now: now))
+        try expectRefusal(twin.instance(name, key: key, now: now))
+    }
+
+    @Test func aServersIsNoClients() throws {
+        try expectRefusal(issue(.serverAuth, name.description))
+    }
+
+    @Test(arguments: ["sallyport://com.example.app", "https://com.example.app/0b5e4d9e-3f0d-4a5e-9d8a-2f1c6b7a8e90"])
+    func anotherNameIsNoInstances(_ text: String) throws {
+        try expectRefusal(issue(.clientAuth, text))
+    }
+
+    @Test func onesTimeMustHaveCome() throws {
+        try expectRefusal(authority.instance(name, key: key, now: now.addingTimeInterval(3600)))
+    }
+
+    @Test(arguments: [0, 1, 40])
+    func whatIsNoCertificateIsRefused(_ length: Int) throws {
+        try expectRefusal(Array(authority.instance(name, key: key, now: now).prefix(length)))
+    }
+
+    private func issue(_ usage: ExtendedKeyUsage.Usage, _ name: String) throws -> [UInt8] {
+        try authority.issue(
+            key: key, subject: "instance", usage: usage, alternative: .uniformResourceIdentifier(name), lifetime: 3600,
+            now: now)
+    }
+
+    private func expectRefusal(_ der: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) {
+        let error = #expect(throws: GatewayError.self, sourceLocation: sourceLocation) {
+            try authority.instance(presented: der, now: now)
+        }
+        #expect(error?.code == .unauthorized, sourceLocation: sourceLocation)
+    }
+}
