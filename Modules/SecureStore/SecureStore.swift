@@ -182,40 +182,42 @@ private struct Closing: Sendable {
 extension SecureStore {
     /// A collection of Codable values, kept as JSON.
     ///
-    /// - Parameter name: 1 to ``maximumNameLength`` octets; a longer one fails at its first use.
+    /// - Parameters:
+    ///   - name: 1 to ``maximumNameLength`` octets; a longer one fails at its first use.
+    ///   - order: whether the file discloses how the keys are ordered, so that ranges of them cost what is read.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
-        _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self
+        _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, Value> {
-        collection("public", name, codec: .json)
+        collection(order == .ordered ? "ordered" : "public", name, order, codec: .json)
     }
 
     /// A collection of octets.
     public func collection<Key: StoreKey>(
-        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
+        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, [UInt8]> {
-        collection("public", name, codec: .octets)
+        collection(order == .ordered ? "ordered" : "public", name, order, codec: .octets)
     }
 
     /// A collection in the name space of Sallyport's own modules, which the public calls cannot reach.
     package func reservedCollection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, Value> {
-        collection("reserved", name, codec: .json)
+        collection("reserved", name, .unordered, codec: .json)
     }
 
     /// A collection of octets in the name space of Sallyport's own modules.
     package func reservedCollection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {
-        collection("reserved", name, codec: .octets)
+        collection("reserved", name, .unordered, codec: .octets)
     }
 
     private func collection<Key: StoreKey, Value>(
-        _ space: String, _ name: String, codec: ValueCodec<Value>
+        _ space: String, _ name: String, _ order: CollectionOrder, codec: ValueCodec<Value>
     ) -> StoreCollection<Key, Value> {
         let fullName = Array(space.utf8) + [0] + Array(name.utf8)
         return StoreCollection(
-            name: name, fullName: fullName, cipher: ring.cipher(ofCollection: fullName), codec: codec)
+            name: name, order: order, fullName: fullName, cipher: ring.cipher(ofCollection: fullName), codec: codec)
     }
 
     /// What happens to a collection from now on; see ``StoreChanges`` for what is dropped when.

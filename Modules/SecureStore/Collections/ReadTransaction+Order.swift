@@ -1,9 +1,10 @@
 extension ReadTransaction {
     /// Calls `body` with every record in the order of keys (that of their octets), until it returns false.
     ///
-    /// The tree keeps records in an order that says nothing, so this decrypts every record of the collection once to
-    /// sort the keys, holds all keys in memory, and then reads the records that `body` sees: twice the cost of
-    /// ``forEach(in:_:)``, and n·log n comparisons.
+    /// Of an ``CollectionOrder/ordered`` collection, only what `body` sees is read, and some log n keys to find where
+    /// the range begins; each record costs two look-ups. Else the tree keeps records in an order that says nothing, so
+    /// this decrypts every record of the collection once to sort the keys, holds all keys in memory, and then reads the
+    /// records that `body` sees: twice the cost of ``forEach(in:_:)``, and n·log n comparisons.
     ///
     /// - Parameters:
     ///   - lower: where to begin, itself among them; at the first by default.
@@ -12,19 +13,36 @@ extension ReadTransaction {
         in collection: StoreCollection<Key, Value>, from lower: Key? = nil, upTo upper: Key? = nil,
         _ body: (Key, Value) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        func visit(_ place: [UInt8]) throws(StoreError) -> Bool {
+            guard let record = try tree.value(at: place) else { throw collection.damaged() }
+            guard let (key, value) = try collection.pair(of: record, at: place, seenBy: self) else { return true }
+            return try body(key, value)
+        }
+        guard collection.order == .unordered else {
+            return try forEachPlace(in: collection, from: lower?.storeOctets, upTo: upper?.storeOctets) {
+                _, place throws(StoreError) in try visit(place)
+            }
+        }
         for (_, place) in try sorted(collection, from: lower, upTo: upper) {
-            guard let record = try tree.value(at: place),
-                let (key, value) = try collection.pair(of: record, at: place, seenBy: self)
-            else { continue }
-            guard try body(key, value) else { return }
+            guard try visit(place) else { return }
         }
     }
 
-    /// All keys, in their order. Costs as ``forEachInOrder(in:from:upTo:_:)``, without reading again.
+    /// All keys, in their order. Costs as ``forEachInOrder(in:from:upTo:_:)``; the values are not decoded.
     public func keys<Key, Value>(
         in collection: StoreCollection<Key, Value>, from lower: Key? = nil, upTo upper: Key? = nil
     ) throws(StoreError) -> [Key] {
         var keys: [Key] = []
+        guard collection.order == .unordered else {
+            try forEachPlace(in: collection, from: lower?.storeOctets, upTo: upper?.storeOctets) {
+                octets, place throws(StoreError) in
+                guard let record = try tree.value(at: place) else { throw collection.damaged() }
+                let isExpired = try collection.opened(record, at: place).isExpired(at: now)
+                if !isExpired { keys.append(try collection.key(octets)) }
+                return true
+            }
+            return keys
+        }
         for (octets, _) in try sorted(collection, from: lower, upTo: upper) { keys.append(try collection.key(octets)) }
         return keys
     }

@@ -91,33 +91,58 @@ public final class ReadTransaction {
 
     /// How many records the collection has; expired ones count until ``SecureStore/sweep(asOf:)`` removes them.
     public func count<Key, Value>(of collection: StoreCollection<Key, Value>) throws(StoreError) -> Int {
-        try summary(of: collection).entries
+        try summary(of: collection.cipher, named: collection.name).entries
     }
 
-    private func summary<Key, Value>(
-        of collection: StoreCollection<Key, Value>
-    ) throws(StoreError) -> CollectionSummary {
-        guard let record = try tree.value(at: collection.cipher.identifier) else { return CollectionSummary() }
-        do throws(StoreError) { return try collection.cipher.openSummary(record).sum } catch {
-            throw collection.damaged()
-        }
+    private func summary(of cipher: RecordCipher, named name: String) throws(StoreError) -> CollectionSummary {
+        guard let record = try tree.value(at: cipher.identifier) else { return CollectionSummary() }
+        guard let summary = try? cipher.openSummary(record) else { throw Self.damaged(name) }
+        return summary.sum
+    }
+
+    private static func damaged(_ name: String) -> StoreError {
+        StoreError(.damaged, "A record in collection \(name) does not verify.")
     }
 
     /// Counts and sums every record anew and compares with what the store keeps.
     ///
     /// - Throws: ``StoreError/Code/damaged`` where a record does not verify, or one is missing, added or older.
     public func verify<Key, Value>(_ collection: StoreCollection<Key, Value>) throws(StoreError) {
+        let counted = try verified(collection.cipher, named: collection.name) { key throws(StoreError) in
+            _ = try collection.key(key)
+        }
+        guard collection.order == .ordered else { return }
+        let index = OrderIndex(of: collection.cipher.identifier, in: ring)
+        var last: [UInt8]?
+        let entries = try verified(index.cipher, named: collection.name) { key throws(StoreError) in
+            let isAscending = last.map { $0.lexicographicallyPrecedes(key) } ?? true
+            let isThere = try tree.value(at: collection.cipher.place(of: key)) != nil
+            guard isAscending, isThere else { throw collection.damaged() }
+            last = key
+        }
+        guard entries == counted else {
+            throw StoreError(
+                .damaged, "Collection \(collection.name): \(counted) records, and \(entries) in its order.")
+        }
+    }
+
+    /// Checks the records below an identifier against their sum; gives their number.
+    private func verified(
+        _ cipher: RecordCipher, named name: String, _ check: ([UInt8]) throws(StoreError) -> Void
+    ) throws(StoreError) -> Int {
         var counted = CollectionSummary()
-        try tree.forEach(prefix: collection.cipher.identifier) { place, record throws(StoreError) in
+        try tree.forEach(prefix: cipher.identifier) { place, record throws(StoreError) in
             guard place.count > RecordCipher.identifierLength else { return true }
-            _ = try collection.key(collection.opened(record, at: place).key)
-            counted.added(record, at: place, key: collection.cipher.sumKey)
+            guard let opened = try? cipher.open(record, at: place) else { throw Self.damaged(name) }
+            try check(opened.key)
+            counted.added(record, at: place, key: cipher.sumKey)
             return true
         }
-        guard try summary(of: collection) == counted else {
+        guard try summary(of: cipher, named: name) == counted else {
             throw StoreError(
-                .damaged, "Collection \(collection.name): \(counted.entries) records, and the sum is of others.")
+                .damaged, "Collection \(name): \(counted.entries) records, and the sum is of others.")
         }
+        return counted.entries
     }
 }
 

@@ -5,13 +5,17 @@ internal import FoundationEssentials
 /// Values of one name under two types are the app's mistake, and show as ``StoreError/Code/encoding``.
 public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
     public let name: String
+    public let order: CollectionOrder
     let fullName: [UInt8]
     let cipher: RecordCipher
     let encode: @Sendable (Value) throws(StoreError) -> [UInt8]
     let decode: @Sendable ([UInt8]) throws(StoreError) -> Value
 
-    init(name: String, fullName: [UInt8], cipher: RecordCipher, codec: ValueCodec<Value>) {
+    init(
+        name: String, order: CollectionOrder, fullName: [UInt8], cipher: RecordCipher, codec: ValueCodec<Value>
+    ) {
         self.name = name
+        self.order = order
         self.fullName = fullName
         self.cipher = cipher
         encode = codec.encode

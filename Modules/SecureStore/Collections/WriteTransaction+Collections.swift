@@ -25,7 +25,12 @@ extension WriteTransaction {
         let octets = key.storeOctets
         let place = collection.cipher.place(of: octets)
         guard let old = try record(at: place) else { return }
-        try removeWhatBelongs(to: old, at: place, in: collection.cipher)
+        let opened = try removeWhatBelongs(to: old, at: place, in: collection.cipher)
+        if let label = opened?.label {
+            try leave(label, orderOf: collection.cipher)
+        } else if collection.order == .ordered {
+            try leave(octets, orderOf: collection.cipher)
+        }
         try replace(nil, at: place, in: collection.cipher)
         tell(.removed(key: octets), collection.cipher)
     }
@@ -36,13 +41,18 @@ extension WriteTransaction {
             try removeWhatBelongs(to: record, at: place, in: collection.cipher)
             try replace(nil, at: place, in: collection.cipher)
         }
+        if collection.order == .ordered { try leaveAll(orderOf: collection.cipher) }
         tell(.removedAll, collection.cipher)
     }
 
     func put<Key, Value>(_ new: Record, in collection: StoreCollection<Key, Value>) throws(StoreError) {
         let cipher = collection.cipher
         let place = cipher.place(of: new.key)
-        if let old = try record(at: place) { try removeWhatBelongs(to: old, at: place, in: cipher) }
+        var new = new
+        if let old = try record(at: place) {
+            new.label = try removeWhatBelongs(to: old, at: place, in: cipher)?.label
+        }
+        if new.label == nil, collection.order == .ordered { new.label = try enter(new.key, orderOf: cipher) }
         try replace(try cipher.seal(new, at: place), at: place, in: cipher, named: collection.fullName)
         if let expiry = new.expiry { try mark(place, expiringAt: expiry) }
         tell(.set(key: new.key), cipher)

@@ -72,6 +72,9 @@ public final class WriteTransaction {
     /// Seals a sum anew that has not changed.
     func touch(_ summary: WriteSet.Summary, of cipher: RecordCipher) { changes.set(summary, of: cipher.identifier) }
 
+    /// Notes that an index's entry was put or removed.
+    func note(_ label: OrderLabel, of index: [UInt8]) { changes.note(label, of: index) }
+
     func tell(_ kind: StoreEvent.Kind, _ cipher: RecordCipher) {
         changes.tell(StoreEvent(identifier: cipher.identifier, kind: kind))
     }

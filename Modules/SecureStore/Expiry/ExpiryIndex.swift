@@ -33,14 +33,17 @@ extension WriteTransaction {
 
     /// Removes what lies elsewhere for a record that is about to be replaced: its expiry's entry, its value's pieces.
     ///
-    /// A record that does not verify is let go: to be overwritten is the one way to be rid of it.
-    func removeWhatBelongs(to old: [UInt8], at place: [UInt8], in cipher: RecordCipher) throws(StoreError) {
-        guard RecordCipher.hasMore(old), let record = try? cipher.open(old, at: place) else { return }
+    /// - Returns: the record, where it had more than a key and a value. One that does not verify is let go: to be
+    ///   overwritten is the one way to be rid of it.
+    @discardableResult
+    func removeWhatBelongs(to old: [UInt8], at place: [UInt8], in cipher: RecordCipher) throws(StoreError) -> Record? {
+        guard RecordCipher.hasMore(old), let record = try? cipher.open(old, at: place) else { return nil }
         if let expiry = record.expiry {
             let index = ring.expiryCipher
             try replace(nil, at: index.expiryPlace(expiry, of: place), in: index)
         }
         if record.isStreamed, let manifest = StreamManifest(octets: record.value) { try removePieces(of: manifest) }
+        return record
     }
 
     /// Removes up to `limit` records that expired by `now`; gives how many index entries it saw.
@@ -71,6 +74,7 @@ extension WriteTransaction {
             opened.expiry == expiry
         else { return false }
         try removeWhatBelongs(to: old, at: target, in: cipher)
+        if let label = opened.label { try leave(label, orderOf: cipher) }
         try replace(nil, at: target, in: cipher)
         tell(.removed(key: opened.key), cipher)
         return true

@@ -8,8 +8,13 @@ struct Record: Sendable {
     var expiry: UInt64?
     /// The value lies elsewhere, in pieces; `value` says where.
     var isStreamed = false
+    /// Where the key stands in its collection's index; nil in a collection without one.
+    var label: OrderLabel?
 
     func isExpired(at now: UInt64) -> Bool { expiry.map { $0 <= now } ?? false }
+
+    /// What stands behind the key's length.
+    var trailer: [UInt8] { (expiry.map(\.bigEndianOctets) ?? []) + (label.map(\.octets) ?? []) }
 }
 
 /// Encrypts the records of one collection, and hides their keys.
@@ -19,9 +24,10 @@ struct Record: Sendable {
 /// to its collection and key by the associated data, so that one copied over another is refused.
 ///
 /// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five octets and the
-/// place are authenticated. Plaintext: value | key | key length(2) | expiry(8), where the flag is set.
+/// place are authenticated. Plaintext: value | key | key length(2) | expiry(8) | label(16), the last two where their
+/// flags are set.
 final class RecordCipher: Sendable {
-    /// The octets that a record has besides key, value and expiry.
+    /// The octets that a record has besides key, value, expiry and label.
     static let overhead = headLength + AEADKey.nonceLength + 2 + AEADKey.tagLength
     static let identifierLength = 16
     /// The length of most places; a summary's has only the identifier, some internal ones are longer.
@@ -31,6 +37,8 @@ final class RecordCipher: Sendable {
     private static let version: UInt8 = 0x20
     private static let expires: UInt8 = 1
     private static let streamed: UInt8 = 2
+    private static let ordered: UInt8 = 4
+    private static let flags: UInt8 = expires | streamed | ordered
 
     /// What the collection's records begin with in the tree: 16 octets that say nothing of its name.
     let identifier: [UInt8]
@@ -83,7 +91,7 @@ final class RecordCipher: Sendable {
 
     func seal(_ record: Record, at place: [UInt8]) throws(StoreError) -> [UInt8] {
         let (id, recordKey) = recordKeys.current()
-        let plainLength = (record.expiry == nil ? 0 : 8) + 2 + record.key.count + record.value.count
+        let plainLength = record.value.count + record.key.count + 2 + record.trailer.count
         var isSealed = false
         let octets = unsafe [UInt8](
             unsafeUninitializedCapacity: Self.bodyStart + plainLength + AEADKey.tagLength
@@ -105,7 +113,9 @@ final class RecordCipher: Sendable {
 
     /// Head, nonce and plaintext.
     private static func fill(_ out: UnsafeMutableRawBufferPointer, with record: Record, _ id: UInt32) {
-        unsafe out[0] = version | (record.expiry == nil ? 0 : expires) | (record.isStreamed ? streamed : 0)
+        unsafe out[0] =
+            version | (record.expiry == nil ? 0 : expires) | (record.isStreamed ? streamed : 0)
+            | (record.label == nil ? 0 : ordered)
         unsafe out.storeBytes(of: id.bigEndian, toByteOffset: 1, as: UInt32.self)
         unsafe SystemRandom.fill(out.baseAddress.unsafelyUnwrapped + headLength, AEADKey.nonceLength)
         var offset = bodyStart
@@ -114,8 +124,7 @@ final class RecordCipher: Sendable {
             offset += part.count
         }
         unsafe out.storeBytes(of: UInt16(record.key.count).bigEndian, toByteOffset: offset, as: UInt16.self)
-        guard let expiry = record.expiry else { return }
-        unsafe out.storeBytes(of: expiry.bigEndian, toByteOffset: offset + 2, as: UInt64.self)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: out[(offset + 2)...]).copyBytes(from: record.trailer)
     }
 
     // MARK: Opening
@@ -123,25 +132,26 @@ final class RecordCipher: Sendable {
     /// - Throws: ``StoreError/Code/damaged`` for anything but what ``seal(_:at:)`` made for this place.
     func open(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> Record {
         var octets = try plaintext(record, at: place)[...]
-        var expiry: UInt64?
-        if record[0] & Self.expires != 0 {
-            guard octets.count >= 10 else { throw Self.damaged() }
-            expiry = UInt64(bigEndianOctets: octets.suffix(8))
-            octets.removeLast(8)
-        }
-        guard octets.count >= 2 else { throw Self.damaged() }
-        let keyLength = Int(UInt16(bigEndianOctets: octets.suffix(2)))
-        octets.removeLast(2)
-        guard octets.count >= keyLength else { throw Self.damaged() }
+        let label = try record[0] & Self.ordered == 0 ? nil : OrderLabel(octets: Self.cut(OrderLabel.length, &octets))
+        let expiry = try record[0] & Self.expires == 0 ? nil : UInt64(bigEndianOctets: Self.cut(8, &octets))
+        let keyLength = Int(UInt16(bigEndianOctets: try Self.cut(2, &octets)))
+        let key = try Self.cut(keyLength, &octets)
         return Record(
-            key: Array(octets.suffix(keyLength)), value: Array(octets.dropLast(keyLength)), expiry: expiry,
-            isStreamed: record[0] & Self.streamed != 0)
+            key: Array(key), value: Array(octets), expiry: expiry, isStreamed: record[0] & Self.streamed != 0,
+            label: label)
+    }
+
+    /// Takes octets from the end.
+    private static func cut(_ count: Int, _ octets: inout ArraySlice<UInt8>) throws(StoreError) -> ArraySlice<UInt8> {
+        guard octets.count >= count else { throw damaged() }
+        defer { octets.removeLast(count) }
+        return octets.suffix(count)
     }
 
     private func plaintext(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> [UInt8] {
         var isGood = false
         let octets = unsafe record.withUnsafeBytes { record -> [UInt8] in
-            guard record.count >= Self.overhead, unsafe record[0] & ~3 == Self.version,
+            guard record.count >= Self.overhead, unsafe record[0] & ~Self.flags == Self.version,
                 let recordKey = unsafe recordKeys.key(id: Self.id(of: record))
             else { return [] }
             let count = record.count - Self.bodyStart - AEADKey.tagLength
@@ -160,8 +170,8 @@ final class RecordCipher: Sendable {
         return octets
     }
 
-    /// Whether a record has nothing but key and value: no expiry, no pieces elsewhere.
-    static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & 3 == 0 }
+    /// Whether a record has nothing but key and value: no expiry, no label, no pieces elsewhere.
+    static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & flags == 0 }
 
     /// The value of a plain record for just this key, with one copy; nil where it does not verify.
     func openValue(
@@ -206,8 +216,8 @@ final class RecordCipher: Sendable {
         record.count >= headLength ? unsafe id(of: record) : 0
     }
 
-    /// Whether removing the record takes more than the record: an expiry's mark, a streamed value's pieces.
-    static func hasMore(_ record: [UInt8]) -> Bool { record.first.map { $0 & 3 != 0 } ?? false }
+    /// Whether removing the record takes more than the record: an expiry's mark, a streamed value's pieces, a label.
+    static func hasMore(_ record: [UInt8]) -> Bool { record.first.map { $0 & flags != 0 } ?? false }
 
     private static func id(of record: UnsafeRawBufferPointer) -> UInt32 {
         UInt32(bigEndian: unsafe record.loadUnaligned(fromByteOffset: 1, as: UInt32.self))

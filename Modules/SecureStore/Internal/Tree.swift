@@ -148,6 +148,41 @@ final class Tree {
         }
     }
 
+    /// The first record at `start` or behind it, where its place begins with `prefix`.
+    func first(
+        from start: [UInt8], prefix: [UInt8]
+    ) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
+        var found: (place: [UInt8], record: [UInt8])?
+        try unsafe scan(from: start) { place, record throws(StoreError) in
+            if unsafe place.starts(with: prefix) { found = unsafe (Array(place), Array(record)) }
+            return false
+        }
+        return found
+    }
+
+    /// The last record at `end` or before it, where its place begins with `prefix`.
+    func last(upTo end: [UInt8], prefix: [UInt8]) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
+        try checkOpen()
+        var cursor: OpaquePointer?
+        try Environment.check(unsafe mdb_cursor_open(transaction, database, &cursor))
+        defer { unsafe mdb_cursor_close(cursor) }
+        var (place, record) = unsafe (MDB_val(), MDB_val())
+        var result = unsafe end.withUnsafeBytes { end in
+            unsafe place.mv_size = end.count
+            unsafe place.mv_data = UnsafeMutableRawPointer(mutating: end.baseAddress)
+            return unsafe mdb_cursor_get(cursor, &place, &record, MDB_SET_RANGE)
+        }
+        if result == MDB_NOTFOUND {
+            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_LAST)
+        } else if unsafe result == 0 && Self.octets(place) != end {
+            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_PREV)
+        }
+        guard unsafe try checked(record, result) != nil else { return nil }
+        let found = unsafe Self.octets(place)
+        guard found.starts(with: prefix), !end.lexicographicallyPrecedes(found) else { return nil }
+        return unsafe (found, Self.octets(record))
+    }
+
     /// Calls `body` with each record from `start` on as it lies in the map, in the tree's order, until it returns
     /// false; nothing of it may leave the call.
     func scan(

@@ -16,6 +16,8 @@ struct WriteSet: Sendable {
         /// By identifier; in the clear until all writers are done, so that each is sealed once.
         var summaries: [[UInt8]: Summary] = [:]
         var events: [StoreEvent] = []
+        /// By index: the labels whose entries changed.
+        var labels: [[UInt8]: SortedLabels] = [:]
     }
 
     private var kept = Layer()
@@ -28,6 +30,7 @@ struct WriteSet: Sendable {
     mutating func keep() -> [StoreEvent] {
         kept.records.merge(current.records) { _, new in new }
         kept.summaries.merge(current.summaries) { _, new in new }
+        for (index, labels) in current.labels { kept.labels[index, default: SortedLabels()].formUnion(labels) }
         defer { current = Layer() }
         return current.events
     }
@@ -35,6 +38,20 @@ struct WriteSet: Sendable {
     mutating func set(_ value: [UInt8]?, at place: [UInt8]) { current.records[place] = .some(value) }
     mutating func set(_ summary: Summary, of identifier: [UInt8]) { current.summaries[identifier] = summary }
     mutating func tell(_ event: StoreEvent) { current.events.append(event) }
+
+    mutating func note(_ label: OrderLabel, of index: [UInt8]) {
+        current.labels[index, default: SortedLabels()].insert(label)
+    }
+
+    /// The first label at or behind one whose entry a writer of the group put or removed.
+    func label(from label: OrderLabel, of index: [UInt8]) -> OrderLabel? {
+        [current, kept].compactMap { $0.labels[index]?.first(from: label) }.min()
+    }
+
+    /// The last label at or before one whose entry a writer of the group put or removed.
+    func label(upTo label: OrderLabel, of index: [UInt8]) -> OrderLabel? {
+        [current, kept].compactMap { $0.labels[index]?.last(upTo: label) }.max()
+    }
 
     /// What a writer sees at a place: its own change, else an earlier writer's of the group; nil where there is none.
     func change(at place: [UInt8]) -> [UInt8]?? { current.records[place] ?? kept.records[place] }

@@ -2,8 +2,8 @@ import FoundationEssentials
 import SallyportSecureStore
 import Testing
 
-/// The store against plain dictionaries: random transactions on three collections, some of which throw, some together;
-/// expiry, streams, sweeps, rotations, snapshots that are held meanwhile, and reopenings.
+/// The store against plain dictionaries: random transactions on three collections, one of them ordered, some of which
+/// throw, some together; expiry, streams, sweeps, rotations, snapshots that are held meanwhile, and reopenings.
 @Suite struct ModelTests {
     @Test(arguments: 1...UInt64(Soak.cases(8, of: 200)))
     func theStoreAgreesWithADictionary(_ seed: UInt64) async throws {
@@ -46,7 +46,9 @@ private struct ModelRun {
     }
 
     private static func collections(of store: SecureStore) -> [StoreCollection<Int, [UInt8]>] {
-        ["a", "b", "c"].map { store.collection($0, of: [UInt8].self, keyedBy: Int.self) }
+        zip(["a", "b", "c"], [.unordered, .ordered, .unordered] as [CollectionOrder]).map { name, order in
+            store.collection(name, of: [UInt8].self, keyedBy: Int.self, order: order)
+        }
     }
 
     private static func content(_ snapshot: ReadTransaction, _ store: SecureStore) throws -> Model {

@@ -1,0 +1,149 @@
+extension WriteTransaction: OrderSource {
+    /// What stands in the tree, with this transaction's and earlier writers' changes.
+    func entry(from label: OrderLabel, in index: OrderIndex) throws(StoreError) -> OrderEntry? {
+        var label = label
+        while true {
+            let stored = try tree.first(from: index.place(of: label), prefix: index.cipher.identifier)
+            let changed = changes.label(from: label, of: index.cipher.identifier)
+            guard let found = [stored.flatMap { index.label(ofPlace: $0.place) }, changed].compactMap(\.self).min()
+            else { return nil }
+            if let record = try record(at: index.place(of: found)) {
+                return try index.entry(record, at: index.place(of: found))
+            }
+            // It was removed.
+            guard let next = found.next else { return nil }
+            label = next
+        }
+    }
+
+    func lastEntry(in index: OrderIndex) throws(StoreError) -> OrderEntry? {
+        var label = OrderLabel.greatest
+        while true {
+            let stored = try tree.last(upTo: index.place(of: label), prefix: index.cipher.identifier)
+            let changed = changes.label(upTo: label, of: index.cipher.identifier)
+            guard let found = [stored.flatMap { index.label(ofPlace: $0.place) }, changed].compactMap(\.self).max()
+            else { return nil }
+            if let record = try record(at: index.place(of: found)) {
+                return try index.entry(record, at: index.place(of: found))
+            }
+            guard let previous = found.previous else { return nil }
+            label = previous
+        }
+    }
+}
+
+// MARK: Changing an index
+
+extension WriteTransaction {
+    /// Enters a key into the index of its collection, where it is not there yet; gives its label.
+    func enter(_ key: [UInt8], orderOf cipher: RecordCipher) throws(StoreError) -> OrderLabel {
+        let index = OrderIndex(of: cipher.identifier, in: ring)
+        let position = try position(of: key, in: index)
+        if let own = position.own { return own }
+        let label: OrderLabel
+        if let free = OrderLabel.between(position.lower, position.upper) {
+            label = free
+        } else {
+            label = try makeRoom(behind: position.lower, in: index, of: cipher)
+        }
+        try put(OrderEntry(label: label, key: key), in: index)
+        return label
+    }
+
+    /// Removes a key from the index of its collection.
+    func leave(_ label: OrderLabel, orderOf cipher: RecordCipher) throws(StoreError) {
+        try remove(label, from: OrderIndex(of: cipher.identifier, in: ring))
+    }
+
+    /// Removes a key whose record does not open, so that its label is not known.
+    func leave(_ key: [UInt8], orderOf cipher: RecordCipher) throws(StoreError) {
+        let index = OrderIndex(of: cipher.identifier, in: ring)
+        guard let label = try position(of: key, in: index).own else { return }
+        try remove(label, from: index)
+    }
+
+    func leaveAll(orderOf cipher: RecordCipher) throws(StoreError) {
+        let index = OrderIndex(of: cipher.identifier, in: ring)
+        for place in try records(of: index.cipher.identifier).keys {
+            guard let label = index.label(ofPlace: place) else { continue }
+            try remove(label, from: index)
+        }
+    }
+
+    private func put(_ entry: OrderEntry, in index: OrderIndex) throws(StoreError) {
+        let place = index.place(of: entry.label)
+        let record = try index.cipher.seal(Record(key: entry.key, value: []), at: place)
+        note(entry.label, of: index.cipher.identifier)
+        try replace(record, at: place, in: index.cipher, named: index.name)
+    }
+
+    private func remove(_ label: OrderLabel, from index: OrderIndex) throws(StoreError) {
+        note(label, of: index.cipher.identifier)
+        try replace(nil, at: index.place(of: label), in: index.cipher)
+    }
+
+    // MARK: Room
+
+    /// Moves the entries behind a label, as few as it takes, else all; gives a label that is free behind it.
+    private func makeRoom(
+        behind lower: OrderLabel?, in index: OrderIndex, of cipher: RecordCipher
+    ) throws(StoreError) -> OrderLabel {
+        var moved: [OrderEntry] = []
+        var count = 1
+        while true {
+            let isAll = try take(upTo: count, behind: lower, in: index, into: &moved)
+            let end = try moved.last?.label.next.flatMap { label throws(StoreError) in
+                try entry(from: label, in: index)?.label
+            }
+            if let labels = OrderLabel.spread(
+                moved.count + 1, between: lower ?? .least, and: end ?? .greatest)
+            {
+                try move(moved, to: labels.dropFirst(), in: index, of: cipher)
+                return labels[0]
+            }
+            if isAll { break }
+            count *= 2
+        }
+        return try spreadAll(behind: lower, in: index, of: cipher)
+    }
+
+    /// Adds entries behind a label and behind those in `entries`, until there are `count`; true where there are no more.
+    private func take(
+        upTo count: Int, behind lower: OrderLabel?, in index: OrderIndex, into entries: inout [OrderEntry]
+    ) throws(StoreError) -> Bool {
+        while entries.count < count {
+            let start = entries.last?.label ?? lower
+            guard let label = start.map(\.next) ?? .least, let entry = try entry(from: label, in: index) else {
+                return true
+            }
+            entries.append(entry)
+        }
+        return false
+    }
+
+    private func spreadAll(
+        behind lower: OrderLabel?, in index: OrderIndex, of cipher: RecordCipher
+    ) throws(StoreError) -> OrderLabel {
+        var entries: [OrderEntry] = []
+        _ = try take(upTo: .max, behind: nil, in: index, into: &entries)
+        var labels = OrderLabel.spread(entries.count + 1)
+        let free = labels.remove(at: entries.prefix { entry in lower.map { entry.label <= $0 } ?? false }.count)
+        try move(entries, to: labels[...], in: index, of: cipher)
+        return free
+    }
+
+    /// Gives entries other labels, in the index and in their records.
+    private func move(
+        _ entries: [OrderEntry], to labels: ArraySlice<OrderLabel>, in index: OrderIndex, of cipher: RecordCipher
+    ) throws(StoreError) {
+        for entry in entries { try remove(entry.label, from: index) }
+        for (entry, label) in zip(entries, labels) {
+            try put(OrderEntry(label: label, key: entry.key), in: index)
+            let place = cipher.place(of: entry.key)
+            // One that does not open is found by its key when it is replaced.
+            guard let old = try record(at: place), var record = try? cipher.open(old, at: place) else { continue }
+            record.label = label
+            try replace(cipher.seal(record, at: place), at: place, in: cipher)
+        }
+    }
+}
