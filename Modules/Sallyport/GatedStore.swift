@@ -6,8 +6,8 @@ public import SallyportSecureStore
 /// Before authorization, and while authorization is withdrawn, every call throws `AccessDenied` and the data stays;
 /// a wipe destroys it. A store of the app's own without a gate is `SecureStore.open`.
 public struct GatedStore: Sendable {
-    private let store: SecureStore
-    private let gate: any AccessGate
+    let store: SecureStore
+    let gate: any AccessGate
 
     init(_ store: SecureStore, gate: any AccessGate) {
         self.store = store
@@ -16,16 +16,18 @@ public struct GatedStore: Sendable {
 
     /// A collection of Codable values. Naming one asks no gate.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
-        _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self
+        _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self,
+        order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, Value> {
-        store.collection(name, of: values, keyedBy: keys)
+        store.collection(name, of: values, keyedBy: keys, order: order)
     }
 
     /// A collection of octets.
     public func collection<Key: StoreKey>(
-        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
+        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
+        order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, [UInt8]> {
-        store.collection(name, of: values, keyedBy: keys)
+        store.collection(name, of: values, keyedBy: keys, order: order)
     }
 
     /// Reads from one consistent snapshot, on the calling thread.

@@ -188,14 +188,15 @@ extension SecureStore {
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, Value> {
-        collection(order == .ordered ? "ordered" : "public", name, order, codec: .json)
+        collection(order.space, name, order, codec: .json)
     }
 
     /// A collection of octets.
     public func collection<Key: StoreKey>(
-        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
+        _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
+        order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, [UInt8]> {
-        collection(order == .ordered ? "ordered" : "public", name, order, codec: .octets)
+        collection(order.space, name, order, codec: .octets)
     }
 
     /// A collection in the name space of Sallyport's own modules, which the public calls cannot reach.

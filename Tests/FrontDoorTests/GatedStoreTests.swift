@@ -1,9 +1,11 @@
+import Dispatch
 import FoundationEssentials
 import SallyportCore
-import SallyportSecureStore
+import TestSupport
 import Testing
 
 @testable import Sallyport
+@testable import SallyportSecureStore
 
 /// A gate that a test opens and closes.
 private final class Gate: AccessGate {
@@ -61,16 +63,92 @@ private final class Gate: AccessGate {
     @Test func aWriteThatWaitsForItsTurnIsRefusedToo() async throws {
         try await withStore { gated, gate, store in
             let notes = gated.collection("notes", of: String.self)
-            await withTaskGroup { group in
-                group.addTask {
-                    try? await store.write { _ in gate.close(AccessDenied(.withdrawn, code: .wiped)) }
-                }
-                await group.waitForAll()
+            let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            async let other: Void = store.write { _ in
+                hasTurn.signal()
+                mayEnd.wait()
             }
-            await #expect(throws: AccessDenied.self) { try await gated.write { try $0.set("x", for: "a", in: notes) } }
+            await Self.wait(for: hasTurn)
+            let task = Task { try await gated.write { try $0.set("x", for: "a", in: notes) } }
+            #expect(try await eventually { store.writer?.waiting == 1 })
+            gate.close(AccessDenied(.withdrawn, code: .wiped))
+            mayEnd.signal()
+            try await other
+            await #expect(throws: AccessDenied.self) { try await task.value }
             gate.close(nil)
             let value = try gated.read { try $0.value(for: "a", in: notes) }
             #expect(value == nil)
+        }
+    }
+
+    private static func wait(for semaphore: DispatchSemaphore) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                semaphore.wait()
+                continuation.resume()
+            }
+        }
+    }
+
+    // MARK: Streams
+
+    private func chunks(_ count: Int) -> AsyncStream<[UInt8]> {
+        AsyncStream { continuation in
+            for octet in 0..<count { continuation.yield([UInt8](repeating: UInt8(octet), count: 100_000)) }
+            continuation.finish()
+        }
+    }
+
+    @Test func anAuthorizedAppStreams() async throws {
+        try await withStore { gated, _, _ in
+            let large = gated.collection("large", of: [UInt8].self, order: .ordered)
+            let length = try await gated.write(chunks(3), for: "a", in: large)
+            #expect(length == 300_000)
+            var octets = 0
+            for try await chunk in try #require(try gated.chunks(of: "a", in: large)) { octets += chunk.count }
+            #expect(octets == 300_000)
+        }
+    }
+
+    @Test func aWithdrawalEndsAStreamThatIsRead() async throws {
+        try await withStore { gated, gate, _ in
+            let large = gated.collection("large", of: [UInt8].self)
+            try await gated.write(chunks(3), for: "a", in: large)
+            var iterator = try #require(try gated.chunks(of: "a", in: large)).makeAsyncIterator()
+            #expect(try await iterator.next() != nil)
+            gate.close(AccessDenied(.withdrawn, code: .blocked))
+            await #expect(throws: AccessDenied.self) { _ = try await iterator.next() }
+            #expect(throws: AccessDenied.self) { _ = try gated.chunks(of: "a", in: large) }
+        }
+    }
+
+    @Test func aWithdrawalLeavesTheOldValueOfAStreamThatIsWritten() async throws {
+        try await withStore { gated, gate, _ in
+            let large = gated.collection("large", of: [UInt8].self)
+            try await gated.write { try $0.set([7], for: "a", in: large) }
+            let withdrawing = AsyncStream<[UInt8]> {
+                gate.close(AccessDenied(.withdrawn, code: .blocked))
+                return nil
+            }
+            await #expect(throws: AccessDenied.self) { try await gated.write(withdrawing, for: "a", in: large) }
+            gate.close(nil)
+            let value = try gated.read { try $0.value(for: "a", in: large) }
+            #expect(value == [7])
+        }
+    }
+
+    @Test func changesAndSweepsAskTheGate() async throws {
+        try await withStore { gated, gate, _ in
+            let notes = gated.collection("notes", of: String.self)
+            var changes = try gated.changes(in: notes).makeAsyncIterator()
+            let past = Date(timeIntervalSinceNow: -1)
+            try await gated.write { try $0.set("one", for: "a", in: notes, expiresAt: past) }
+            #expect(try await changes.next() == .set("a"))
+            #expect(try await gated.sweep() == 1)
+            gate.close(AccessDenied(.withdrawn, code: .blocked))
+            await #expect(throws: AccessDenied.self) { _ = try await changes.next() }
+            await #expect(throws: AccessDenied.self) { try await gated.sweep() }
+            #expect(throws: AccessDenied.self) { _ = try gated.changes(in: notes) }
         }
     }
 }

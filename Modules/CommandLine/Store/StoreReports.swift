@@ -4,6 +4,8 @@ import SallyportSecureStore
 struct StoreReport: Encodable, Sendable {
     struct Collection: Encodable, Sendable {
         let name: String
+        /// Whether the file discloses the order of its keys.
+        let ordered: Bool
         let records: Int
     }
 
@@ -20,7 +22,9 @@ struct StoreReport: Encodable, Sendable {
     let restored: Bool
 
     init(_ statistics: StoreStatistics, isRestored: Bool) {
-        collections = statistics.collections.map { Collection(name: $0.name, records: $0.records) }
+        collections = statistics.collections.map {
+            Collection(name: $0.name, ordered: $0.order == .ordered, records: $0.records)
+        }
         records = statistics.records
         expiring = statistics.expiringRecords
         fileSize = statistics.fileSize
@@ -33,7 +37,9 @@ struct StoreReport: Encodable, Sendable {
 
     var text: String {
         var table = Table(["records", "collection"])
-        for collection in collections { table.append(["\(collection.records)", collection.name]) }
+        for collection in collections {
+            table.append(["\(collection.records)", collection.name + (collection.ordered ? " (ordered)" : "")])
+        }
         let keys = dataKeys == 1 ? "one data key" : "\(dataKeys) data keys: a rotation is under way"
         return """
             \(table.text)

@@ -334,9 +334,11 @@ extension Environment {
     static func failure(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
         let text = unsafe String(cString: mdb_strerror(result))
         switch result {
-        case MDB_MAP_FULL: return StoreError(
+        case MDB_MAP_FULL:
+            return StoreError(
                 .full, "The map is full.", underlying: MapLimit.reached, fileID: fileID, line: line)
-        case MDB_MAP_RESIZED: return StoreError(
+        case MDB_MAP_RESIZED:
+            return StoreError(
                 .closed, "Another process has grown the file.", underlying: MapLimit.moved, fileID: fileID, line: line)
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_PANIC:
             let message = "The data file is damaged (LMDB \(result): \(text))."

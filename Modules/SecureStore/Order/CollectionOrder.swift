@@ -8,4 +8,12 @@ public enum CollectionOrder: Sendable, Hashable {
     ///
     /// Part of a collection's name: an ordered collection and an unordered one of the same name are two.
     case ordered
+
+    /// The name space of the app's collections with this order.
+    var space: String {
+        switch self {
+        case .unordered: "public"
+        case .ordered: "ordered"
+        }
+    }
 }

@@ -89,7 +89,9 @@ struct RotationWork: Sendable {
 
     func nextPart() -> Writer.Part? {
         guard let cursor = rotation.cursor else { return nil }
-        return Writer.Part.transaction(ring: ring) { try $0.reencrypt(from: cursor) } finish: { result in
+        return Writer.Part.transaction(ring: ring) {
+            try $0.reencrypt(from: cursor)
+        } finish: { result in
             do {
                 let batch = try result.get()
                 committed(batch.next, batch.damaged)

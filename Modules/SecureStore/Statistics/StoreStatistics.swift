@@ -3,6 +3,7 @@ public struct StoreStatistics: Sendable, Hashable {
     /// One collection of the app's own.
     public struct Collection: Sendable, Hashable {
         public let name: String
+        public let order: CollectionOrder
         /// Expired ones among them, until a sweep.
         public let records: Int
     }
@@ -41,9 +42,11 @@ extension SecureStore {
         let summaries = try readRecord { transaction throws(StoreError) in try transaction.summaries() }
         let figures = try environment.figures()
         let counts = writer?.counts ?? Writer.Counts()
-        let space = Array("public\0".utf8)
-        let own = summaries.filter { $0.name.starts(with: space) }.map { summary in
-            StoreStatistics.Collection(name: summary.title ?? "?", records: summary.sum.entries)
+        let own = [CollectionOrder.unordered, .ordered].flatMap { order in
+            let space = Array("\(order.space)\0".utf8)
+            return summaries.filter { $0.name.starts(with: space) }.map { summary in
+                StoreStatistics.Collection(name: summary.title ?? "?", order: order, records: summary.sum.entries)
+            }
         }
         let expiring = summaries.first { $0.name == ExpiryIndex.name }
         return StoreStatistics(

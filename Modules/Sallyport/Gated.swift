@@ -1,0 +1,31 @@
+internal import SallyportCore
+
+/// A sequence that asks the gate before it waits for an element, and again before it gives one or tells its end.
+public struct Gated<Base: AsyncSequence>: AsyncSequence {
+    public typealias Element = Base.Element
+
+    let base: Base
+    let gate: any AccessGate
+
+    public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), gate: gate) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        var base: Base.AsyncIterator
+        let gate: any AccessGate
+
+        /// - Throws: `AccessDenied` while the app is not authorized; what the sequence itself throws.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Base.Element? {
+            try gate.checkAuthorized()
+            let element = try await base.next(isolation: actor)
+            try gate.checkAuthorized()
+            return element
+        }
+
+        public mutating func next() async throws -> Base.Element? { try await next(isolation: #isolation) }
+    }
+}
+
+extension Gated: Sendable where Base: Sendable {}
+
+@available(*, unavailable)
+extension Gated.Iterator: Sendable {}
