@@ -175,29 +175,22 @@ int fsync(int fd) { return synced(fd, REAL(fsync)); }
 
 int fdatasync(int fd) { return synced(fd, REAL(fdatasync)); }
 
-int rename(const char *path, const char *other) {
+/// Calls `real` and notes both paths.
+static int between(enum kind kind, int (*real)(const char *, const char *), const char *path, const char *other) {
     pthread_mutex_lock(&mutex);
-    int result = REAL(rename)(path, other);
+    int result = real(path, other);
     if (result == 0 && isOurs(path)) {
         char both[2 * PATHS];
         int length = snprintf(both, sizeof both, "%s\n%s", path, other);
-        put(RENAMED, 0, 0, 0, both, (uint32_t)length);
+        put(kind, 0, 0, 0, both, (uint32_t)length);
     }
     pthread_mutex_unlock(&mutex);
     return result;
 }
 
-int link(const char *path, const char *other) {
-    pthread_mutex_lock(&mutex);
-    int result = REAL(link)(path, other);
-    if (result == 0 && isOurs(path)) {
-        char both[2 * PATHS];
-        int length = snprintf(both, sizeof both, "%s\n%s", path, other);
-        put(LINKED, 0, 0, 0, both, (uint32_t)length);
-    }
-    pthread_mutex_unlock(&mutex);
-    return result;
-}
+int rename(const char *path, const char *other) { return between(RENAMED, REAL(rename), path, other); }
+
+int link(const char *path, const char *other) { return between(LINKED, REAL(link), path, other); }
 
 static int named(enum kind kind, const char *path, int result) {
     if (result == 0 && isOurs(path)) putPath(kind, path);

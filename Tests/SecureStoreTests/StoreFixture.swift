@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import SallyportSecureStore
+import StoreWorkload
 
 /// A directory of its own for each test, removed with it.
 final class StoreFixture: Sendable {
@@ -17,6 +18,15 @@ final class StoreFixture: Sendable {
 
     func open(_ options: StoreOptions = StoreOptions()) async throws(StoreError) -> SecureStore {
         try await SecureStore.open(at: directory, protectedBy: .keyFile(keyFile), options: options)
+    }
+
+    let workload = Workload(writer: 0)
+
+    /// Leaves a store in which the workload's first transactions were performed.
+    func fill(_ transactions: Int) async throws {
+        let store = try await open()
+        for transaction in 1...transactions { try await workload.perform(transaction, in: store) }
+        store.close()
     }
 
     /// Every octet of every file in the store's directory.

@@ -14,6 +14,15 @@ struct Keys: Sendable {
         }
         packed = names.flatMap { $0.utf8.map { CChar(bitPattern: $0) } }
     }
+
+    /// Calls a peer in C with each key and room for its value, of which it gives the length.
+    func readEach(_ read: (UnsafePointer<CChar>, UnsafeMutablePointer<UInt8>) -> Int) {
+        var room = [UInt8](repeating: 0, count: Sizes.value)
+        packed.withUnsafeBufferPointer { packed in
+            guard let first = packed.baseAddress else { return }
+            for index in names.indices { precondition(read(first + index * 16, &room) == Sizes.value) }
+        }
+    }
 }
 
 /// A store that is measured.
@@ -61,15 +70,7 @@ struct LMDBPeer: Peer {
         raw_lmdb_write(store, keys.packed, keys.names.count, value, value.count)
     }
 
-    func read(_ keys: Keys) {
-        var room = [UInt8](repeating: 0, count: Sizes.value)
-        keys.packed.withUnsafeBufferPointer { packed in
-            guard let first = packed.baseAddress else { return }
-            for index in keys.names.indices {
-                precondition(raw_lmdb_read(store, first + index * 16, &room, room.count) == Sizes.value)
-            }
-        }
-    }
+    func read(_ keys: Keys) { keys.readEach { raw_lmdb_read(store, $0, $1, Sizes.value) } }
 }
 
 struct SQLCipherPeer: Peer {
@@ -85,15 +86,7 @@ struct SQLCipherPeer: Peer {
         sqlcipher_write(store, keys.packed, keys.names.count, value, value.count)
     }
 
-    func read(_ keys: Keys) {
-        var room = [UInt8](repeating: 0, count: Sizes.value)
-        keys.packed.withUnsafeBufferPointer { packed in
-            guard let first = packed.baseAddress else { return }
-            for index in keys.names.indices {
-                precondition(sqlcipher_read(store, first + index * 16, &room, room.count) == Sizes.value)
-            }
-        }
-    }
+    func read(_ keys: Keys) { keys.readEach { sqlcipher_read(store, $0, $1, Sizes.value) } }
 }
 
 enum Sizes {

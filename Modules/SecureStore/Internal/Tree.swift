@@ -163,24 +163,16 @@ final class Tree {
     /// The last record at `end` or before it, where its place begins with `prefix`.
     func last(upTo end: [UInt8], prefix: [UInt8]) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
         try checkOpen()
-        var cursor: OpaquePointer?
-        try Environment.check(unsafe mdb_cursor_open(transaction, database, &cursor))
-        defer { unsafe mdb_cursor_close(cursor) }
-        var (place, record) = unsafe (MDB_val(), MDB_val())
-        var result = unsafe end.withUnsafeBytes { end in
-            unsafe place.mv_size = end.count
-            unsafe place.mv_data = UnsafeMutableRawPointer(mutating: end.baseAddress)
-            return unsafe mdb_cursor_get(cursor, &place, &record, MDB_SET_RANGE)
+        var cursor = unsafe try TreeCursor(transaction, database, at: end)
+        if cursor.result == MDB_NOTFOUND {
+            cursor.move(MDB_LAST)
+        } else if unsafe cursor.result == 0 && Self.octets(cursor.place) != end {
+            cursor.move(MDB_PREV)
         }
-        if result == MDB_NOTFOUND {
-            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_LAST)
-        } else if unsafe result == 0 && Self.octets(place) != end {
-            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_PREV)
-        }
-        guard unsafe try checked(record, result) != nil else { return nil }
-        let found = unsafe Self.octets(place)
+        guard unsafe try checked(cursor.record, cursor.result) != nil else { return nil }
+        let found = unsafe Self.octets(cursor.place)
         guard found.starts(with: prefix), !end.lexicographicallyPrecedes(found) else { return nil }
-        return unsafe (found, Self.octets(record))
+        return unsafe (found, Self.octets(cursor.record))
     }
 
     /// Calls `body` with each record from `start` on as it lies in the map, in the tree's order, until it returns
@@ -190,27 +182,18 @@ final class Tree {
         _ body: (_ place: UnsafeRawBufferPointer, _ record: UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try checkOpen()
-        var cursor: OpaquePointer?
-        try Environment.check(unsafe mdb_cursor_open(transaction, database, &cursor))
-        defer { unsafe mdb_cursor_close(cursor) }
-        var (place, record) = unsafe (MDB_val(), MDB_val())
-        // LMDB sets `place` to the key that it found.
-        var result = unsafe start.withUnsafeBytes { start in
-            unsafe place.mv_size = start.count
-            unsafe place.mv_data = UnsafeMutableRawPointer(mutating: start.baseAddress)
-            return unsafe mdb_cursor_get(cursor, &place, &record, MDB_SET_RANGE)
-        }
-        while result == 0 {
+        var cursor = unsafe try TreeCursor(transaction, database, at: start)
+        while cursor.result == 0 {
+            let (place, record) = unsafe (cursor.place, cursor.record)
             unsafe try check(record)
             let isWanted = try unsafe body(
                 UnsafeRawBufferPointer(start: place.mv_data, count: place.mv_size),
                 UnsafeRawBufferPointer(start: record.mv_data, count: record.mv_size))
             guard isWanted else { return }
-            let last = unsafe place
-            result = unsafe mdb_cursor_get(cursor, &place, &record, MDB_NEXT)
-            guard unsafe result != 0 || Self.isAscending(last, place) else { throw FreePages.damaged }
+            cursor.move(MDB_NEXT)
+            guard unsafe cursor.result != 0 || Self.isAscending(place, cursor.place) else { throw FreePages.damaged }
         }
-        guard result == MDB_NOTFOUND else { throw Environment.failure(result) }
+        guard cursor.result == MDB_NOTFOUND else { throw Environment.failure(cursor.result) }
     }
 
     /// Places ascend in a tree that is whole.

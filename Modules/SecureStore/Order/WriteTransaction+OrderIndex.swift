@@ -1,33 +1,41 @@
 extension WriteTransaction: OrderSource {
-    /// What stands in the tree, with this transaction's and earlier writers' changes.
     func entry(from label: OrderLabel, in index: OrderIndex) throws(StoreError) -> OrderEntry? {
-        var label = label
-        while true {
-            let stored = try tree.first(from: index.place(of: label), prefix: index.cipher.identifier)
-            let changed = changes.label(from: label, of: index.cipher.identifier)
-            guard let found = [stored.flatMap { index.label(ofPlace: $0.place) }, changed].compactMap(\.self).min()
-            else { return nil }
-            if let record = try record(at: index.place(of: found)) {
-                return try index.entry(record, at: index.place(of: found))
-            }
-            // It was removed.
-            guard let next = found.next else { return nil }
-            label = next
-        }
+        try entry(.forwards, from: label, in: index)
     }
 
     func lastEntry(in index: OrderIndex) throws(StoreError) -> OrderEntry? {
-        var label = OrderLabel.greatest
-        while true {
-            let stored = try tree.last(upTo: index.place(of: label), prefix: index.cipher.identifier)
-            let changed = changes.label(upTo: label, of: index.cipher.identifier)
-            guard let found = [stored.flatMap { index.label(ofPlace: $0.place) }, changed].compactMap(\.self).max()
-            else { return nil }
-            if let record = try record(at: index.place(of: found)) {
-                return try index.entry(record, at: index.place(of: found))
-            }
-            guard let previous = found.previous else { return nil }
-            label = previous
+        try entry(.backwards, from: .greatest, in: index)
+    }
+
+    private enum Direction { case forwards, backwards }
+
+    /// What stands in the tree, with this transaction's and earlier writers' changes.
+    private func entry(
+        _ direction: Direction, from start: OrderLabel, in index: OrderIndex
+    ) throws(StoreError) -> OrderEntry? {
+        var start: OrderLabel? = start
+        while let label = start {
+            guard let found = try nearest(direction, to: label, in: index) else { return nil }
+            let place = index.place(of: found)
+            if let record = try record(at: place) { return try index.entry(record, at: place) }
+            // It was removed.
+            start = direction == .forwards ? found.next : found.previous
+        }
+        return nil
+    }
+
+    /// The nearest label that stands in the tree or was changed.
+    private func nearest(
+        _ direction: Direction, to label: OrderLabel, in index: OrderIndex
+    ) throws(StoreError) -> OrderLabel? {
+        let (place, identifier) = (index.place(of: label), index.cipher.identifier)
+        switch direction {
+        case .forwards:
+            let stored = try tree.first(from: place, prefix: identifier).flatMap { index.label(ofPlace: $0.place) }
+            return [stored, changes.label(from: label, of: identifier)].compactMap(\.self).min()
+        case .backwards:
+            let stored = try tree.last(upTo: place, prefix: identifier).flatMap { index.label(ofPlace: $0.place) }
+            return [stored, changes.label(upTo: label, of: identifier)].compactMap(\.self).max()
         }
     }
 }

@@ -8,16 +8,10 @@ import Testing
 /// Backup, restore and compaction.
 @Suite struct CopyTests {
     private let fixture: StoreFixture
-    private let workload = Workload(writer: 0)
+    private var workload: Workload { fixture.workload }
     private var backup: String { "\(fixture.path)/backup" }
 
     init() throws { fixture = try StoreFixture() }
-
-    private func fill(_ transactions: ClosedRange<Int>) async throws {
-        let store = try await fixture.open()
-        for transaction in transactions { try await workload.perform(transaction, in: store) }
-        store.close()
-    }
 
     private func restore() async throws(StoreError) -> VerificationReport {
         try await SecureStore.restore(from: backup, to: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
@@ -97,7 +91,7 @@ import Testing
     }
 
     @Test func aBackupOverSomethingIsRefused() async throws {
-        try await fill(1...1)
+        try await fixture.fill(1)
         let store = try await fixture.open()
         _ = try await store.backup(to: backup)
         let before = try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb"))
@@ -107,7 +101,7 @@ import Testing
     }
 
     @Test func aDamagedStoreIsNotBackedUp() async throws {
-        try await fill(1...60)
+        try await fixture.fill(60)
         let image = DataImage(
             content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(fixture.directory)/data.mdb"))))
         let octet = try #require(DataMap(image).octets[.leafValue]?.last)

@@ -8,16 +8,10 @@ import Testing
 /// Disks that are full or must not be written, and files that are cut, missing or another store's.
 @Suite struct DiskFaultTests {
     private let fixture: StoreFixture
-    private let workload = Workload(writer: 0)
+    private var workload: Workload { fixture.workload }
     private var data: String { "\(fixture.directory)/data.mdb" }
 
     init() throws { fixture = try StoreFixture() }
-
-    private func fill(_ transactions: Int) async throws {
-        let store = try await fixture.open()
-        for transaction in 1...transactions { try await workload.perform(transaction, in: store) }
-        store.close()
-    }
 
     @Test(arguments: [100_000, 1_000_000, 5_000_000])
     func aFileSizeLimitEndsInFullAndKeepsWhatWasAcknowledged(limit: Int) async throws {
@@ -88,7 +82,7 @@ import Testing
     }
 
     @Test func aFileThatWasCutIsRefusedOrWhole() async throws {
-        try await fill(40)
+        try await fixture.fill(40)
         let whole = Array(try Data(contentsOf: URL(fileURLWithPath: data)))
         var refused = 0
         for length in stride(from: 0, to: whole.count, by: 4096 * 5 + 512) {
@@ -106,7 +100,7 @@ import Testing
     }
 
     @Test func theDataOfAnotherStoreIsRefusedAndNotEmpty() async throws {
-        try await fill(5)
+        try await fixture.fill(5)
         let other = try StoreFixture()
         let store = try await other.open()
         try await workload.perform(1, in: store)

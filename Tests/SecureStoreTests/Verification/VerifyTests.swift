@@ -7,16 +7,10 @@ import Testing
 
 @Suite struct VerifyTests {
     private let fixture: StoreFixture
-    private let workload = Workload(writer: 0)
+    private var workload: Workload { fixture.workload }
     private var path: String { "\(fixture.directory)/data.mdb" }
 
     init() throws { fixture = try StoreFixture() }
-
-    private func fill(_ transactions: Int) async throws {
-        let store = try await fixture.open()
-        for transaction in 1...transactions { try await workload.perform(transaction, in: store) }
-        store.close()
-    }
 
     private func verify() async throws -> VerificationReport {
         try await SecureStore.verify(at: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
@@ -35,7 +29,7 @@ import Testing
     // MARK: Sound
 
     @Test(arguments: [1, 10, 200]) func aSoundStoreIsSound(transactions: Int) async throws {
-        try await fill(transactions)
+        try await fixture.fill(transactions)
         let report = try await verify()
         #expect(report.isSound, "\(report.findings)")
         #expect(report.records == workload.expected(after: transactions).count)
@@ -81,7 +75,7 @@ import Testing
     // MARK: Damaged
 
     @Test(arguments: [0, 1]) func aDamagedMetaPageIsFound(page: Int) async throws {
-        try await fill(5)
+        try await fixture.fill(5)
         let sound = try image().content
         for offset in 0..<MetaPage.length {
             try overwrite([sound[page * 4096 + offset] ^ 0x04], at: page * 4096 + offset)
@@ -97,7 +91,7 @@ import Testing
     }
 
     @Test func aTruncatedFileIsFoundAtEveryLength() async throws {
-        try await fill(20)
+        try await fixture.fill(20)
         let sound = try image()
         // Pages at the end may be free, and then nobody misses them.
         let end = try #require(DataMap(sound).octets.filter { $0.key != .unused }.values.joined().max())
@@ -108,7 +102,7 @@ import Testing
     }
 
     @Test func pagesSwappedAreFound() async throws {
-        try await fill(60)
+        try await fixture.fill(60)
         let sound = try image()
         let map = try DataMap(sound)
         let leaves = Array(Set(try #require(map.octets[.leafKey]).map { $0 / 4096 })).sorted()
@@ -121,7 +115,7 @@ import Testing
     }
 
     @Test func anOldPagePutBackIsFound() async throws {
-        try await fill(20)
+        try await fixture.fill(20)
         let old = try image()
         let store = try await fixture.open()
         for transaction in 21...60 { try await workload.perform(transaction, in: store) }
@@ -139,7 +133,7 @@ import Testing
     }
 
     @Test func randomOctetsInAnyPageNeverEndTheProcess() async throws {
-        try await fill(30)
+        try await fixture.fill(30)
         let sound = try image()
         var random = SeededGenerator(seed: 3)
         let used = Set(try DataMap(sound).octets.values.joined().map { $0 / 4096 })
@@ -153,7 +147,7 @@ import Testing
 
     /// A tree whose branch leads back to itself: a walk that trusts it would never end.
     @Test func aTreeThatLeadsBackIsFound() async throws {
-        try await fill(100)
+        try await fixture.fill(100)
         let sound = try image()
         let root = try MetaPages(sound).newest.records.root
         let start = Int(root) * 4096
@@ -171,7 +165,7 @@ import Testing
     }
 
     @Test func theWrongKeySaysSo() async throws {
-        try await fill(1)
+        try await fixture.fill(1)
         let other = try StoreFixture()
         try await other.open().close()
         let error = await #expect(throws: StoreError.self) {

@@ -38,6 +38,13 @@ struct ConnectionLimitTests {
         }
     }
 
+    /// A server that answers once its counter is opened.
+    private func busyServer() throws -> (counter: Counter, server: TestServer, url: RequestURL) {
+        let counter = Counter()
+        let server = try server(counter)
+        return (counter, server, try server.url())
+    }
+
     private func get(_ url: RequestURL, via path: ConnectionPath, limit: Int = 6) async throws {
         var request = ExchangeRequest(.get, url)
         request.connectionsPerOrigin = limit
@@ -47,9 +54,7 @@ struct ConnectionLimitTests {
 
     @Test(arguments: [1, 6, 20])
     func noMoreAtOnceThanTheLimitAndAllInTheEnd(_ limit: Int) async throws {
-        let counter = Counter()
-        let server = try server(counter)
-        let url = try server.url()
+        let (counter, server, url) = try busyServer()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<30 { group.addTask { try await get(url, via: path, limit: limit) } }
             #expect(try await eventually { counter.now == limit })
@@ -85,9 +90,7 @@ struct ConnectionLimitTests {
     }
 
     @Test func waitingEndsWithItsTaskAndLeavesThePlace() async throws {
-        let counter = Counter()
-        let server = try server(counter)
-        let url = try server.url()
+        let (counter, server, url) = try busyServer()
         let first = Task { try await get(url, via: path, limit: 1) }
         #expect(try await eventually { counter.now == 1 })
         let waiting = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
@@ -103,9 +106,7 @@ struct ConnectionLimitTests {
     }
 
     @Test func waitingCountsForTheWholeTimeAndNotAsIdle() async throws {
-        let counter = Counter()
-        let server = try server(counter)
-        let url = try server.url()
+        let (counter, server, url) = try busyServer()
         let first = Task { try await get(url, via: path, limit: 1) }
         #expect(try await eventually { counter.now == 1 })
         var request = ExchangeRequest(.get, url)
@@ -123,9 +124,7 @@ struct ConnectionLimitTests {
     }
 
     @Test func whatWaitsIsEndedWithTheRest() async throws {
-        let counter = Counter()
-        let server = try server(counter)
-        let url = try server.url()
+        let (counter, server, url) = try busyServer()
         let tasks = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
         #expect(try await eventually { counter.now == 1 })
         transport.endExchanges(with: LoadError(.withdrawn, "Withdrawn.")) { _ in true }
@@ -151,9 +150,7 @@ struct ConnectionLimitTests {
     }
 
     @Test func tellsHowLongItWaited() async throws {
-        let counter = Counter()
-        let server = try server(counter)
-        let url = try server.url()
+        let (counter, server, url) = try busyServer()
         let first = Task { try await get(url, via: path, limit: 1) }
         #expect(try await eventually { counter.now == 1 })
         var request = ExchangeRequest(.get, url)
