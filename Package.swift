@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
+        .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
@@ -149,6 +150,9 @@ let package = Package(
             name: "SallyportPKCS11Protector",
             dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
             path: "Plugins/PKCS11Protector", swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "SallyportDataURL", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes],
+            path: "Plugins/DataURL"),
 
         // Level 7
         module(
@@ -193,6 +197,7 @@ let package = Package(
         tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
         tests("PKCS11Protector", dependencies: ["SallyportPKCS11Protector", "SallyportSecureStore"]),
+        tests("DataURL", dependencies: ["SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes]),
         tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),

@@ -1,0 +1,38 @@
+internal import HTTPTypes
+public import SallyportCore
+public import SallyportURLLoading
+
+/// Loads `data:` URLs (RFC 2397), which carry their answer in themselves: no connection, no policy to ask.
+///
+/// ```swift
+/// sallyport.protocols.register(DataURLHandler.self)
+/// let (body, response) = try await session.data(for: .get("data:text/plain,hello"))
+/// ```
+///
+/// Answers `GET` and `HEAD` with 200, `Content-Type` and `Content-Length`; any other method, a body, and a URL that
+/// ``DataURL`` does not read end with `LoadError` and the code `invalidRequest`. URLs have at most
+/// ``DataURL/maximumLength`` octets.
+public struct DataURLHandler: ProtocolHandler {
+    /// How much of the body is handed over at once, in octets.
+    private static let chunkSize = 16 << 10
+
+    public init() {}
+
+    public static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "data" }
+
+    public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        guard request.method == .get || request.method == .head, request.body == nil else {
+            throw LoadError(.invalidRequest, "A data URL is read with GET or HEAD, without a body.")
+        }
+        let content = try DataURL(request.url)
+        var head = HTTPResponse(status: .ok)
+        head.headerFields[.contentType] = content.mediaType
+        head.headerFields[.contentLength] = "\(content.octets.count)"
+        try response.begin(head)
+        guard request.method == .get else { return }
+        for start in stride(from: 0, to: content.octets.count, by: Self.chunkSize) {
+            let end = min(start + Self.chunkSize, content.octets.count)
+            try await response.write(Array(content.octets[start..<end]))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+internal import SallyportCore
+
+/// Reads `[ type "/" subtype ] *( ";" parameter ) [ ";base64" ]` (RFC 2397 §3; tokens and quoted strings of RFC 9110
+/// §5.6).
+struct MediaTypeParser {
+    private let octets: [UInt8]
+    private var position = 0
+    private var parameters = ""
+    private var type: String?
+
+    /// - Parameter octets: what stands before the comma, with its escapes undone.
+    init(_ octets: [UInt8]) { self.octets = octets }
+
+    var mediaType: String {
+        if type == nil, parameters.isEmpty { return "text/plain;charset=US-ASCII" }
+        return (type ?? "text/plain") + parameters
+    }
+
+    /// - Returns: whether the data are in base64.
+    mutating func parse() throws(LoadError) -> Bool {
+        if let first = octets.first, first != UInt8(ascii: ";") { type = try parseType() }
+        var count = 0
+        while position < octets.count {
+            try expect(";", "A parameter begins with a semicolon.")
+            let name = try token().lowercased()
+            if position == octets.count, name == "base64" { return true }
+            try expect("=", "A parameter has a value.")
+            parameters += ";\(name)=\(try value())"
+            count += 1
+            guard count <= DataURL.maximumParameters else {
+                throw DataURL.malformed("A media type has at most \(DataURL.maximumParameters) parameters.")
+            }
+        }
+        return false
+    }
+
+    private mutating func parseType() throws(LoadError) -> String {
+        let type = try token()
+        try expect("/", "A media type has a subtype.")
+        return "\(type)/\(try token())".lowercased()
+    }
+
+    private mutating func expect(_ scalar: Unicode.Scalar, _ message: String) throws(LoadError) {
+        guard position < octets.count, octets[position] == UInt8(ascii: scalar) else {
+            throw DataURL.malformed(message)
+        }
+        position += 1
+    }
+
+    private mutating func token() throws(LoadError) -> String {
+        let token = octets[position...].prefix(while: Self.isTokenOctet)
+        guard !token.isEmpty else { throw DataURL.malformed("A token is empty, or holds what no token holds.") }
+        position += token.count
+        return String(decoding: token, as: UTF8.self)
+    }
+
+    private mutating func value() throws(LoadError) -> String {
+        guard position < octets.count, octets[position] == UInt8(ascii: "\"") else { return try token() }
+        position += 1
+        return Self.serialized(try quotedString())
+    }
+
+    /// What stands before the closing quotation mark, which is passed.
+    private mutating func quotedString() throws(LoadError) -> [UInt8] {
+        var content: [UInt8] = []
+        while position < octets.count {
+            var octet = octets[position]
+            position += 1
+            if octet == UInt8(ascii: "\"") { return content }
+            if octet == UInt8(ascii: "\\") {
+                guard position < octets.count else { break }
+                octet = octets[position]
+                position += 1
+            }
+            // Neither controls, which would reach into the header block, nor what is not ASCII.
+            guard octet == 9 || (32..<127).contains(octet) else {
+                throw DataURL.malformed("A quoted string holds printable ASCII.")
+            }
+            content.append(octet)
+        }
+        throw DataURL.malformed("A quoted string does not end.")
+    }
+
+    private static func serialized(_ value: [UInt8]) -> String {
+        if !value.isEmpty, value.allSatisfy(isTokenOctet) { return String(decoding: value, as: UTF8.self) }
+        let escaped = value.flatMap { octet -> [UInt8] in
+            octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") ? [UInt8(ascii: "\\"), octet] : [octet]
+        }
+        return "\"\(String(decoding: escaped, as: UTF8.self))\""
+    }
+
+    /// `tchar` (RFC 9110 §5.6.2).
+    private static func isTokenOctet(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(octet)
+        }
+    }
+}

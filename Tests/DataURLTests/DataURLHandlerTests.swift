@@ -1,0 +1,68 @@
+import HTTPTypes
+import SallyportCore
+import SallyportDataURL
+import SallyportURLLoading
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DataURLHandlerTests {
+    private let loading = URLLoadingSystem(gate: OpenGate())
+
+    init() { loading.protocols.register(DataURLHandler.self) }
+
+    @Test func aSessionLoadsADataURL() async throws {
+        let (body, response) = try await loading.session.data(for: .get("data:text/html;base64,PGI+"))
+        #expect(body == Array("<b>".utf8))
+        #expect(response.status == .ok)
+        #expect(response.headerFields[.contentType] == "text/html")
+        #expect(response.headerFields[.contentLength] == "3")
+    }
+
+    @Test func aLongBodyComesWhole() async throws {
+        let text = String(repeating: "0123456789", count: 6_000)
+        let (body, response) = try await loading.session.data(for: .get("data:,\(text)"))
+        #expect(body == Array(text.utf8))
+        #expect(response.headerFields[.contentLength] == "60000")
+    }
+
+    @Test func headHasTheFieldsOfGetAndNoBody() async throws {
+        let request = try LoadRequest(.head, RequestURL("data:text/html,hello"))
+        let (body, response) = try await loading.session.data(for: request)
+        #expect(body.isEmpty)
+        #expect(response.headerFields[.contentType] == "text/html")
+        #expect(response.headerFields[.contentLength] == "5")
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .put, .delete, .options])
+    func otherMethodsAreRefused(_ method: HTTPRequest.Method) async throws {
+        let request = try LoadRequest(method, RequestURL("data:,x"))
+        await #expect(throws: LoadError(.invalidRequest, "")) { try await loading.session.data(for: request) }
+    }
+
+    @Test func aBodyIsRefused() async throws {
+        let request = try LoadRequest(.get, RequestURL("data:,x"), body: .text("y"))
+        await #expect(throws: LoadError(.invalidRequest, "")) { try await loading.session.data(for: request) }
+    }
+
+    @Test func aMalformedURLIsATypedError() async throws {
+        await #expect(throws: LoadError(.invalidRequest, "")) {
+            try await loading.session.data(for: .get("data:text/plain"))
+        }
+    }
+
+    @Test func otherSchemesAreLeftToOthers() async throws {
+        await #expect(throws: LoadError(.unsupportedScheme, "")) {
+            try await loading.session.data(for: .get("blob:text/plain,x"))
+        }
+    }
+}
+
+/// Lets everything pass.
+private struct OpenGate: AccessGate {
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+    }
+    func checkAuthorized() throws(AccessDenied) {}
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+        WithdrawalObservation {}
+    }
+}
