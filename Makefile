@@ -52,7 +52,8 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
 		$(SWIFT) test --disable-xctest --no-parallel --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
-	$(SWIFT) test --disable-xctest --no-parallel --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
+	TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-races \
+		$(SWIFT) test --disable-xctest --no-parallel --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
 
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	Tests/Mutants/run $(MUTANTS)

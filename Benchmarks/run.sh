@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Starts nginx and a gateway on loopback, enrols a key, and prints the table. Arguments go to the table.
+# With --regression it runs the benchmarks of the benchmark tool instead, whose arguments follow (`baseline update main`).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(dirname "$here")
@@ -73,5 +74,22 @@ relay = {"url": "https://localhost:$relay", "authorityFile": "$work/ca.pem",
          "certificateFile": "$work/client.pem", "keyFile": "$work/client.key"}
 json.dump({"urls": urls, "authorityFile": "$work/server.pem", "relay": relay,
            "machine": f"{os.cpu_count()} cores, {platform.platform()}"}, open("$work/setting.json", "w"))
+
+def job(path, scheme, name, total, concurrency):
+    return {"peer": "sallyport", "url": f"{urls[path][scheme]}/{name}", "total": total, "concurrency": concurrency,
+            "authorityFile": "$work/server.pem" if scheme == "https" else None,
+            "relay": relay if path == "relay" else None}
+
+jobs = {f"small GET, {n} at once": job("direct", "http", "small", 20_000, n) for n in (1, 32, 256)}
+for path in urls:
+    for scheme in urls[path]:
+        jobs[f"1 MiB, {scheme}, {path}"] = job(path, scheme, "1m", 400, 4)
+        jobs[f"100 MiB, {scheme}, {path}"] = job(path, scheme, "100m", 4, 1)
+json.dump(jobs, open("$work/jobs.json", "w"))
 SETTING
+if [[ ${1:-} == --regression ]]; then
+    shift
+    SALLYPORT_BENCH_JOBS=$work/jobs.json swift package --package-path "$here" --disable-sandbox benchmark "$@"
+    exit
+fi
 "$bin/Table" "$work/setting.json" "$@"

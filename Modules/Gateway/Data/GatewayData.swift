@@ -90,7 +90,11 @@ package actor GatewayData {
         instances = Dictionary(loaded.2.map { ($0.1.name.instance, $0.1) }) { first, _ in first }
     }
 
-    package func close() { store.close() }
+    /// Closes the store. Observers hear of nothing more, and are let go of.
+    package func close() {
+        observers = []
+        store.close()
+    }
 
     /// Calls `observer` after each change, on this actor.
     func onChange(_ observer: @escaping @Sendable (GatewayChange) -> Void) { observers.append(observer) }

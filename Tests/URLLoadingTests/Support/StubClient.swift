@@ -32,12 +32,13 @@ final class StubClient: ExchangeClient {
     private struct State {
         var exchanges: [Exchange] = []
         var bodies: [(pipe: BodyPipe, path: ConnectionPath)] = []
-        var discards = 0
         var closed = 0
         var isShutDown = false
     }
 
     private let state = Lock(State())
+    /// Apart, since the bodies hold it.
+    private let discarded = Lock(0)
     private let answer: @Sendable (ExchangeRequest) async throws(LoadError) -> StubAnswer
 
     init(_ answer: @escaping @Sendable (ExchangeRequest) async throws(LoadError) -> StubAnswer) { self.answer = answer }
@@ -56,7 +57,7 @@ final class StubClient: ExchangeClient {
     ) async throws(LoadError) -> ExchangeResponse {
         state.withLock { $0.exchanges.append(Exchange(request: request, path: path)) }
         let answer = try await answer(request)
-        let hooks = BodyPipe.Hooks(wasDiscarded: { [state] in state.withLock { $0.discards += 1 } })
+        let hooks = BodyPipe.Hooks(wasDiscarded: { [discarded] in discarded.withLock { $0 += 1 } })
         let pipe = BodyPipe(watermarks: .init(low: 1 << 30, high: 1 << 30), hooks: hooks)
         for chunk in answer.chunks { _ = pipe.push(chunk) }
         if !answer.staysOpen { pipe.finish(answer.failure) }
@@ -81,6 +82,6 @@ final class StubClient: ExchangeClient {
     var exchanges: [Exchange] { state.withLock { $0.exchanges } }
     var requests: [ExchangeRequest] { exchanges.map(\.request) }
     var urls: [String] { requests.map { "\($0.url)" } }
-    var discards: Int { state.withLock { $0.discards } }
+    var discards: Int { discarded.withLock { $0 } }
     var isShutDown: Bool { state.withLock { $0.isShutDown } }
 }
