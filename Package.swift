@@ -75,6 +75,7 @@ let package = Package(
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
         .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
+        .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
@@ -129,6 +130,8 @@ let package = Package(
                 .crypto, .asn1, .x509,
             ]),
 
+        module("HTTPAuthentication", dependencies: ["SallyportCore", .logging, .httpTypes]),
+
         // Level 5
         module(
             "URLLoading", touching: .touchesC,
@@ -142,7 +145,8 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportURLLoading", .httpTypes, .lifecycle, .logging,
+                "SallyportAuthorization", "SallyportHTTPAuthentication", "SallyportURLLoading", .httpTypes, .lifecycle,
+                .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -203,6 +207,11 @@ let package = Package(
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
         tests(
+            "HTTPAuthentication",
+            dependencies: [
+                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .logging, .httpTypes,
+            ]),
+        tests(
             "URLLoading",
             dependencies: [
                 "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
@@ -229,8 +238,8 @@ let package = Package(
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportGateway", "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509,
-                .logging, .httpTypes,
+                "Sallyport", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportWire", "SallyportTransport",
+                "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.

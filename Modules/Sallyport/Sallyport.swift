@@ -1,5 +1,7 @@
 public import Logging
 public import SallyportAuthorization
+internal import SallyportCore
+public import SallyportHTTPAuthentication
 public import SallyportSecureStore
 internal import SallyportTransport
 public import SallyportURLLoading
@@ -21,12 +23,15 @@ public final class Sallyport: Sendable {
     public let authorization: Authorization
     /// The sessions, the protocol handlers, and the switch for secure communication.
     public let loading: URLLoadingSystem
+    /// What servers accepted, and what the app set for them, in memory only. Forgotten at a lock and a wipe.
+    public let credentials = CredentialStorage()
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
     private let data: SecureStore
     /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
     private let control: Transport
+    private let withdrawal: WithdrawalObservation
 
     /// Opens a store, and composes the parts over it.
     ///
@@ -58,7 +63,11 @@ public final class Sallyport: Sendable {
         self.data = data
         self.control = control
         self.authorization = authorization
-        loading = URLLoadingSystem(gate: authorization, logger: logger)
+        loading = URLLoadingSystem(
+            gate: authorization, stages: [AuthenticationStage(credentials: credentials)], logger: logger)
+        withdrawal = authorization.onWithdrawal { [credentials] denied in
+            if [.remoteLockout, .wiped].contains(denied.code) { credentials.clear() }
+        }
         store = GatedStore(data, gate: authorization)
         loading.makeDefaultIfFirst()
     }
@@ -83,8 +92,12 @@ public final class Sallyport: Sendable {
     public var session: SecureSession { loading.session }
 
     /// A session of this instance with settings of its own.
-    public func makeSession(_ configuration: SessionConfiguration = SessionConfiguration()) -> SecureSession {
-        loading.makeSession(configuration)
+    ///
+    /// - Parameter delegate: answers the challenges of its loads; kept as long as the session.
+    public func makeSession(
+        _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
+    ) -> SecureSession {
+        loading.makeSession(configuration, delegate: delegate)
     }
 
     /// The protocol handlers of all sessions of this instance.

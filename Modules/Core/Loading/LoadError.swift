@@ -34,6 +34,7 @@ extension LoadError {
             case cannotFindHost, cannotConnect, connectionLost, tlsFailed, serverNotTrusted, clientCertificateRefused
             case noCommonTLSVersion, relayUnreachable, relayNotTrusted, relayRefused, relayProtocol
             case protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
+            case authenticationCancelled, otherPrincipal
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
         }
         private let value: Value
@@ -89,6 +90,11 @@ extension LoadError {
         public static let tooManyRedirects = Code(value: .tooManyRedirects)
         /// The redirect leads where this session does not go.
         public static let redirectRefused = Code(value: .redirectRefused)
+        /// The app cancelled a challenge.
+        public static let authenticationCancelled = Code(value: .authenticationCancelled)
+        /// The principal is known under another user's name in this protection space. Clear its credentials first, or
+        /// load in the name of another principal.
+        public static let otherPrincipal = Code(value: .otherPrincipal)
         /// The app's own request body threw.
         public static let requestBodyFailed = Code(value: .requestBodyFailed)
         /// A protocol handler threw an error of its own.

@@ -70,6 +70,9 @@ public struct LoadOptions: Sendable {
     public var originBoundFields: Set<HTTPField.Name> = []
     /// In whose name the request is made; the session's where nil.
     public var principal: Principal?
+    /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
+    /// drops it.
+    public var credential: Credential?
 
     public init() {}
 }

@@ -16,6 +16,16 @@ public struct LoadResponse: Sendable {
     }
 }
 
+extension LoadResponse {
+    /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
+    /// serve that request; any other is not waited for.
+    package func drain() async {
+        let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
+        guard length <= 16 << 10 else { return body.discard() }
+        _ = try? await body.collect(upTo: .kilobytes(16))
+    }
+}
+
 /// What is known of how an answer was had.
 public struct LoadFacts: Sendable {
     /// The route and the rule that decided; nil where no connection was needed.

@@ -46,10 +46,12 @@ public struct LoadContext: Sendable {
     public let principal: Principal
     /// Whoever loads takes a body of up to this length at once; nil where it is streamed to a reader that may be slow.
     public let collectsUpTo: ByteCount?
+    /// Who answers challenges; nil where default handling does.
+    public let responder: (any ChallengeResponder)?
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,
-        principal: Principal, collectsUpTo: ByteCount? = nil
+        principal: Principal, collectsUpTo: ByteCount? = nil, responder: (any ChallengeResponder)? = nil
     ) {
         self.requestID = requestID
         self.logger = logger
@@ -57,5 +59,6 @@ public struct LoadContext: Sendable {
         self.idleTimeout = idleTimeout
         self.principal = principal
         self.collectsUpTo = collectsUpTo
+        self.responder = responder
     }
 }

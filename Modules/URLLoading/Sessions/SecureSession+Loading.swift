@@ -11,17 +11,20 @@ extension SecureSession {
     /// A body that streams has a connection to itself, also with HTTP/2: libcurl 7.88 reads nothing for the other
     /// streams of a connection while one of them is not read. ``data(for:upTo:)`` shares connections.
     ///
+    /// - Parameter delegate: answers this load's challenges before the session's does.
     /// - Throws: `LoadError`; its code says what failed and its step how far the load had come.
-    public func bytes(for request: LoadRequest) async throws(LoadError) -> LoadResponse {
-        try await response(to: request, collectsUpTo: nil)
+    public func bytes(
+        for request: LoadRequest, delegate: (any SessionDelegate)? = nil
+    ) async throws(LoadError) -> LoadResponse {
+        try await response(to: request, collectsUpTo: nil, delegate)
     }
 
     private func response(
-        to request: LoadRequest, collectsUpTo limit: ByteCount?
+        to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?
     ) async throws(LoadError) -> LoadResponse {
         try admit()
         let request = prepared(request)
-        let context = context(for: request, collectsUpTo: limit)
+        let context = context(for: request, collectsUpTo: limit, delegate: delegate)
         guard let observer else { return try await load(request, in: context) }
         return try await observer.observe(request) { request throws(LoadError) in
             try await self.load(request, in: context)
@@ -30,11 +33,13 @@ extension SecureSession {
 
     /// Loads a request and collects the body.
     ///
-    /// - Parameter limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    /// - Parameters:
+    ///   - limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    ///   - delegate: answers this load's challenges before the session's does.
     public func data(
-        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16)
+        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
-        let response = try await response(to: request, collectsUpTo: limit)
+        let response = try await response(to: request, collectsUpTo: limit, delegate)
         return (try await response.body.collect(upTo: limit), response.head)
     }
 
@@ -44,13 +49,15 @@ extension SecureSession {
     ///   - request: a `GET` becomes a `POST`.
     ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
     ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    ///   - delegate: answers this load's challenges before the session's does.
     public func upload(
-        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16)
+        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
+        delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
         var request = request
         if request.method == .get { request.method = .post }
         request.body = body
-        return try await data(for: request, upTo: limit)
+        return try await data(for: request, upTo: limit, delegate: delegate)
     }
 
     /// Asks the handlers in their order.

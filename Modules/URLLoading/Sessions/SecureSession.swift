@@ -19,6 +19,8 @@ public final class SecureSession: Sendable {
     }
 
     public let configuration: SessionConfiguration
+    /// Answers the challenges of loads that have no delegate of their own. Kept as long as the session.
+    public let delegate: (any SessionDelegate)?
     let kind: Kind
     /// Names the session in the keys of its connections.
     let tag: String
@@ -32,8 +34,12 @@ public final class SecureSession: Sendable {
     private static let sessionNumbers = Atomic(0)
     private static let requestNumbers = Atomic(UInt64(0))
 
-    init(_ configuration: SessionConfiguration, _ kind: Kind, generation: Int? = nil) {
+    init(
+        _ configuration: SessionConfiguration, _ kind: Kind, delegate: (any SessionDelegate)? = nil,
+        generation: Int? = nil
+    ) {
         self.configuration = configuration
+        self.delegate = delegate
         self.kind = kind
         self.generation = generation
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
@@ -99,12 +105,16 @@ extension SecureSession {
         return request
     }
 
-    func context(for request: LoadRequest, collectsUpTo limit: ByteCount?) -> LoadContext {
+    func context(
+        for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?
+    ) -> LoadContext {
         let timeout = request.options.resourceTimeout ?? configuration.resourceTimeout
         return LoadContext(
             requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
             deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
-            principal: request.options.principal ?? configuration.principal, collectsUpTo: limit)
+            principal: request.options.principal ?? configuration.principal, collectsUpTo: limit,
+            responder: own == nil && delegate == nil
+                ? nil : DelegateResponder(session: self, request: request, own: own))
     }
 
     /// The handlers to ask, in order.

@@ -45,8 +45,12 @@ public final class URLLoadingSystem: Sendable {
     }
 
     /// A session of this instance. ``disable()`` invalidates it.
-    public func makeSession(_ configuration: SessionConfiguration = SessionConfiguration()) -> SecureSession {
-        SecureSession(configuration, .secure(engine), generation: engine.currentGeneration)
+    ///
+    /// - Parameter delegate: answers the challenges of its loads; kept as long as the session.
+    public func makeSession(
+        _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
+    ) -> SecureSession {
+        SecureSession(configuration, .secure(engine), delegate: delegate, generation: engine.currentGeneration)
     }
 
     // MARK: The switch

@@ -56,6 +56,7 @@ enum RedirectRules {
         }
         if target.origin != request.url.origin {
             next.headerFields.drop(credentialFields.union(request.options.originBoundFields))
+            next.options.credential = nil
         }
         return next
     }

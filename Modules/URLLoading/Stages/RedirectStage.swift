@@ -42,7 +42,7 @@ public struct RedirectStage: LoadStage {
             context.logger.debug(
                 "Following a redirect.",
                 metadata: ["request": "\(context.requestID)", "status": "\(response.head.status.code)"])
-            await Self.drain(response)
+            await response.drain()
             response = try await next.load(request, in: context)
         }
         response.facts.hops = hops + response.facts.hops
@@ -57,12 +57,5 @@ public struct RedirectStage: LoadStage {
             response.body.discard()
             throw error
         }
-    }
-
-    /// A short body is read, so that the connection can serve the next hop; any other is not waited for.
-    private static func drain(_ response: LoadResponse) async {
-        let length = response.head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
-        guard length <= 16 << 10 else { return response.body.discard() }
-        _ = try? await response.body.collect(upTo: .kilobytes(16))
     }
 }

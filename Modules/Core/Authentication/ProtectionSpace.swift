@@ -1,0 +1,43 @@
+/// How a server, or the connection to it, asks who somebody is.
+public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible {
+    /// A scheme's name in lower case (RFC 9110 §16.4), or `server-trust` and `client-certificate`.
+    public let name: String
+
+    public init(_ name: String) { self.name = name.lowercased() }
+
+    /// The method of an app that does not care: ``basic``.
+    public static let `default` = AuthenticationMethod("basic")
+    /// RFC 7617.
+    public static let basic = AuthenticationMethod("basic")
+    /// RFC 7616.
+    public static let digest = AuthenticationMethod("digest")
+    public static let ntlm = AuthenticationMethod("ntlm")
+    /// RFC 4559.
+    public static let negotiate = AuthenticationMethod("negotiate")
+    /// The server's certificate is in question.
+    public static let serverTrust = AuthenticationMethod("server-trust")
+    /// The server asks for the client's certificate.
+    public static let clientCertificate = AuthenticationMethod("client-certificate")
+
+    /// Whether the question is asked in the TLS handshake, and so of the connection.
+    public var isOfConnection: Bool { self == .serverTrust || self == .clientCertificate }
+
+    public var description: String { name }
+}
+
+/// Where one set of credentials holds (RFC 9110 §11.5).
+public struct ProtectionSpace: Sendable, Hashable, CustomStringConvertible {
+    /// Scheme, host and port, as ``RequestURL/origin`` has them.
+    public let origin: String
+    /// The server's own name for a part of it; nil where it has none.
+    public let realm: String?
+    public let method: AuthenticationMethod
+
+    public init(origin: String, realm: String?, method: AuthenticationMethod) {
+        self.origin = origin
+        self.realm = realm
+        self.method = method
+    }
+
+    public var description: String { "\(method) \(origin)" + (realm.map { " “\($0)”" } ?? "") }
+}

@@ -1,0 +1,72 @@
+internal import SallyportCore
+
+/// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3): a scheme, and what it says.
+package struct OfferedScheme: Sendable, Hashable {
+    /// In lower case.
+    package let name: String
+    /// Data in place of parameters (RFC 9110 §11.2).
+    package var token68: String?
+    /// Names in lower case, each once; values without their quotes.
+    package var parameters: [String: String] = [:]
+
+    package init(name: String) { self.name = name.lowercased() }
+
+    package var realm: String? { parameters["realm"] }
+}
+
+/// Reads challenges (RFC 9110 §11.6.1): several in one field, several fields, in the order in which they stand.
+///
+/// What is malformed costs the challenge in which it stands, and no other: a server's mistake in one scheme leaves the
+/// rest usable.
+package enum ChallengeParser {
+    /// The most challenges that are read of one answer, and the most parameters of each.
+    package static let limit = 32
+
+    package static func parse(_ fields: [String]) -> [OfferedScheme] {
+        var challenges: [Draft] = []
+        for field in fields {
+            var scanner = ElementScanner(field)
+            while challenges.count <= limit, let element = scanner.next() { take(element, into: &challenges) }
+        }
+        return challenges.prefix(limit).compactMap { $0.isGood ? $0.offered : nil }
+    }
+
+    /// A challenge as far as it was read.
+    private struct Draft {
+        var offered: OfferedScheme
+        var isGood = true
+
+        mutating func add(_ parameter: Parameter?) {
+            guard let parameter, offered.token68 == nil, offered.parameters.count < limit,
+                offered.parameters[parameter.name] == nil
+            else { return isGood = false }
+            offered.parameters[parameter.name] = parameter.value
+        }
+    }
+
+    /// An element of the list is a parameter of the challenge before it, or begins one.
+    private static func take(_ element: Substring.UTF8View, into challenges: inout [Draft]) {
+        var reader = ParameterReader(element)
+        if let parameter = reader.parameter() {
+            // One without a scheme before it belongs to nothing.
+            guard !challenges.isEmpty else { return }
+            return challenges[challenges.count - 1].add(reader.isAtEnd ? parameter : nil)
+        }
+        reader = ParameterReader(element)
+        guard let name = reader.token() else {
+            if !challenges.isEmpty { challenges[challenges.count - 1].isGood = false }
+            return
+        }
+        var draft = Draft(offered: OfferedScheme(name: name))
+        let hasSpace = reader.skipBlanks()
+        if !reader.isAtEnd {
+            if let data = reader.token68() {
+                draft.offered.token68 = data
+            } else {
+                draft.add(hasSpace ? reader.parameter() : nil)
+            }
+            if !reader.isAtEnd { draft.isGood = false }
+        }
+        challenges.append(draft)
+    }
+}

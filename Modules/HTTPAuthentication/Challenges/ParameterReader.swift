@@ -1,0 +1,128 @@
+/// A parameter of a challenge: `name = value` (RFC 9110 §11.2).
+struct Parameter: Equatable {
+    /// In lower case.
+    var name: String
+    var value: String
+}
+
+/// Splits a field at the commas that stand in no quoted string (RFC 9110 §5.6.1).
+struct ElementScanner {
+    private var rest: Substring.UTF8View
+
+    init(_ field: String) { rest = field[...].utf8 }
+
+    /// The next element without the blanks around it; empty ones are passed over.
+    mutating func next() -> Substring.UTF8View? {
+        while !rest.isEmpty {
+            let element = Self.trimmed(cut())
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+
+    private mutating func cut() -> Substring.UTF8View {
+        var (isQuoted, isEscaped) = (false, false)
+        let end = rest.firstIndex { octet in
+            defer { isEscaped = isQuoted && !isEscaped && octet == UInt8(ascii: "\\") }
+            if octet == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+            return octet == UInt8(ascii: ",") && !isQuoted
+        }
+        guard let end else {
+            defer { rest = rest[rest.endIndex...] }
+            return rest
+        }
+        defer { rest = rest[rest.index(after: end)...] }
+        return rest[..<end]
+    }
+
+    private static func trimmed(_ element: Substring.UTF8View) -> Substring.UTF8View {
+        var element = element.drop(while: ParameterReader.isBlank)
+        while let last = element.last, ParameterReader.isBlank(last) { element.removeLast() }
+        return element
+    }
+}
+
+/// Reads tokens, quoted strings and parameters from the front of an element.
+struct ParameterReader {
+    private var rest: Substring.UTF8View
+
+    init(_ element: Substring.UTF8View) { rest = element }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    static func isBlank(_ octet: UInt8) -> Bool { octet == 32 || octet == 9 }
+
+    /// - Returns: whether there were any.
+    @discardableResult
+    mutating func skipBlanks() -> Bool {
+        let before = rest.count
+        rest = rest.drop(while: Self.isBlank)
+        return rest.count < before
+    }
+
+    /// RFC 9110 §5.6.2.
+    mutating func token() -> String? { take(while: Self.isTokenOctet) }
+
+    /// Letters, digits and `-._~+/`, then any number of `=`, and nothing else (RFC 9110 §11.2).
+    mutating func token68() -> String? {
+        let data = rest.prefix(while: Self.isToken68Octet)
+        let padding = rest[data.endIndex...]
+        guard !data.isEmpty, padding.allSatisfy({ $0 == UInt8(ascii: "=") }) else { return nil }
+        defer { rest = rest[rest.endIndex...] }
+        return String(Substring(rest))
+    }
+
+    /// `name = value`, where the value is a token or a quoted string; nil where the front is something else.
+    mutating func parameter() -> Parameter? {
+        guard let name = token() else { return nil }
+        skipBlanks()
+        guard rest.first == UInt8(ascii: "=") else { return nil }
+        rest.removeFirst()
+        skipBlanks()
+        let value = rest.first == UInt8(ascii: "\"") ? quotedString() : token()
+        guard let value else { return nil }
+        skipBlanks()
+        return Parameter(name: name.lowercased(), value: value)
+    }
+
+    /// RFC 9110 §5.6.4; nil where it has no end.
+    private mutating func quotedString() -> String? {
+        rest.removeFirst()
+        var (octets, isEscaped) = ([UInt8](), false)
+        while let octet = rest.popFirst() {
+            if isEscaped || (octet != UInt8(ascii: "\\") && octet != UInt8(ascii: "\"")) {
+                octets.append(octet)
+                isEscaped = false
+            } else if octet == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else {
+                return String(decoding: octets, as: UTF8.self)
+            }
+        }
+        return nil
+    }
+
+    private mutating func take(while isPart: (UInt8) -> Bool) -> String? {
+        let part = rest.prefix(while: isPart)
+        guard !part.isEmpty else { return nil }
+        rest = rest[part.endIndex...]
+        return String(Substring(part))
+    }
+
+    private static func isTokenOctet(_ octet: UInt8) -> Bool {
+        isAlphanumeric(octet) || "!#$%&'*+-.^_`|~".utf8.contains(octet)
+    }
+
+    private static func isToken68Octet(_ octet: UInt8) -> Bool {
+        isAlphanumeric(octet) || "-._~+/".utf8.contains(octet)
+    }
+
+    private static func isAlphanumeric(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,49 @@
+internal import HTTPTypes
+package import SallyportCore
+
+/// One way to prove who somebody is in a request. A value; what it learns of a server is in the challenge.
+package protocol AuthenticationScheme: Sendable {
+    var method: AuthenticationMethod { get }
+    /// Whether it can answer such a challenge.
+    func takes(_ offered: OfferedScheme) -> Bool
+    /// What `Authorization` says.
+    ///
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme.
+    func authorization(
+        answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
+    ) throws(LoadError) -> Redacted<String>
+    /// The path below which a credential that was accepted for `url` may be sent unasked; nil where it may not.
+    func scope(of url: RequestURL) -> String?
+}
+
+/// A user's name and password, readable by whoever sees the request (RFC 7617): for TLS.
+package struct BasicScheme: AuthenticationScheme {
+    package init() {}
+
+    package var method: AuthenticationMethod { .basic }
+
+    package func takes(_ offered: OfferedScheme) -> Bool { offered.token68 == nil }
+
+    /// UTF-8 whether the server says so or not, which is the only other charset that it may name (§2.1).
+    package func authorization(
+        answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
+    ) throws(LoadError) -> Redacted<String> {
+        let (user, password) = (credential.user.utf8, credential.password.reveal().utf8)
+        guard !user.contains(UInt8(ascii: ":")), !user.contains(where: Self.isControl),
+            !password.contains(where: Self.isControl)
+        else {
+            throw LoadError(
+                .invalidRequest, at: .request,
+                "Basic takes no colon in a user's name, and no control character in name or password.")
+        }
+        return Redacted("Basic " + Base64.encode(Array(user) + [UInt8(ascii: ":")] + password))
+    }
+
+    /// As deep as the last symbolic element of the path (§2.2).
+    package func scope(of url: RequestURL) -> String? {
+        let path = url.target.prefix { $0 != "?" }
+        return path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/"
+    }
+
+    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 || octet == 127 }
+}

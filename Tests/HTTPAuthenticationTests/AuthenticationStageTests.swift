@@ -1,0 +1,209 @@
+import HTTPTypes
+import Logging
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportHTTPAuthentication
+
+/// A server that wants Basic, and whoever answers for the app. No I/O.
+@Suite(.timeLimit(.minutes(1)))
+struct AuthenticationStageTests {
+    private let storage = CredentialStorage()
+    private let server = StubServer()
+    private static let good = Credential(user: "ann", password: Redacted("secret"))
+    private static let wrong = Credential(user: "ann", password: Redacted("wrong"))
+    private static let space = ProtectionSpace(origin: "https://a.example:443", realm: "r", method: .basic)
+
+    private func load(
+        _ url: String = "https://a.example/docs/a", principal: Principal = .instance,
+        setting change: (inout LoadRequest) -> Void = { _ in }, timeout: Duration = .seconds(60),
+        asking responder: (any ChallengeResponder)? = nil
+    ) async throws -> Int {
+        var request = try LoadRequest.get(url)
+        change(&request)
+        let context = LoadContext(
+            requestID: 1, logger: Logger(label: "test"), deadline: .now + timeout, idleTimeout: .seconds(60),
+            principal: principal, responder: responder)
+        let chain = LoadChain([AuthenticationStage(credentials: storage), server])
+        return try await chain.load(request, in: context).head.status.code
+    }
+
+    // MARK: Who answers
+
+    @Test func withoutAnybodyTheServersAnswerIsTheResult() async throws {
+        #expect(try await load() == 401)
+        #expect(server.seen == [nil])
+    }
+
+    @Test func theAppAnswersAndWhatWasAcceptedIsSentUnasked() async throws {
+        let app = StubResponder([.use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        #expect(try await load("https://a.example/docs/deeper/b", asking: app) == 200)
+        #expect(try await load("https://a.example/other", asking: app) == 200)
+        #expect(server.users == [nil, "ann", "ann", nil, "ann"], "what lies higher is asked for again")
+        #expect(app.challenges.map(\.previousFailureCount) == [0, 0])
+        let challenge = try #require(app.challenges.first)
+        #expect(challenge.protectionSpace == Self.space && challenge.failureResponse?.status == .unauthorized)
+        #expect(challenge.proposedCredential == nil && app.challenges.last?.proposedCredential == Self.good)
+    }
+
+    @Test func anotherOriginIsAskedAnew() async throws {
+        let app = StubResponder([.use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        for url in ["https://b.example/docs/a", "https://a.example:444/docs/a", "http://a.example/docs/a"] {
+            #expect(try await load(url) == 401)
+        }
+        #expect(server.users.suffix(3) == [nil, nil, nil])
+    }
+
+    @Test func defaultHandlingUsesWhatTheRequestAndTheAppHaveSet() async throws {
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        storage.clear()
+        storage.setDefault(Self.good, for: Self.space)
+        #expect(try await load() == 200)
+        #expect(try await load(asking: StubResponder([.performDefaultHandling])) == 200)
+        storage.clear()
+        #expect(try await load() == 401)
+    }
+
+    @Test func whatIsForOneLoadIsNotKept() async throws {
+        let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
+        #expect(try await load(asking: StubResponder([.use(once)])) == 200)
+        #expect(try await load() == 401)
+    }
+
+    // MARK: Failures
+
+    @Test func aRefusedAnswerIsAskedAboutAgain() async throws {
+        let app = StubResponder([.use(Self.wrong), .use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        #expect(app.challenges.map(\.previousFailureCount) == [0, 1])
+    }
+
+    @Test func theSameAnswerIsNotSentTwice() async throws {
+        let app = StubResponder([.use(Self.wrong)])
+        #expect(try await load(asking: app) == 401)
+        #expect(server.seen.count == 2 && app.challenges.count == 2)
+    }
+
+    @Test func answersHaveALimit() async throws {
+        let app = StubResponder { .use(Credential(user: "ann", password: Redacted("wrong \($0)"))) }
+        #expect(try await load(asking: app) == 401)
+        #expect(server.seen.count == AuthenticationStage.limit + 1)
+    }
+
+    @Test func aPasswordThatHasChangedIsForgotten() async throws {
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        server.password = "new"
+        #expect(try await load() == 401)
+        #expect(try await load() == 401)
+        #expect(server.users == [nil, "ann", "ann", nil])
+    }
+
+    @Test func cancellingTheChallengeEndsTheLoad() async throws {
+        let error = await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.cancel])) }
+        #expect(error?.code == .authenticationCancelled)
+        #expect(server.discards > 0)
+    }
+
+    @Test func theLoadsDeadlineEndsTheWaiting() async throws {
+        let app = StubResponder { _ in
+            try? await Task.sleep(for: .seconds(30))
+            return .performDefaultHandling
+        }
+        let error = await #expect(throws: LoadError.self) { try await load(timeout: .milliseconds(50), asking: app) }
+        #expect(error?.code == .resourceTimeout)
+    }
+
+    @Test func aLoadThatIsCancelledWhileItAsksIsCancelled() async throws {
+        let app = StubResponder { _ in
+            try? await Task.sleep(for: .seconds(30))
+            return .use(Self.good)
+        }
+        let task = Task { try await load(asking: app) }
+        #expect(try await eventually { app.challenges.count == 1 })
+        task.cancel()
+        let error = await #expect(throws: LoadError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(server.seen.count == 1)
+    }
+
+    // MARK: Methods
+
+    @Test func theServersOrderCountsAndTheAppMayRejectOne() async throws {
+        server.offers = ["Digest realm=\"d\", nonce=\"n\"", "Basic realm=\"x\", Basic realm=\"r\""]
+        let app = StubResponder([.rejectProtectionSpace, .use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        #expect(app.challenges.map(\.protectionSpace.realm) == ["x", "r"], "Digest is not known here")
+    }
+
+    @Test func whatWasRejectedIsNotAskedAboutAgainInTheLoad() async throws {
+        server.offers = ["Basic realm=\"x\"", "Basic realm=\"r\""]
+        let app = StubResponder([.rejectProtectionSpace, .use(Self.wrong), .use(Self.good)])
+        #expect(try await load(asking: app) == 200)
+        #expect(app.challenges.map(\.protectionSpace.realm) == ["x", "r", "r"])
+    }
+
+    @Test func anAppsOwnFieldIsLeftAlone() async throws {
+        let app = StubResponder([.use(Self.good)])
+        #expect(try await load(setting: { $0.headerFields[.authorization] = "Bearer x" }, asking: app) == 401)
+        #expect(server.seen == ["Bearer x"] && app.challenges.isEmpty)
+    }
+
+    @Test func aBodyThatCannotBeSentAgainIsAnError() async throws {
+        let app = StubResponder([.use(Self.good)])
+        func post(_ body: RequestBody) async throws -> Int {
+            try await load(
+                setting: { request in
+                    request.method = .post
+                    request.body = body
+                }, asking: app)
+        }
+        let error = await #expect(throws: LoadError.self) { try await post(.once(length: nil) { _ in }) }
+        #expect(error?.code == .bodyNotReplayable)
+        #expect(try await post(.bytes([1])) == 200)
+    }
+
+    // MARK: Principals
+
+    @Test func principalsDoNotShareCredentials() async throws {
+        let bob = Principal("bob")
+        server.set("his", of: "bob")
+        let his = Credential(user: "bob", password: Redacted("his"))
+        #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
+        #expect(try await load(principal: bob) == 401)
+        #expect(try await load(principal: bob, setting: { $0.options.credential = his }) == 200)
+        #expect(try await load() == 200)
+        #expect(server.users == [nil, "ann", nil, nil, "bob", "ann"])
+    }
+
+    @Test func aPrincipalIsOneUserInASpaceUntilItIsCleared() async throws {
+        server.set("his", of: "bob")
+        let his = Credential(user: "bob", password: Redacted("his"))
+        let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
+        #expect(try await load(asking: StubResponder([.use(once)])) == 200)
+        let error = await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
+        #expect(error?.code == .otherPrincipal)
+        storage.clear(for: .digest)
+        await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
+        storage.clear(for: .default)
+        #expect(try await load(asking: StubResponder([.use(his)])) == 200)
+    }
+
+    @Test func realmsThatAServerMakesUpAreForgottenInTheEnd() {
+        for number in 0...CredentialStorage.limit {
+            let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .basic)
+            storage.accepted(Self.good, for: space, of: .instance, scope: "/")
+        }
+        let first = ProtectionSpace(origin: "https://a.example:443", realm: "0", method: .basic)
+        let second = ProtectionSpace(origin: "https://a.example:443", realm: "1", method: .basic)
+        #expect(storage.credential(for: first, of: .instance) == nil)
+        #expect(storage.credential(for: second, of: .instance) == Self.good)
+    }
+
+    @Test func nothingShowsThePassword() {
+        #expect(!"\(Self.good)".contains("secret") && !String(reflecting: Self.good).contains("secret"))
+        #expect(!"\(ChallengeDisposition.use(Self.good))".contains("secret"))
+    }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import HTTPTypes
+import SallyportCore
+import SallyportHTTPAuthentication
+import SallyportURLLoading
+import TestSupport
+import Testing
+
+/// Basic between a session and a real nginx, which logs what it was told.
+@Suite(.timeLimit(.minutes(1)))
+struct SessionAuthenticationTests {
+    private static let ann = Credential(user: "ann", password: Redacted("pässword 1"))
+
+    /// Answers with one disposition, and keeps which method was asked what.
+    private final class Delegate: SessionDelegate {
+        let disposition: ChallengeDisposition
+        let asked = Lock<[String]>([])
+
+        init(_ disposition: ChallengeDisposition) { self.disposition = disposition }
+
+        func session(
+            _ session: SecureSession, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition {
+            asked.withLock { $0.append("session") }
+            return disposition
+        }
+
+        func session(
+            _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition {
+            asked.withLock { $0.append("\(request.url.target) \(challenge.protectionSpace.realm ?? "-")") }
+            return disposition
+        }
+    }
+
+    /// Answers nothing.
+    private struct Silent: SessionDelegate {}
+
+    private final class OpenGate: AccessGate {
+        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+            ServerAccess(decision: RouteDecision(endpoint: endpoint, route: .direct, rule: .default), relay: nil)
+        }
+        func checkAuthorized() throws(AccessDenied) {}
+        func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+            WithdrawalObservation {}
+        }
+    }
+
+    private struct World {
+        let nginx: Nginx
+        let credentials = CredentialStorage()
+        let loading: URLLoadingSystem
+
+        init() async throws {
+            let folder = try TemporaryDirectory()
+            try folder.write("ann:{PLAIN}pässword 1\n", to: "users")
+            try folder.write("inside", to: "page")
+            nginx = try await Nginx.start(in: folder) { port in
+                """
+                log_format line '$request_method $uri $remote_user $http_authorization $status';
+                server {
+                    listen 127.0.0.1:\(port);
+                    access_log \(folder.path)/access.log line;
+                    root \(folder.path);
+                    location /private/ { alias \(folder.path)/; auth_basic "Käse"; auth_basic_user_file \(folder.path)/users; }
+                    location /away { return 302 http://localhost:\(port)/page; }
+                    location /here { return 302 /private/page; }
+                    location /stored { auth_basic "w"; auth_basic_user_file \(folder.path)/users; dav_methods PUT; }
+                }
+                """
+            }
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+            loading = URLLoadingSystem(gate: OpenGate(), stages: [AuthenticationStage(credentials: credentials)])
+        }
+
+        func request(_ path: String) throws -> LoadRequest { try .get("http://127.0.0.1:\(nginx.port)\(path)") }
+
+        /// The lines of the log, once there are so many.
+        func log(of count: Int) async throws -> [String] {
+            guard try await eventually({ nginx.log.count >= count }) else {
+                throw Unexpected("The log has \(nginx.log.count) lines instead of \(count).")
+            }
+            return nginx.log
+        }
+    }
+
+    private func text(
+        _ session: SecureSession, _ request: LoadRequest, delegate: (any SessionDelegate)? = nil
+    ) async throws -> (Int, String) {
+        let (body, response) = try await session.data(for: request, delegate: delegate)
+        return (response.status.code, String(decoding: body, as: UTF8.self))
+    }
+
+    @Test func theDelegatesAnswerIsAccepted() async throws {
+        let world = try await World()
+        let delegate = Delegate(.use(Self.ann))
+        let session = world.loading.makeSession(delegate: delegate)
+        for _ in 0..<2 {
+            let (status, body) = try await text(session, world.request("/private/page"))
+            #expect(status == 200 && body == "inside")
+        }
+        #expect(delegate.asked.withLock { $0 } == ["/private/page Käse"])
+        let log = try await world.log(of: 3)
+        #expect(log.map { $0.split(separator: " ").last } == ["401", "200", "200"])
+        await world.loading.shutdown()
+    }
+
+    @Test func aLoadsOwnDelegateIsAskedBeforeTheSessions() async throws {
+        let world = try await World()
+        let (own, shared) = (Delegate(.use(Self.ann)), Delegate(.cancel))
+        let session = world.loading.makeSession(delegate: shared)
+        let (status, _) = try await text(session, world.request("/private/page"), delegate: own)
+        #expect(status == 200 && shared.asked.withLock { $0.isEmpty })
+        world.credentials.clear()
+        let error = await #expect(throws: LoadError.self) {
+            try await text(session, world.request("/private/page"), delegate: Silent())
+        }
+        #expect(error?.code == .authenticationCancelled, "what the own one does not answer goes to the session's")
+        await world.loading.shutdown()
+    }
+
+    @Test func withoutAnAnswerTheServersIsTheResult() async throws {
+        let world = try await World()
+        let session = world.loading.makeSession(delegate: Silent())
+        let (status, body) = try await text(session, world.request("/private/page"))
+        #expect(status == 401 && body.contains("401"))
+        await world.loading.shutdown()
+    }
+
+    @Test func aRedirectCarriesNoCredentialToAnotherOrigin() async throws {
+        let world = try await World()
+        let session = world.loading.makeSession()
+        for path in ["/here", "/away"] {
+            var request = try world.request(path)
+            request.options.credential = Self.ann
+            let (status, body) = try await text(session, request)
+            #expect(status == 200 && body == "inside")
+        }
+        let log = try await world.log(of: 5)
+        #expect(log.count == 5)
+        #expect(log.last == "GET /page - - 200", "another host's request says nothing")
+        #expect(log.filter { $0.contains("Basic") }.count == 1)
+        await world.loading.shutdown()
+    }
+
+    @Test func aBodyIsSentAgain() async throws {
+        let world = try await World()
+        let session = world.loading.makeSession()
+        var request = try world.request("/stored")
+        request.method = .put
+        request.options.credential = Self.ann
+        let content = [UInt8](repeating: 7, count: 300_000)
+        let (_, response) = try await session.upload(for: request, from: .bytes(content))
+        #expect(response.status.code == 201)
+        let stored = try Data(contentsOf: URL(filePath: world.nginx.folder.file("stored")))
+        #expect(Array(stored) == content)
+        await world.loading.shutdown()
+    }
+
+    @Test func manyAtOnceAreEachAnswered() async throws {
+        let world = try await World()
+        let session = world.loading.makeSession(delegate: Delegate(.use(Self.ann)))
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<40 { group.addTask { try await text(session, world.request("/private/page")).0 } }
+            for try await status in group { #expect(status == 200) }
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func oneThatDownloadsIsAskedToo() async throws {
+        let world = try await World()
+        world.credentials.setDefault(
+            Self.ann,
+            for: ProtectionSpace(
+                origin: try world.request("/").url.origin, realm: "Käse", method: .basic))
+        let folder = try TemporaryDirectory()
+        let target = folder.file("copy")
+        _ = try await world.loading.makeSession().download(for: world.request("/private/page"), to: target)
+        #expect(try String(contentsOfFile: target, encoding: .utf8) == "inside")
+        await world.loading.shutdown()
+    }
+}
