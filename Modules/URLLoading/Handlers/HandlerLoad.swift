@@ -57,7 +57,7 @@ final class HandlerLoad: Sendable {
 
 // MARK: The handler's side
 
-extension HandlerLoad {
+extension HandlerLoad: ResponseTarget {
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError) {
         guard state.withLock({ $0.begins() }) else {
             throw LoadError(.handlerFailed, "A handler begins once, and before its load has ended.")

@@ -15,6 +15,13 @@ public protocol ProtocolHandler: Sendable {
     /// Whether this handler takes the request. Called for every request of a session: be quick and do no I/O.
     static func canHandle(_ request: LoadRequest) -> Bool
 
+    /// The one spelling that stands for all requests that load the same; unless implemented, the request as it is.
+    ///
+    /// The session loads this form, once the handler has said that it takes the request, and its URL is the answer's
+    /// where the handler names no other. The form of a form is the form itself, and the handler takes it. Be quick
+    /// and do no I/O; where there is no such form, return the request and let ``load(_:into:)`` say what is wrong.
+    static func canonicalForm(of request: LoadRequest) -> LoadRequest
+
     init()
 
     /// Loads the request: begin with the head, write the body, return. Returning ends the body.
@@ -25,6 +32,10 @@ public protocol ProtocolHandler: Sendable {
     /// - Throws: a `LoadError` ends the load with it; ``RequestDeclined``, before the head, passes the request on to
     ///   the next handler; any other error ends the load with `handlerFailed`.
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws
+}
+
+extension ProtocolHandler {
+    public static func canonicalForm(of request: LoadRequest) -> LoadRequest { request }
 }
 
 /// Thrown by a ``ProtocolHandler`` before it has begun: the next handler is asked.

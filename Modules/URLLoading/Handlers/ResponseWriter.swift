@@ -5,11 +5,11 @@ public import SallyportCore
 public struct ResponseWriter: Sendable {
     /// What holds for the load: deadline, time-outs, principal, and the logger to use.
     public let context: LoadContext
-    private let load: HandlerLoad
+    private let target: any ResponseTarget
     private let url: RequestURL
 
-    init(_ load: HandlerLoad, url: RequestURL, context: LoadContext) {
-        self.load = load
+    package init(_ target: any ResponseTarget, url: RequestURL, context: LoadContext) {
+        self.target = target
         self.url = url
         self.context = context
     }
@@ -19,23 +19,31 @@ public struct ResponseWriter: Sendable {
     /// - Parameter url: the URL that answered, where it is not the request's.
     /// - Throws: `handlerFailed` where the handler has begun before.
     public func begin(_ head: HTTPResponse, from url: RequestURL? = nil) throws(LoadError) {
-        try load.begin(head, url: url ?? self.url, facts: LoadFacts())
+        try target.begin(head, url: url ?? self.url, facts: LoadFacts())
     }
 
     /// Hands over octets of the body; returns when there is room for more.
     ///
     /// - Throws: `handlerFailed` before the head; `cancelled` or `connectionLost` once nobody reads.
-    public func write(_ bytes: [UInt8]) async throws(LoadError) { try await load.write(bytes) }
+    public func write(_ bytes: [UInt8]) async throws(LoadError) { try await target.write(bytes) }
 
     /// Hands over a whole answer, and its body as it comes.
     public func forward(_ response: LoadResponse) async throws(LoadError) {
-        try load.begin(response.head, url: response.url, facts: response.facts)
-        while let chunk = try await response.body.next() { try await load.write(chunk) }
+        try target.begin(response.head, url: response.url, facts: response.facts)
+        while let chunk = try await response.body.next() { try await target.write(chunk) }
     }
 
     /// Loads a request with the session's own handler for `http` and `https`: relayed, direct or refused as policy
     /// says where the session is secure.
     func loadHTTP(_ request: LoadRequest) async throws(LoadError) -> LoadResponse {
-        try await load.http.load(request, in: context)
+        try await target.http.load(request, in: context)
     }
+}
+
+/// Where a ``ResponseWriter`` leads: to a load, or to what watches a handler in a test.
+package protocol ResponseTarget: Sendable {
+    /// The session's own way for `http` and `https`.
+    var http: LoadChain { get }
+    func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError)
+    func write(_ bytes: [UInt8]) async throws(LoadError)
 }

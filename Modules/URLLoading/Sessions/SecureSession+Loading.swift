@@ -86,7 +86,7 @@ extension SecureSession {
         let loads = handlerLoads
         let load = HandlerLoad(tag: tag, http: chain)
         loads.insert(load)
-        let outcome = await load.run(handler, request, in: context) { loads.remove(load) }
+        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(load) }
         switch outcome {
         case .response(let response): return response
         case .declined: return nil
