@@ -74,6 +74,7 @@ let package = Package(
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
         .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
+        .library(name: "SallyportPluginConformance", targets: ["SallyportPluginConformance"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
@@ -157,6 +158,10 @@ let package = Package(
         .target(
             name: "SallyportDataURL", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes],
             path: "Plugins/DataURL"),
+        .target(
+            name: "SallyportPluginConformance",
+            dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes, .logging],
+            path: "Plugins/PluginConformance"),
 
         // Level 7
         module(
@@ -202,6 +207,11 @@ let package = Package(
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
         tests("PKCS11Protector", dependencies: ["SallyportPKCS11Protector", "SallyportSecureStore"]),
         tests("DataURL", dependencies: ["SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes]),
+        tests(
+            "PluginConformance",
+            dependencies: [
+                "SallyportPluginConformance", "SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes,
+            ]),
         tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),

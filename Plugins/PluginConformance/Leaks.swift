@@ -1,0 +1,37 @@
+internal import FoundationEssentials
+
+/// Looks for what outlives the loads: writers, handlers that are objects, descriptors.
+struct Leaks {
+    /// A handler that leaks a descriptor with each load leaks as many as there are loads; few more may be a test's
+    /// beside this one.
+    private static let loads = 32
+
+    let trials: Trials
+
+    func check(_ sample: SampleRequest?) async {
+        if let sample { await checkDescriptors(sample) }
+        if await !trials.waits(for: { trials.ledger.isEmpty }) { trials.ledger.reportRemains() }
+    }
+
+    private func checkDescriptors(_ sample: SampleRequest) async {
+        await checkDescriptors(sample, cancelAfter: nil)
+        await checkDescriptors(sample, cancelAfter: 1)
+    }
+
+    private func checkDescriptors(_ sample: SampleRequest, cancelAfter: Int?) async {
+        let before = Self.openDescriptors
+        for _ in 0..<Self.loads {
+            let recorder = trials.start(sample, cancelAfter: cancelAfter)
+            guard await trials.end(of: recorder, sample) != nil else { return }
+        }
+        guard await !trials.waits(for: { Self.openDescriptors < before + Self.loads }) else { return }
+        trials.ledger.add(
+            .keepsNothing, sample.name,
+            "\(Self.loads) loads\(cancelAfter == nil ? "" : ", cancelled,") left \(Self.openDescriptors - before) descriptors open."
+        )
+    }
+
+    private static var openDescriptors: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
+}

@@ -1,0 +1,87 @@
+internal import SallyportCore
+internal import SallyportURLLoading
+
+/// Loads a sample through a real session, its buffer between handler and reader.
+struct SessionLoads {
+    let sample: SampleRequest
+    let plain: Recorder.Snapshot
+    let trials: Trials
+
+    func check() async {
+        let loading = URLLoadingSystem(gate: OpenGate())
+        var configuration = SessionConfiguration()
+        configuration.protocolClasses = [Self.watched(trials.handler)]
+        configuration.resourceTimeout = trials.patience * 2
+        let session = loading.makeSession(configuration)
+        await compare("A session") { try await session.data(for: sample.request, upTo: .megabytes(16)).body }
+        await compare("A session that is read slowly") {
+            var octets: [UInt8] = []
+            for try await chunk in try await session.bytes(for: sample.request).body {
+                try await Task.sleep(for: .milliseconds(1))
+                octets += chunk
+            }
+            return octets
+        }
+        await leaveEarly(session)
+        await loading.shutdown()
+    }
+
+    private func compare(_ who: String, _ load: () async throws -> [UInt8]) async {
+        trials.ledger.countLoad()
+        do {
+            guard try await load() != plain.octets else { return }
+            trials.ledger.add(.sameAnswer, sample.name, "\(who) gets another body.")
+        } catch {
+            let code = (error as? LoadError).map { "\($0.code)" } ?? "\(type(of: error))"
+            trials.ledger.add(.sameAnswer, sample.name, "\(who) fails with \(code).")
+        }
+    }
+
+    private func leaveEarly(_ session: SecureSession) async {
+        trials.ledger.countLoad()
+        let running = Running()
+        await Running.$current.withValue(running) {
+            guard let response = try? await session.bytes(for: sample.request) else { return }
+            _ = try? await response.body.next()
+            response.body.discard()
+        }
+        guard await !trials.waits(for: { running.count == 0 }) else { return }
+        trials.ledger.add(
+            .endsWhenCancelled, sample.name, "The handler runs on \(trials.patience) after its reader has left.")
+    }
+
+    private static func watched<Handler: ProtocolHandler>(_: Handler.Type) -> any ProtocolHandler.Type {
+        Watched<Handler>.self
+    }
+}
+
+/// How many handlers run in a load.
+private final class Running: Sendable {
+    @TaskLocal static var current: Running?
+    private let state = Lock(0)
+    var count: Int { state.withLock { $0 } }
+    func add(_ change: Int) { state.withLock { $0 += change } }
+}
+
+/// The handler under test, which tells when it runs.
+private struct Watched<Handler: ProtocolHandler>: ProtocolHandler {
+    static func canHandle(_ request: LoadRequest) -> Bool { Handler.canHandle(request) }
+    static func canonicalForm(of request: LoadRequest) -> LoadRequest { Handler.canonicalForm(of: request) }
+
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        Running.current?.add(1)
+        defer { Running.current?.add(-1) }
+        try await Handler().load(request, into: response)
+    }
+}
+
+/// Lets everything pass, and everything directly.
+private struct OpenGate: AccessGate {
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+    }
+    func checkAuthorized() throws(AccessDenied) {}
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+        WithdrawalObservation {}
+    }
+}

@@ -1,0 +1,80 @@
+internal import HTTPTypes
+internal import Logging
+internal import SallyportCore
+internal import SallyportURLLoading
+
+/// Gives a handler one load after another, each over a ``Recorder``.
+///
+/// Each runs in a task of its own, so that one that does not end when it is cancelled can be given up.
+struct Trials: Sendable {
+    let handler: any ProtocolHandler.Type
+    let patience: Duration
+    let limits: Recorder.Limits
+    let http: LoadChain
+    let ledger: Ledger
+
+    /// Starts a load.
+    ///
+    /// - Parameter cancelAfter: the event after which it is cancelled; 0 is before its start.
+    func start(
+        _ sample: SampleRequest, _ request: LoadRequest? = nil, pace: Recorder.Pace = .eager, cancelAfter: Int? = nil
+    ) -> Recorder {
+        let recorder = Recorder(
+            sample.name, pace: pace, cancelAfter: cancelAfter, limits: limits, http: http, ledger: ledger)
+        let request = handler.canonicalForm(of: request ?? sample.request)
+        let context = LoadContext(
+            requestID: 0, logger: Logger(label: "sallyport.conformance"), deadline: .now + patience * 2,
+            idleTimeout: patience * 2, principal: .instance)
+        let (gate, opener) = AsyncStream<Void>.makeStream()
+        let task = Task { [handler, ledger] in
+            for await _ in gate {}
+            let ending = await Self.perform(handler, request, sample.name, recorder, context, ledger)
+            recorder.ended(ending)
+        }
+        ledger.countLoad()
+        ledger.expectRelease(of: recorder, "The writer", sample.name)
+        recorder.prepare(cancel: { task.cancel() })
+        if cancelAfter == 0 { recorder.cancel() }
+        opener.finish()
+        return recorder
+    }
+
+    private static func perform(
+        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, _ sample: String, _ recorder: Recorder,
+        _ context: LoadContext, _ ledger: Ledger
+    ) async -> Ending {
+        let instance = handler.init()
+        if let object = instance as? any ProtocolHandler & AnyObject, type(of: instance) is AnyClass {
+            ledger.expectRelease(of: object, "The handler", sample)
+        }
+        do {
+            try await instance.load(request, into: ResponseWriter(recorder, url: request.url, context: context))
+            return .whole
+        } catch {
+            return Ending(error)
+        }
+    }
+
+    /// Waits for the end of a load; gives it up, and says so, where it does not come.
+    ///
+    /// - Returns: what came of it; nil where it did not end.
+    func end(of recorder: Recorder, _ sample: SampleRequest) async -> Recorder.Snapshot? {
+        if await waits(for: { recorder.seen.ending != nil }) { return recorder.seen }
+        let rule: Rule = recorder.seen.isCancelled ? .endsWhenCancelled : .ends
+        ledger.add(rule, sample.name, "The handler did not return within \(patience).")
+        recorder.cancel()
+        return nil
+    }
+
+    /// Whether something comes true in time.
+    func waits(for isTrue: () -> Bool) async -> Bool {
+        let end = ContinuousClock.now + patience
+        var turns = 0
+        while !isTrue() {
+            guard ContinuousClock.now < end else { return false }
+            turns += 1
+            if turns < 50 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
+        }
+        return true
+    }
+}
