@@ -15,16 +15,20 @@ package struct ConnectionPath: Sendable {
     package var identity: ClientIdentity?
     /// The principal and the trust decision; any text.
     package var partition: String
+    /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
+    /// a relay.
+    package var socket: String?
 
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
-        identity: ClientIdentity? = nil, partition: String = ""
+        identity: ClientIdentity? = nil, partition: String = "", socket: String? = nil
     ) {
         self.relay = relay
         self.versions = versions
         self.trust = trust
         self.identity = identity
         self.partition = partition
+        self.socket = socket
     }
 }
 
@@ -50,6 +54,7 @@ extension ConnectionPath: Hashable {
     /// costs nothing where both sides are copies of one value.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(partition)
+        hasher.combine(socket)
         hasher.combine(relay?.cluster)
         hasher.combine(relay?.identity.certificates.first?.last)
         hasher.combine(identity?.certificates.first?.last)

@@ -31,6 +31,7 @@ package final class Transport: Sendable {
             throw LoadError(.unsupportedScheme, at: .routing, "The transport speaks http and https.")
         }
         if request.url.isSecure { try checkVersions(path) }
+        try checkSocket(path)
         let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
@@ -59,6 +60,7 @@ package final class Transport: Sendable {
     package func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
         if Task.isCancelled { throw .cancelled() }
         if request.isSecure { try checkVersions(path) }
+        try checkSocket(path)
         let opening = TunnelOpening(request, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
@@ -75,6 +77,12 @@ package final class Transport: Sendable {
     private func checkVersions(_ path: ConnectionPath) throws(LoadError) {
         guard path.versions.allowed.isEmpty else { return }
         throw LoadError(.noCommonTLSVersion, at: .routing, "Settings, blocks and floor leave no version to offer.")
+    }
+
+    /// libcurl would ask what listens at the socket to be the relay.
+    private func checkSocket(_ path: ConnectionPath) throws(LoadError) {
+        guard path.socket != nil, path.relay != nil else { return }
+        throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without a relay.")
     }
 
     /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared.

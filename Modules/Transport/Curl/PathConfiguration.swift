@@ -29,6 +29,7 @@ struct PathConfiguration {
 
     func apply(to handle: EasyHandle) {
         applyServer(to: handle)
+        if let socket = path.socket { handle.set(CURLOPT_UNIX_SOCKET_PATH, socket) }
         guard let relay = path.relay else { return handle.set(CURLOPT_PROXY, "") }
         handle.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_HTTPS.rawValue))
         handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
