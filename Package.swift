@@ -74,6 +74,7 @@ let package = Package(
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
         .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
+        .library(name: "SallyportUnixSocket", targets: ["SallyportUnixSocket"]),
         .library(name: "SallyportPluginConformance", targets: ["SallyportPluginConformance"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
@@ -159,6 +160,9 @@ let package = Package(
             name: "SallyportDataURL", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes],
             path: "Plugins/DataURL"),
         .target(
+            name: "SallyportUnixSocket", dependencies: ["SallyportCore", "SallyportTransport", "SallyportURLLoading"],
+            path: "Plugins/UnixSocket"),
+        .target(
             name: "SallyportPluginConformance",
             dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes, .logging],
             path: "Plugins/PluginConformance"),
@@ -211,6 +215,12 @@ let package = Package(
             "PluginConformance",
             dependencies: [
                 "SallyportPluginConformance", "SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes,
+            ]),
+        tests(
+            "UnixSocket",
+            dependencies: [
+                "SallyportUnixSocket", "SallyportPluginConformance", "SallyportURLLoading", "SallyportTransport",
+                "SallyportCore", .httpTypes,
             ]),
         tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),

@@ -1,0 +1,75 @@
+public import SallyportCore
+
+/// The address of a resource behind a Unix socket: `http+unix://%2Frun%2Fdaemon.sock/version`.
+///
+/// The host is the socket's path, with `/` and everything but letters, digits and `-._~` as escapes. The path is
+/// absolute, holds no empty segment, no `.` and no `..`, does not end with a slash, is UTF-8 without NUL, and has at
+/// most ``maximumSocketLength`` octets. Sockets in the abstract name space, user names and ports are refused.
+public struct UnixSocketURL: Sendable, Hashable {
+    public static let scheme = "http+unix"
+    /// The longest path of a socket, in octets: what `sun_path` holds with its NUL (unix(7)).
+    public static let maximumSocketLength = 107
+
+    /// The path of the socket.
+    public let socket: String
+    /// The whole URL in its canonical form, without a fragment.
+    public let url: RequestURL
+    /// What the daemon is asked for.
+    let inner: RequestURL
+
+    /// - Throws: `LoadError` with the code `invalidRequest` where the URL is not of this form.
+    public init(_ url: RequestURL) throws(LoadError) {
+        guard url.scheme == Self.scheme, let authority = url.authority else {
+            throw Self.malformed("The URL is not http+unix with a socket as its host.")
+        }
+        guard authority.utf8.allSatisfy({ Self.isUnreserved($0) || $0 == UInt8(ascii: "%") }),
+            let octets = PercentCoding.decoded(authority), let socket = String(validating: octets, as: UTF8.self)
+        else { throw Self.malformed("The host is not the escaped path of a socket.") }
+        try self.init(socket: socket, target: url.target)
+    }
+
+    /// - Parameters:
+    ///   - socket: the path of the socket, without escapes.
+    ///   - target: path and query, escaped; `/` where empty.
+    /// - Throws: as ``init(_:)``.
+    public init(socket: String, target: String) throws(LoadError) {
+        guard Self.isPath(socket) else { throw Self.malformed("The host is not the absolute path of a socket.") }
+        guard target.isEmpty || target.utf8.first == UInt8(ascii: "/") || target.utf8.first == UInt8(ascii: "?") else {
+            throw Self.malformed("The target begins with a slash.")
+        }
+        self.socket = socket
+        do throws(AddressError) {
+            inner = try RequestURL("http://localhost\(target)")
+            url = try RequestURL("\(Self.scheme)://\(Self.escaped(socket))\(inner.target)")
+        } catch {
+            throw LoadError(.invalidRequest, "Path and query are not those of a URL.", underlying: error)
+        }
+    }
+
+    private static func isPath(_ socket: String) -> Bool {
+        guard socket.utf8.first == UInt8(ascii: "/"), socket.utf8.count <= maximumSocketLength,
+            !socket.utf8.contains(0)
+        else { return false }
+        return socket.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .allSatisfy { !$0.isEmpty && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8) }
+    }
+
+    private static func escaped(_ socket: String) -> String {
+        // Octet by octet: a `%` in the name of a file begins no escape.
+        socket.utf8.map { octet in
+            if isUnreserved(octet) { return String(UnicodeScalar(octet)) }
+            return (octet < 16 ? "%0" : "%") + String(octet, radix: 16, uppercase: true)
+        }.joined()
+    }
+
+    /// `unreserved` (RFC 3986 §2.3).
+    private static func isUnreserved(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "-._~".utf8.contains(octet)
+        }
+    }
+
+    private static func malformed(_ message: String) -> LoadError { LoadError(.invalidRequest, message) }
+}
