@@ -201,6 +201,13 @@ let package = Package(
             path: "Examples/Demo", exclude: ["run"]),
 
         .executableTarget(
+            name: "Plugins",
+            dependencies: [
+                "SallyportCore", "SallyportDataURL", "SallyportUnixSocket", "SallyportURLLoading", .httpTypes,
+            ],
+            path: "Examples/Plugins"),
+
+        .executableTarget(
             name: "StoreAlone", dependencies: ["SallyportSecureStore"], path: "Examples/StoreAlone"),
 
         // Tests

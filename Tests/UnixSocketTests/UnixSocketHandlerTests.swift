@@ -128,6 +128,19 @@ import Testing
         await transport.shutdown()
     }
 
+    @Test func theExampleLoadsFromBothHandlers() async throws {
+        let program = try ChildProcess(Programs.built("Plugins"), [daemon.socket(), "/name"])
+        let outcome = try await program.outcome(within: .seconds(20))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(
+            outcome.output == """
+                data: 200, 5 octets: hello
+                http+unix: 200, 23 octets: one localhost GET /name
+                a socket that is not listed: refusedByPolicy
+
+                """)
+    }
+
     @Test func theHandlerConforms() async throws {
         let upload = [UInt8](repeating: 7, count: 50_000)
         let missing = daemon.socket("missing")
