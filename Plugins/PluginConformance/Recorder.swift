@@ -72,15 +72,16 @@ final class Recorder: ResponseTarget {
 
 extension Recorder {
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError) {
-        let before = seen
+        let (before, cancel) = state.withLock { state -> (Snapshot, (@Sendable () -> Void)?) in
+            let before = state.seen
+            guard before.head == nil, before.ending == nil, !before.isCancelled else { return (before, nil) }
+            state.seen.head = head
+            return (before, Self.counted(&state, cancelAfter))
+        }
         if before.ending != nil { note(.silentAfterItsEnd, "The head was handed over after the handler had returned.") }
         if before.head != nil { note(.order, "The head was handed over twice.") }
         guard before.head == nil, before.ending == nil, !before.isCancelled else {
             throw LoadError(.handlerFailed, "A handler begins once, and before its load has ended.")
-        }
-        let cancel = state.withLock { state in
-            state.seen.head = head
-            return Self.counted(&state, cancelAfter)
         }
         cancel?()
     }

@@ -2,6 +2,9 @@ public import HTTPTypes
 public import SallyportCore
 
 /// A request that a handler is tried with, and what must come of it.
+///
+/// It is loaded many times, also broken off in the middle: its source must be able to answer it as often, and its body,
+/// where it has one, to be sent again.
 public struct SampleRequest: Sendable {
     /// What must come of a sample.
     public enum Expectation: Sendable {
