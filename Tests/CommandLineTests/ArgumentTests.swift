@@ -75,6 +75,14 @@ import Testing
         #expect(!message.isEmpty)
     }
 
+    @Test(arguments: [["-C"], ["-C", "-o", "-"], ["-C", "-o", "f", "-d", "x"], ["-C", "-o", "f", "-X", "HEAD"]])
+    func goingOnTakesAFileAndAPlainGet(arguments: [String]) throws {
+        #expect(throws: (any Error).self) {
+            try SallyportProgram.parseAsRoot(["fetch", "--store", "s", "https://a.example/"] + arguments)
+        }
+        #expect(try parsed("-C", "-o", "f", "https://a.example/").goesOn)
+    }
+
     @Test func oneFileTakesOneURL() {
         #expect(throws: (any Error).self) { try parsed("-o", "f", "https://a.example/", "https://b.example/") }
     }

@@ -86,4 +86,25 @@ import Testing
         let stored = try await ChildProcess("/usr/bin/sha256sum", [target]).outcome()
         #expect(stored.output.hasPrefix("\(sum) "))
     }
+
+    /// What had come before the process was killed is not loaded again.
+    @Test func aDownloadThatWasKilledIsGoneOnWith() async throws {
+        struct Report: Decodable { var sha256: String, status: Int }
+        let intranet = try await Intranet.start()
+        let sum = try await intranet.addRandomFile("large.bin", length: 256 << 20)
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let (url, target) = ("\(intranet.url)/large.bin", site.folder.file("large.bin"))
+        let arguments = ["fetch", url, "--store", store, "--ca", intranet.authorityFile, "-o", target, "-C", "--json"]
+        let child = try ChildProcess(Programs.built("sallyport"), arguments)
+        let record = site.folder.file(".large.bin.resume")
+        #expect(try await eventually { FileManager.default.fileExists(atPath: record) })
+        child.signal(SIGKILL)
+        _ = try await child.outcome()
+        #expect(!FileManager.default.fileExists(atPath: target))
+        let outcome = try await ChildProcess(Programs.built("sallyport"), arguments).outcome(within: .seconds(120))
+        try #require(outcome.status == 0, "\(outcome.error)")
+        let report = try outcome.json(Report.self)
+        #expect(report.status == 206 && report.sha256 == sum)
+    }
 }

@@ -80,10 +80,14 @@ struct Fetch {
         var bar = ProgressBar()
         var count: Int64 = 0
         defer { bar.end() }
-        let response = try await session.downloadResponse(for: request, to: file, keeping: isWanted) { progress in
+        let tell = { (progress: TransferProgress) in
             count = progress.completed
             if shows { bar.show(progress) }
         }
+        let response =
+            command.goesOn
+            ? try await session.resumedResponse(for: request, to: file, keeping: isWanted, progress: tell)
+            : try await session.downloadResponse(for: request, to: file, keeping: isWanted, progress: tell)
         tellHead(of: response)
         let isKept = isWanted(response.head)
         return FetchReport(

@@ -22,6 +22,10 @@ struct FetchCommand: AsyncParsableCommand {
     var data: String?
     @Option(name: [.customShort("o"), .customLong("output")], help: "The file to write the body to.")
     var file: String?
+    @Flag(
+        name: [.customShort("C"), .customLong("continue")],
+        help: "With -o: go on where an earlier fetch of the same was ended.")
+    var goesOn = false
     @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head of the answer too.")
     var include = false
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Say on standard error what happens.")
@@ -38,6 +42,10 @@ struct FetchCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard urls.count == 1 || file == nil else { throw ValidationError("-o takes one URL.") }
+        if goesOn {
+            guard let file, OutputFile.canBeReplaced(file) else { throw ValidationError("-C goes with -o FILE.") }
+            guard data == nil, method ?? "GET" == "GET" else { throw ValidationError("-C is for a GET without -d.") }
+        }
         if let maxTime, maxTime < 1 { throw ValidationError("--max-time is at least 1.") }
         if let method, HTTPRequest.Method(rawValue: method) == nil { throw ValidationError("-X takes a method.") }
         for url in urls { _ = try Self.parsed(url) }

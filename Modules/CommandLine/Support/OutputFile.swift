@@ -26,8 +26,10 @@ struct OutputFile: ~Copyable {
         throw CommandFailure(.inputOutput, name: "file", "The output cannot be written: \(SystemText.of(errno)).")
     }
 
-    /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead.
+    /// Whether a whole file may be put in the place of what is there: a device or a pipe is written to instead, and `-`
+    /// is standard output.
     static func canBeReplaced(_ path: String) -> Bool {
+        guard path != "-" else { return false }
         let real = URL(filePath: path).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: real)
         return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true

@@ -17,8 +17,7 @@ struct DownloadFile: ~Copyable {
 
     /// - Throws: `fileSystem` where the target is a directory, or its directory takes no new file.
     static func make(for path: String) throws(LoadError) -> DownloadFile {
-        let (directory, name) = split(path)
-        guard !name.isEmpty, !isDirectory(path) else { throw failure("The target is not a file", EISDIR) }
+        let (directory, name) = try parts(of: path)
         let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
         let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
         guard descriptor >= 0 else { throw failure("No file can be made beside the target", errno) }
@@ -30,14 +29,16 @@ struct DownloadFile: ~Copyable {
         unsafe unlink(partPath)
     }
 
-    func write(_ bytes: [UInt8]) throws(LoadError) {
+    func write(_ bytes: [UInt8]) throws(LoadError) { try Self.write(bytes, to: descriptor) }
+
+    static func write(_ bytes: [UInt8], to descriptor: Int32) throws(LoadError) {
         var offset = 0
         while offset < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 unsafe Glibc.write(descriptor, buffer.baseAddress.map { unsafe $0 + offset }, buffer.count - offset)
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.failure("The file cannot be written", errno) }
+            guard count >= 0 else { throw failure("The file cannot be written", errno) }
             offset += count
         }
     }
@@ -52,12 +53,21 @@ struct DownloadFile: ~Copyable {
     }
 
     /// 0, or the number of the error.
-    private static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
+    static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
         guard fsync(descriptor) == 0, unsafe rename(partPath, path) == 0 else { return errno }
         let directory = unsafe open(split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { return errno }
         defer { Glibc.close(directory) }
         return fsync(directory) == 0 ? 0 : errno
+    }
+
+    /// The target's directory and name.
+    ///
+    /// - Throws: `fileSystem` where it is no file.
+    static func parts(of path: String) throws(LoadError) -> (directory: String, name: Substring) {
+        let parts = split(path)
+        guard !parts.name.isEmpty, !isDirectory(path) else { throw failure("The target is not a file", EISDIR) }
+        return parts
     }
 
     private static func isDirectory(_ path: String) -> Bool {
@@ -70,7 +80,7 @@ struct DownloadFile: ~Copyable {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), path[path.index(after: slash)...])
     }
 
-    private static func failure(_ what: String, _ code: Int32) -> LoadError {
+    static func failure(_ what: String, _ code: Int32) -> LoadError {
         LoadError(.fileSystem, "\(what): \(unsafe String(cString: strerror(code))).")
     }
 }

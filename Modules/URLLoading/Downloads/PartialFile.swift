@@ -1,0 +1,108 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import SallyportCore
+
+/// What a download that may be gone on with leaves beside its target: the octets in `.NAME.partial`, and what they are
+/// in `.NAME.resume`, which never speaks of an octet that is not on the disk.
+struct PartialFile: ~Copyable {
+    /// How many octets at most are lost to a crash.
+    static let checkpoint: Int64 = 32 << 20
+
+    private let descriptor: Int32
+    private let partPath: String
+    private let recordPath: String
+    private let path: String
+    private(set) var record: Resumption?
+    private(set) var length: Int64
+
+    /// Opens what an earlier download left, or begins anew.
+    ///
+    /// - Throws: `fileSystem` where the file cannot be made, or another download writes it.
+    static func open(for path: String) throws(LoadError) -> PartialFile {
+        let (directory, name) = try DownloadFile.parts(of: path)
+        let base = "\(directory)/.\(name.prefix(200))"
+        let descriptor = unsafe Glibc.open("\(base).partial", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard descriptor >= 0 else { throw DownloadFile.failure("No file can be made beside the target", errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            Glibc.close(descriptor)
+            throw LoadError(.fileSystem, "Another download writes this file.")
+        }
+        var file = PartialFile(
+            descriptor: descriptor, partPath: "\(base).partial", recordPath: "\(base).resume", path: path)
+        let record = (try? Data(contentsOf: URL(filePath: file.recordPath))).flatMap {
+            try? JSONDecoder().decode(Resumption.self, from: $0)
+        }
+        try file.restore(record)
+        return file
+    }
+
+    private init(descriptor: Int32, partPath: String, recordPath: String, path: String) {
+        (self.descriptor, self.partPath, self.recordPath, self.path) = (descriptor, partPath, recordPath, path)
+        (record, length) = (nil, 0)
+    }
+
+    /// Only what the record vouches for is kept.
+    private mutating func restore(_ record: Resumption?) throws(LoadError) {
+        var status = stat()
+        guard let record, record.length > 0, unsafe fstat(descriptor, &status) == 0, status.st_size >= record.length
+        else { return try restart(as: nil) }
+        try restart(as: record, length: record.length)
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// Begins anew, with an answer that may be gone on with or not.
+    mutating func restart(as record: Resumption?, length: Int64 = 0) throws(LoadError) {
+        guard ftruncate(descriptor, Int(length)) == 0, lseek(descriptor, Int(length), SEEK_SET) == length else {
+            throw DownloadFile.failure("The file cannot be written", errno)
+        }
+        if length == 0 { unsafe unlink(recordPath) }
+        self.record = record
+        self.length = length
+    }
+
+    /// Takes what an answer said of the whole.
+    mutating func update(_ record: Resumption) { self.record = record }
+
+    mutating func write(_ octets: [UInt8]) throws(LoadError) {
+        try DownloadFile.write(octets, to: descriptor)
+        length += Int64(octets.count)
+    }
+
+    /// Whether so much came since the last time that it is worth keeping.
+    var isDue: Bool { record.map { length - $0.length >= Self.checkpoint } ?? false }
+
+    /// Makes what came so far durable, and says so in the record; removes it where it cannot be gone on with.
+    mutating func keep() async throws(LoadError) {
+        guard var record else {
+            unsafe unlink(partPath)
+            return
+        }
+        record.length = length
+        self.record = record
+        guard let octets = try? JSONEncoder().encode(record) else { return }
+        let (descriptor, recordPath) = (descriptor, recordPath)
+        let code = await FileThread.run { () -> Int32 in
+            guard fsync(descriptor) == 0 else { return errno }
+            return (try? Data(octets).write(to: URL(filePath: recordPath), options: .atomic)) == nil ? EIO : 0
+        }
+        guard code == 0 else { throw DownloadFile.failure("What came cannot be kept", code) }
+    }
+
+    /// Syncs the file and gives it its name. Returns when both are durable.
+    consuming func commit() async throws(LoadError) {
+        let (descriptor, partPath, recordPath, path) = (descriptor, partPath, recordPath, path)
+        let code = await FileThread.run { () -> Int32 in
+            // Without its record it is never gone on with under another name.
+            unsafe unlink(recordPath)
+            return DownloadFile.publish(descriptor, partPath, as: path)
+        }
+        guard code == 0 else { throw DownloadFile.failure("The file cannot be completed", code) }
+    }
+
+    /// Removes what an earlier download left.
+    static func remove(for path: String) throws(LoadError) {
+        let (directory, name) = try DownloadFile.parts(of: path)
+        for suffix in ["resume", "partial"] { unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)") }
+    }
+}

@@ -1,0 +1,150 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// What is known of a download that did not come to its end: enough to ask for the rest, and to know that it is the rest
+/// of the same thing (RFC 9110 §13.1.5, §14).
+struct Resumption: Codable, Equatable {
+    /// What was asked for: the URL without its query, which may be secret, and a number that tells queries apart.
+    private var url: String
+    private var query: UInt64
+    /// A strong entity tag, or a time of modification that is as good as one.
+    var validator: String
+    /// Octets that lie on the disk.
+    var length: Int64 = 0
+    /// Of the whole, where the server said.
+    var total: Int64?
+
+    /// Nil where the answer cannot be gone on with.
+    init?(of request: LoadRequest, answered head: HTTPResponse) {
+        let fields = head.headerFields
+        guard head.status == .ok, fields[.contentEncoding] == nil, fields[.acceptRanges] != "none",
+            let validator = Self.strongValidator(of: fields)
+        else { return nil }
+        url = request.url.redacted
+        query = Self.number(of: request.url.target)
+        self.validator = validator
+        total = fields[.contentLength].flatMap { Int64($0) }
+    }
+
+    func isOf(_ request: LoadRequest) -> Bool {
+        url == request.url.redacted && query == Self.number(of: request.url.target)
+    }
+
+    /// Asks for what is missing; for the whole where it has changed.
+    func ask(_ request: LoadRequest) -> LoadRequest {
+        var request = request
+        request.headerFields[.range] = "bytes=\(length)-"
+        request.headerFields[.ifRange] = validator
+        return request
+    }
+
+    /// What an answer to ``ask(_:)`` is.
+    enum Answer: Equatable {
+        /// The octets from ``length`` on.
+        case rest
+        /// There is nothing more: what lies on the disk is the whole.
+        case nothing
+        /// The whole, from its first octet.
+        case whole
+        /// Another part than was asked for, or of another thing: of no use, and the whole must be asked for.
+        case useless
+        /// Neither; the app's to look at.
+        case other
+    }
+
+    mutating func take(_ head: HTTPResponse) -> Answer {
+        let range = head.headerFields[.contentRange].flatMap(ContentRange.init)
+        switch head.status.code {
+        case 206:
+            guard let range, range.first == length, range.total == nil || total == nil || range.total == total,
+                isSame(head.headerFields), head.headerFields[.contentEncoding] == nil
+            else { return .useless }
+            total = range.total ?? total
+            return .rest
+        case 416: return range?.total == length && length == total ?? length ? .nothing : .useless
+        case 200: return .whole
+        default: return .other
+        }
+    }
+
+    /// A 206 to If-Range is of what the validator names; one that says otherwise is not believed.
+    private func isSame(_ fields: HTTPFields) -> Bool {
+        guard validator.hasPrefix("\""), let tag = fields[.eTag] else { return true }
+        return tag == validator
+    }
+
+    /// RFC 9110 §8.8.2.2 and §8.8.3: a tag that is not weak, else a modification at least a minute before the answer.
+    private static func strongValidator(of fields: HTTPFields) -> String? {
+        if let tag = fields[.eTag] { return tag.hasPrefix("\"") ? tag : nil }
+        guard let modified = fields[.lastModified], let time = FixedDate.seconds(modified),
+            let now = fields[.date].flatMap(FixedDate.seconds), now - time >= 60
+        else { return nil }
+        return modified
+    }
+
+    /// FNV-1a, 64 bits: tells targets apart and gives none away.
+    private static func number(of target: String) -> UInt64 {
+        target.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}
+
+/// `bytes FIRST-LAST/TOTAL`, `bytes FIRST-LAST/*` or `bytes */TOTAL` (RFC 9110 §14.4).
+struct ContentRange: Equatable {
+    /// Nil where the range could not be satisfied.
+    var first: Int64?
+    var last: Int64?
+    var total: Int64?
+
+    init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: true)
+        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let total = Self.number(parts[1]) else { return nil }
+        self.total = total
+        if parts[0] == "*" {
+            guard total != nil else { return nil }
+            return
+        }
+        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Int64(ends[0]), let last = Int64(ends[1]), 0 <= first, first <= last,
+            total ?? .max > last
+        else { return nil }
+        (self.first, self.last) = (first, last)
+    }
+
+    /// Nil for what is no number; a nil inside for `*`.
+    private static func number(_ text: Substring) -> Int64?? {
+        if text == "*" { return .some(nil) }
+        guard let number = Int64(text), number >= 0 else { return nil }
+        return .some(number)
+    }
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that is generated (RFC 9110 §5.6.7).
+enum FixedDate {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// Since 1970; nil for another form.
+    static func seconds(_ text: String) -> Int64? {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 6, words[0].count == 4, words[5] == "GMT", let day = Int64(words[1]),
+            let month = months.firstIndex(of: String(words[2])), let year = Int64(words[3])
+        else { return nil }
+        let time = words[4].split(separator: ":", omittingEmptySubsequences: false).compactMap { Int64($0) }
+        guard time.count == 3, (1...31).contains(day), (1970...9999).contains(year), (0...23).contains(time[0]),
+            (0...59).contains(time[1]), (0...60).contains(time[2])
+        else { return nil }
+        return days(year, Int64(month) + 1, day) * 86_400 + time[0] * 3600 + time[1] * 60 + time[2]
+    }
+
+    /// Days from 1970-01-01 in the Gregorian calendar; years begin with March, so that leap days are last.
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let year = month > 2 ? year : year - 1
+        let era = year / 400
+        let ofEra = year - era * 400
+        let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
+    }
+}

@@ -1,0 +1,114 @@
+public import HTTPTypes
+public import SallyportCore
+
+extension SecureSession {
+    /// As ``download(for:to:progress:keeping:)``, and goes on where an earlier call for the same request and target was
+    /// ended by a failure, by cancellation or by the end of the process.
+    ///
+    /// What came is kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the answer's strong
+    /// validator; the rest is asked for with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). Where the thing has
+    /// changed, or the server answers with another part than was asked for, the whole is loaded; what a server does not
+    /// let be gone on with, for want of a strong validator, begins anew. At most the last 32 MiB are lost to a crash.
+    ///
+    /// - Parameters:
+    ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
+    ///   - progress: begins with what lies on the disk already.
+    /// - Returns: the head of the last answer: 206 where the rest was loaded.
+    /// - Throws: `invalidRequest` for another request, `fileSystem` where another download writes the same target, and
+    ///   all that ``download(for:to:progress:keeping:)`` throws.
+    @discardableResult
+    public func resumeDownload(
+        for request: LoadRequest, to path: String,
+        progress: (TransferProgress) -> Void = { _ in },
+        keeping isKept: (HTTPResponse) -> Bool = { $0.status.kind == .successful }
+    ) async throws(LoadError) -> HTTPResponse {
+        try await resumedResponse(for: request, to: path, keeping: isKept, progress: progress).head
+    }
+
+    /// Removes what downloads to a target left that did not come to their end.
+    public static func removePartialDownload(to path: String) throws(LoadError) { try PartialFile.remove(for: path) }
+
+    /// As ``resumeDownload(for:to:progress:keeping:)``, with the facts of the load; the body was read or discarded.
+    package func resumedResponse(
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
+        progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> LoadResponse {
+        let fields = request.headerFields
+        guard request.method == .get, request.body == nil, fields[.range] == nil, fields[.ifRange] == nil else {
+            throw LoadError(
+                .invalidRequest, "What is gone on with is a GET without a body and without a range of its own.")
+        }
+        var request = request
+        request.headerFields[.acceptEncoding] = "identity"
+        var file = try PartialFile.open(for: path)
+        if let record = file.record, record.isOf(request) {
+            let response = try await bytes(for: record.ask(request))
+            switch try await goOn(request, with: response, file: &file, keeping: isKept, progress: progress) {
+            case .whole:
+                try await file.commit()
+                return response
+            case .notKept:
+                response.body.discard()
+                return response
+            case .useless: await response.drain()
+            }
+        }
+        let response = try await bytes(for: request)
+        guard isKept(response.head) else {
+            response.body.discard()
+            return response
+        }
+        try file.restart(as: Resumption(of: request, answered: response.head))
+        try await copy(response, to: &file, progress: progress)
+        try await file.commit()
+        return response
+    }
+
+    private enum Outcome { case whole, notKept, useless }
+
+    private func goOn(
+        _ request: LoadRequest, with response: LoadResponse, file: inout PartialFile,
+        keeping isKept: (HTTPResponse) -> Bool, progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> Outcome {
+        guard var record = file.record else { return .useless }
+        switch record.take(response.head) {
+        case .useless: return .useless
+        case .other: return .notKept
+        case .nothing:
+            response.body.discard()
+            progress(TransferProgress(completed: file.length, total: file.length))
+            return .whole
+        case .rest:
+            guard isKept(response.head) else { return .notKept }
+            file.update(record)
+        case .whole:
+            guard isKept(response.head) else { return .notKept }
+            try file.restart(as: Resumption(of: request, answered: response.head))
+        }
+        try await copy(response, to: &file, progress: progress)
+        return .whole
+    }
+
+    private func copy(
+        _ response: LoadResponse, to file: inout PartialFile, progress: (TransferProgress) -> Void
+    ) async throws(LoadError) {
+        do throws(LoadError) {
+            let length = response.head.headerFields[.contentLength].flatMap { Int64($0) }
+            let total = file.record?.total ?? length.map { $0 + file.length }
+            progress(TransferProgress(completed: file.length, total: total))
+            while let chunk = try await response.body.next() {
+                try file.write(chunk)
+                progress(TransferProgress(completed: file.length, total: total))
+                if file.isDue { try await file.keep() }
+            }
+            guard total == nil || file.length == total else {
+                throw LoadError(.protocolViolation, at: .response, "The rest has another length than was announced.")
+            }
+        } catch {
+            response.body.discard()
+            // The failure is what the app must know; what could not be kept begins anew.
+            try? await file.keep()
+            throw error
+        }
+    }
+}

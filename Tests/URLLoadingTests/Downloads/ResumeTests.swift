@@ -1,0 +1,199 @@
+import Foundation
+import HTTPTypes
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// Downloads that are ended and gone on with, from a real nginx, which has strong tags and ranges.
+@Suite(.timeLimit(.minutes(1)))
+struct ResumeTests {
+    private struct World {
+        let nginx: Nginx
+        let loading: URLLoadingSystem
+        let folder: TemporaryDirectory
+        var target: String { folder.file("downloads/copy") }
+
+        init() async throws {
+            let folder = try TemporaryDirectory()
+            self.folder = folder
+            try FileManager.default.createDirectory(
+                atPath: folder.file("downloads"), withIntermediateDirectories: false)
+            nginx = try await Nginx.start(in: folder) { port in
+                """
+                log_format line '$status $bytes_sent $http_range $http_if_range';
+                server {
+                    listen 127.0.0.1:\(port);
+                    access_log \(folder.path)/access.log line;
+                    root \(folder.path);
+                    location /plain/ { alias \(folder.path)/; etag off; add_header Last-Modified ""; }
+                }
+                """
+            }
+            loading = URLLoadingSystem(gate: StubGate())
+        }
+
+        func publish(_ content: [UInt8]) throws {
+            // A new file, so that its tag differs.
+            try Data(content).write(to: URL(filePath: folder.file("page.new")))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -Double(content[0]) * 100)],
+                ofItemAtPath: folder.file("page.new"))
+            _ = try? FileManager.default.removeItem(atPath: folder.file("page"))
+            try FileManager.default.moveItem(atPath: folder.file("page.new"), toPath: folder.file("page"))
+        }
+
+        func request(_ path: String = "/page") throws -> LoadRequest {
+            try .get("http://127.0.0.1:\(nginx.port)\(path)")
+        }
+
+        /// Downloads and gives up when so much has come.
+        func downloadPart(_ octets: Int64, _ path: String = "/page") async throws {
+            let task = Task {
+                try await loading.session.resumeDownload(for: request(path), to: target) { progress in
+                    if progress.completed >= octets { withUnsafeCurrentTask { $0?.cancel() } }
+                }
+            }
+            let error = await #expect(throws: LoadError.self) { try await task.value }
+            #expect(error?.code == .cancelled)
+            #expect(!FileManager.default.fileExists(atPath: target))
+        }
+
+        var left: [String] {
+            get throws { try FileManager.default.contentsOfDirectory(atPath: folder.file("downloads")).sorted() }
+        }
+
+        func content() throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: target))) }
+    }
+
+    /// 6 MiB, of which no part is as another.
+    private static func content(_ first: UInt8) -> [UInt8] {
+        (0..<96).flatMap { [UInt8](repeating: first &+ $0, count: 64 << 10) }
+    }
+
+    @Test func theRestIsLoadedAndNotTheWhole() async throws {
+        let world = try await World()
+        let content = Self.content(1)
+        try world.publish(content)
+        try await world.downloadPart(2 << 20)
+        #expect(try world.left == [".copy.partial", ".copy.resume"])
+        var steps: [TransferProgress] = []
+        let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target) {
+            steps.append($0)
+        }
+        #expect(head.status == .partialContent)
+        #expect(try world.content() == content)
+        #expect(try world.left == ["copy"])
+        let first = try #require(steps.first)
+        #expect(first.completed >= 2 << 20 && first.total == 6 << 20 && steps.last?.fraction == 1)
+        #expect(try await eventually { world.nginx.log.count == 2 })
+        let words = world.nginx.log[1].split(separator: " ")
+        #expect(words[0] == "206" && words[2] == "bytes=\(first.completed)-" && words[3].hasPrefix("\\x22"))
+        await world.loading.shutdown()
+    }
+
+    @Test func whatHasChangedIsLoadedWhole() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try await world.downloadPart(2 << 20)
+        let content = Self.content(2)
+        try world.publish(content)
+        let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        #expect(head.status == .ok)
+        #expect(try world.content() == content)
+        #expect(try world.left == ["copy"])
+        await world.loading.shutdown()
+    }
+
+    @Test func anotherRequestBeginsAnew() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try await world.downloadPart(2 << 20)
+        let head = try await world.loading.session.resumeDownload(for: world.request("/page?other"), to: world.target)
+        #expect(head.status == .ok)
+        #expect(try world.content() == Self.content(1))
+        await world.loading.shutdown()
+    }
+
+    @Test func whatHasNoValidatorLeavesNothingBehind() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try await world.downloadPart(2 << 20, "/plain/page")
+        #expect(try world.left.isEmpty)
+        await world.loading.shutdown()
+    }
+
+    /// Octets that the record does not vouch for may be anything after a crash.
+    @Test func whatTheRecordDoesNotVouchForIsLoadedAgain() async throws {
+        let world = try await World()
+        let content = Self.content(1)
+        try world.publish(content)
+        try await world.downloadPart(2 << 20)
+        let partial = try FileHandle(forUpdating: URL(filePath: world.folder.file("downloads/.copy.partial")))
+        try partial.seekToEnd()
+        try partial.write(contentsOf: Data(repeating: 0, count: 100_000))
+        try partial.close()
+        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        #expect(try world.content() == content)
+        await world.loading.shutdown()
+    }
+
+    @Test func aRecordWithoutItsOctetsBeginsAnew() async throws {
+        let world = try await World()
+        let content = Self.content(1)
+        try world.publish(content)
+        for damage in ["short", "garbage", "gone"] {
+            try await world.downloadPart(2 << 20)
+            let (partial, record) = ("downloads/.copy.partial", "downloads/.copy.resume")
+            switch damage {
+            case "short": try Data([1, 2, 3]).write(to: URL(filePath: world.folder.file(partial)))
+            case "garbage": try Data([1, 2, 3]).write(to: URL(filePath: world.folder.file(record)))
+            default: try FileManager.default.removeItem(atPath: world.folder.file(partial))
+            }
+            let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+            #expect(head.status == .ok, "\(damage)")
+            #expect(try world.content() == content, "\(damage)")
+            try FileManager.default.removeItem(atPath: world.target)
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func twoAtOnceAreRefused() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        let file = try PartialFile.open(for: world.target)
+        let error = await #expect(throws: LoadError.self) {
+            try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        }
+        #expect(error?.code == .fileSystem)
+        _ = consume file
+        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        #expect(try world.content() == Self.content(1))
+        await world.loading.shutdown()
+    }
+
+    @Test func whatIsNotAPlainGetIsRefused() async throws {
+        let world = try await World()
+        for change in [
+            { $0.method = .post }, { $0.headerFields[.range] = "bytes=1-" }, { $0.body = .bytes([1]) },
+        ] as [@Sendable (inout LoadRequest) -> Void] {
+            var request = try world.request()
+            change(&request)
+            let error = await #expect(throws: LoadError.self) {
+                try await world.loading.session.resumeDownload(for: request, to: world.target)
+            }
+            #expect(error?.code == .invalidRequest)
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func whatIsLeftCanBeRemoved() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try await world.downloadPart(2 << 20)
+        try SecureSession.removePartialDownload(to: world.target)
+        #expect(try world.left.isEmpty)
+        await world.loading.shutdown()
+    }
+}
