@@ -11,6 +11,8 @@ package struct ConnectionPath: Sendable {
     package var versions: TLSVersions
     /// Who may have issued the server's certificate.
     package var trust: TrustAnchors
+    /// By host: the keys of which the server's chain must have one, besides being issued as ``trust`` says.
+    package var pins: [Host: Set<PublicKeyPin>]
     /// The client certificate for the server; nil where none is shown.
     package var identity: ClientIdentity?
     /// The principal and the trust decision; any text.
@@ -21,11 +23,13 @@ package struct ConnectionPath: Sendable {
 
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
-        identity: ClientIdentity? = nil, partition: String = "", socket: String? = nil
+        pins: [Host: Set<PublicKeyPin>] = [:], identity: ClientIdentity? = nil, partition: String = "",
+        socket: String? = nil
     ) {
         self.relay = relay
         self.versions = versions
         self.trust = trust
+        self.pins = pins
         self.identity = identity
         self.partition = partition
         self.socket = socket

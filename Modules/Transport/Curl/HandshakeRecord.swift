@@ -11,19 +11,24 @@ final class HandshakeRecord {
     let peer: Peer
     /// A certificate that does not say it is a server's does not verify.
     fileprivate let demandsServerUsage: Bool
+    /// The keys of which the chain must have one; nil where any will do.
+    fileprivate let pins: Set<PublicKeyPin>?
     private(set) var isDone = false
     /// The two agreed on HTTP/2 (RFC 7301, RFC 9113 §3.2).
     private(set) var choseHTTP2 = false
     /// The chain did not verify.
     fileprivate(set) var isUntrusted = false
+    /// The chain verified and has none of the pinned keys.
+    fileprivate(set) var lacksPinnedKey = false
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?
     /// The connection; valid while libcurl keeps it open.
     private(set) var connection: OpaquePointer?
 
-    init(peer: Peer, demandsServerUsage: Bool) {
+    init(peer: Peer, demandsServerUsage: Bool, pins: Set<PublicKeyPin>?) {
         self.peer = peer
         self.demandsServerUsage = demandsServerUsage
+        self.pins = pins
     }
 
     /// The peer did not take our certificate, or wanted one: the `certificate_…` alerts, `bad_`, `unsupported_`,
@@ -67,10 +72,11 @@ struct HandshakeSettings {
     /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
     var isVerified: Bool
     var demandsServerUsage: Bool
+    var pins: Set<PublicKeyPin>?
 
     /// - Returns: the record of the handshake that will be made with `context`.
     func apply(to context: OpaquePointer) -> HandshakeRecord {
-        let record = HandshakeRecord(peer: peer, demandsServerUsage: demandsServerUsage)
+        let record = HandshakeRecord(peer: peer, demandsServerUsage: demandsServerUsage, pins: pins)
         // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
@@ -108,11 +114,27 @@ private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ v
 private func chainVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {
     let connection = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
     let record = unsafe record(of: connection.map { OpaquePointer($0) })
-    let isWrongUse = unsafe record?.demandsServerUsage == true && isLeafWithoutServerUsage(store)
-    guard isGood != 1 || isWrongUse else { return isGood }
+    if isGood == 1 {
+        let isWrongUse = unsafe record?.demandsServerUsage == true && isLeafWithoutServerUsage(store)
+        let lacksPin = record?.pins.map { unsafe lacksPinnedKey(store, $0) } ?? false
+        guard isWrongUse || lacksPin else { return isGood }
+        record?.lacksPinnedKey = lacksPin
+        let error = lacksPin ? X509_V_ERR_APPLICATION_VERIFICATION : X509_V_ERR_INVALID_PURPOSE
+        unsafe X509_STORE_CTX_set_error(store, error)
+    }
     record?.isUntrusted = true
-    if isGood == 1 { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE) }
     return 0
+}
+
+/// Whether the chain is whole, which the call for the peer's own certificate tells, and none of its keys is pinned.
+private func lacksPinnedKey(_ store: OpaquePointer?, _ pins: Set<PublicKeyPin>) -> Bool {
+    guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
+    let chain = unsafe X509_STORE_CTX_get0_chain(store)
+    return unsafe !(0..<sallyport_chain_count(chain)).contains { index in
+        var digest = [UInt8](repeating: 0, count: 32)
+        guard unsafe sallyport_key_digest(chain, index, &digest) == 1 else { return false }
+        return PublicKeyPin(sha256: digest).map(pins.contains) ?? false
+    }
 }
 
 /// Whether the certificate that is looked at is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12). To

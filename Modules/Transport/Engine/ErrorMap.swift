@@ -37,6 +37,9 @@ struct ErrorMap {
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: step, "The handshake did not end in time.")
         }
+        if record?.lacksPinnedKey == true {
+            return LoadError(.serverNotTrusted, at: step, "None of the server's keys is pinned for its host.")
+        }
         // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
         if code == CURLE_PEER_FAILED_VERIFICATION || record?.isUntrusted == true {
             return LoadError(isRelay ? .relayNotTrusted : .serverNotTrusted, at: step, handle.errorMessage)

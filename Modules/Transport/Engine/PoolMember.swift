@@ -30,7 +30,16 @@ final class Attempt {
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
 
-    init(_ claim: OriginClaim? = nil) { self.claim = claim }
+    /// The server that the transfer is for.
+    private let host: Host
+
+    init(_ claim: OriginClaim) {
+        self.claim = claim
+        host = claim.origin.endpoint.host
+    }
+
+    /// A transfer that nothing limits.
+    init(to host: Host) { self.host = host }
 
     /// Forgets a connection that did not come about.
     func startOver() {
@@ -54,7 +63,8 @@ final class Attempt {
             peer: isRelay ? .relay : .server, versions: isRelay ? .standard : configuration.path.versions,
             additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities,
             isVerified: isRelay || configuration.path.trust != .unverified,
-            demandsServerUsage: isRelay || configuration.demandsServerUsage)
+            demandsServerUsage: isRelay || configuration.demandsServerUsage,
+            pins: isRelay ? nil : configuration.path.pins[host])
         handshakes.append(unsafe settings.apply(to: context))
     }
 }

@@ -9,7 +9,7 @@ final class TunnelOpening: @unchecked Sendable {
     typealias Continuation = CheckedContinuation<Result<Tunnel, LoadError>, Never>
 
     let request: TunnelRequest
-    let attempt = Attempt()
+    let attempt: Attempt
     let isCancelled = Atomic(false)
     let engine: TransportEngine
     var continuation: Continuation?
@@ -20,6 +20,7 @@ final class TunnelOpening: @unchecked Sendable {
     init(_ request: TunnelRequest, engine: TransportEngine) {
         self.request = request
         self.engine = engine
+        attempt = Attempt(to: request.endpoint.host)
     }
 
     func start(in pool: Pool) {

@@ -45,7 +45,7 @@ public final class SecureSession: Sendable {
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         let settings = ExchangeSettings(
-            versions: configuration.versions, trust: configuration.trust.anchors,
+            versions: configuration.versions, trust: configuration.trust.anchors, pins: configuration.pins,
             connectTimeout: configuration.connectTimeout, connectionsPerOrigin: configuration.connectionsPerOrigin,
             tag: tag, principal: configuration.principal)
         let redirects = RedirectStage(limit: configuration.redirectLimit, isOn: configuration.followsRedirects)

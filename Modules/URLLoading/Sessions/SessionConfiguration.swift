@@ -25,12 +25,34 @@ public struct SessionConfiguration: Sendable {
     public var maximumTLSVersion: TLSVersion = .tls13
     /// Who may issue the certificates of servers.
     public var trust: ServerTrust = .system
+    /// The keys that hosts are pinned to; see ``pin(_:to:backups:)``.
+    public private(set) var pins: [Host: Set<PublicKeyPin>] = [:]
     /// Handlers of this session alone, asked in their order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
     /// In whose name requests are made where they do not say. Principals never share a connection.
     public var principal: Principal = .instance
 
     public init() {}
+
+    /// Lets connections to a host come about only where the server's chain has one of these keys, besides being issued
+    /// as ``trust`` says. Replaces what the host was pinned to. A load that meets none ends with `serverNotTrusted`.
+    ///
+    /// - Parameters:
+    ///   - host: exactly this one, on every port.
+    ///   - backups: keys that the server can change to, kept where it is not: without one, a lost key locks the app out.
+    /// - Throws: `invalidRequest` for what is no host, and where there is no backup.
+    public mutating func pin(
+        _ host: String, to key: PublicKeyPin, backups: Set<PublicKeyPin>
+    ) throws(LoadError) {
+        guard !backups.subtracting([key]).isEmpty else {
+            throw LoadError(.invalidRequest, "A pin needs a backup, another key.")
+        }
+        do throws(AddressError) {
+            pins[try Host(host)] = backups.union([key])
+        } catch {
+            throw LoadError(.invalidRequest, "The host of a pin is not valid.", underlying: error)
+        }
+    }
 
     /// Always throws: a server process has no service that loads while it does not run.
     ///

@@ -17,6 +17,7 @@ extension Transport: ExchangeClient {}
 struct ExchangeSettings: Sendable {
     var versions: TLSVersions
     var trust: TrustAnchors
+    var pins: [Host: Set<PublicKeyPin>] = [:]
     var connectTimeout: Duration
     var connectionsPerOrigin = 6
     /// Names the session, so that its connections can be told from others.
@@ -30,7 +31,7 @@ struct ExchangeSettings: Sendable {
         with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
         let partition = context.principal == principal ? tag : "\(tag)/\(context.principal.name)"
-        let path = ConnectionPath(relay: relay, versions: versions, trust: trust, partition: partition)
+        let path = ConnectionPath(relay: relay, versions: versions, trust: trust, pins: pins, partition: partition)
         var exchange = ExchangeRequest(
             request.method, request.url, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = context.idleTimeout

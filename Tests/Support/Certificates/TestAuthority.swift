@@ -49,12 +49,18 @@ package struct TestIdentity: Sendable {
     /// PKCS#8.
     package var keyPEM: String { key.pemRepresentation + "\n" }
 
+    /// Of the SubjectPublicKeyInfo.
+    package var publicKeySHA256: [UInt8] { Array(SHA256.hash(data: key.publicKey.derRepresentation)) }
+
     package var clientIdentity: ClientIdentity {
         get throws { try ClientIdentity(certificates: [der], privateKey: Redacted(keyPEM)) }
     }
 }
 
 extension TestAuthority {
+    /// Of the SubjectPublicKeyInfo.
+    package var publicKeySHA256: [UInt8] { Array(SHA256.hash(data: key.publicKey.derRepresentation)) }
+
     /// What a certificate says it is for.
     package enum Usage: Sendable, CaseIterable {
         case server, client
