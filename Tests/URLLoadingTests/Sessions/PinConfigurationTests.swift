@@ -1,4 +1,5 @@
 import SallyportCore
+import SallyportTransport
 import Testing
 
 @testable import SallyportURLLoading
