@@ -46,14 +46,20 @@ func show(_ request: LoadRequest) async throws {
     print("\(request.url.scheme): \(response.status.code), \(body.count) octets: \(line)")
 }
 
+/// Says why a request is refused.
+func showRefusal(of request: LoadRequest) async throws {
+    do throws(LoadError) {
+        _ = try await loading.session.data(for: request)
+    } catch {
+        guard error.code == .refusedByPolicy else { throw error }
+        print("a socket that is not listed: \(error.code)")
+    }
+}
+
 do {
     try await show(.get("data:text/plain;base64,aGVsbG8="))
     try await show(LoadRequest(.get, UnixSocketURL(socket: socket, target: target).url))
-    do {
-        try await show(.get("http+unix://%2Frun%2Fnot-listed.sock/"))
-    } catch let error as LoadError where error.code == .refusedByPolicy {
-        print("a socket that is not listed: \(error.code)")
-    }
+    try await showRefusal(of: .get("http+unix://%2Frun%2Fnot-listed.sock/"))
 } catch {
     print("\(error)")
     exit(1)

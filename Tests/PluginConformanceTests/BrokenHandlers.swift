@@ -208,26 +208,40 @@ struct AnswersOtherwiseEachTime: BrokenHandler {
 
 // MARK: What stays
 
+/// What broken handlers keep, until their test is over.
+enum Kept {
+    private static let state = Lock<(objects: [any Sendable], descriptors: [Int32])>(([], []))
+
+    static func keep(_ object: any Sendable) { state.withLock { $0.objects.append(object) } }
+
+    static func keep(descriptor: Int32) { state.withLock { $0.descriptors.append(descriptor) } }
+
+    static func release() {
+        let kept = state.withLock { state in
+            defer { state = ([], []) }
+            return state
+        }
+        for descriptor in kept.descriptors { close(descriptor) }
+    }
+}
+
 struct KeepsTheWriter: BrokenHandler {
-    private static let kept = Lock<[ResponseWriter]>([])
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
-        Self.kept.withLock { $0.append(response) }
+        Kept.keep(response)
         try await answer(response)
     }
 }
 
 final class KeepsItself: BrokenHandler {
-    private static let kept = Lock<[KeepsItself]>([])
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
-        Self.kept.withLock { $0.append(self) }
+        Kept.keep(self)
         try await answer(response)
     }
 }
 
 struct KeepsDescriptors: BrokenHandler {
-    static let kept = Lock<[Int32]>([])
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
-        Self.kept.withLock { $0.append(open("/dev/null", O_RDONLY | O_CLOEXEC)) }
+        Kept.keep(descriptor: open("/dev/null", O_RDONLY | O_CLOEXEC))
         try await answer(response)
     }
 }
@@ -236,7 +250,7 @@ struct KeepsDescriptorsWhenCancelled: BrokenHandler {
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         do { try await answer(response) } catch {
-            KeepsDescriptors.kept.withLock { $0.append(descriptor) }
+            Kept.keep(descriptor: descriptor)
             throw error
         }
         close(descriptor)

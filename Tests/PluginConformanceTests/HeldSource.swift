@@ -5,16 +5,16 @@ import SallyportURLLoading
 
 /// A source that gives one octet and holds the next back until it is let go; one for each handler type.
 final class HeldSource: Sendable {
-    private let state = Lock<(isOpen: Bool, Void)>((false, ()))
+    private let isOpen = Lock(false)
 
     /// Waits until the source is let go.
     func rest() async throws {
-        while !state.withLock({ $0.isOpen }) { try await Task.sleep(for: .milliseconds(1)) }
-        state.withLock { $0.isOpen = false }
+        while !isOpen.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+        isOpen.withLock { $0 = false }
     }
 
-    func release() { state.withLock { $0.isOpen = true } }
-    func hold() { state.withLock { $0.isOpen = false } }
+    func release() { isOpen.withLock { $0 = true } }
+    func hold() { isOpen.withLock { $0 = false } }
 }
 
 struct Streams: BrokenHandler {
