@@ -13,7 +13,8 @@ public struct SessionConfiguration: Sendable {
     public var connectTimeout: Duration = .seconds(10)
     /// How many connections the session has with one origin at once, for each principal, and on machines with four
     /// cores or more for each of the SDK's event loops. Further loads wait for one of them, in their order, until
-    /// their resource time-out; values below 1 count as 1. HTTP/2 carries at least 100 loads on one connection.
+    /// their resource time-out; values below 1 count as 1. HTTP/2 carries at least 100 loads on one connection besides,
+    /// of those that collect their bodies; each that streams counts as one of HTTP/1.1 does.
     public var connectionsPerOrigin = 6
     /// Whether redirects are followed.
     public var followsRedirects = true
