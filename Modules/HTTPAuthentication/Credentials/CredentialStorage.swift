@@ -14,6 +14,12 @@ public final class CredentialStorage: Sendable {
         let space: ProtectionSpace
     }
 
+    /// Who speaks to whom: what each request is looked up by.
+    private struct Pair: Hashable {
+        let principal: Principal
+        let origin: String
+    }
+
     /// What a server accepted.
     private struct Accepted {
         /// Nil where it is not kept.
@@ -26,8 +32,23 @@ public final class CredentialStorage: Sendable {
 
     private struct State {
         var defaults: [Key: Credential] = [:]
-        var accepted: [Key: Accepted] = [:]
+        var accepted: [Pair: [ProtectionSpace: Accepted]] = [:]
         var count: UInt64 = 0
+
+        subscript(space: ProtectionSpace, of principal: Principal) -> Accepted? {
+            get { accepted[Pair(principal: principal, origin: space.origin)]?[space] }
+            set {
+                let pair = Pair(principal: principal, origin: space.origin)
+                accepted[pair, default: [:]][space] = newValue
+                if accepted[pair]?.isEmpty == true { accepted[pair] = nil }
+            }
+        }
+
+        mutating func dropOldest(beyond limit: Int) {
+            guard accepted.values.reduce(0, { $0 + $1.count }) > limit else { return }
+            let all = accepted.flatMap { pair, spaces in spaces.map { (pair.principal, $0.key, $0.value.number) } }
+            if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
+        }
     }
 
     private let state = Lock(State())
@@ -47,7 +68,9 @@ public final class CredentialStorage: Sendable {
     public func clear(for method: AuthenticationMethod? = nil) {
         state.withLock { state in
             state.defaults = state.defaults.filter { method != nil && $0.key.space.method != method }
-            state.accepted = state.accepted.filter { method != nil && $0.key.space.method != method }
+            state.accepted = state.accepted.mapValues { spaces in
+                spaces.filter { method != nil && $0.key.method != method }
+            }.filter { !$0.value.isEmpty }
         }
     }
 
@@ -55,33 +78,34 @@ public final class CredentialStorage: Sendable {
 
     /// What default handling uses: what was accepted, else what was set.
     func credential(for space: ProtectionSpace, of principal: Principal) -> Credential? {
-        let key = Key(principal: principal, space: space)
-        return state.withLock { $0.accepted[key]?.credential ?? $0.defaults[key] }
+        state.withLock {
+            $0[space, of: principal]?.credential ?? $0.defaults[Key(principal: principal, space: space)]
+        }
     }
 
     /// What may be sent unasked.
     func known(for url: RequestURL, of principal: Principal) -> (space: ProtectionSpace, credential: Credential)? {
         state.withLock { state in
-            guard !state.accepted.isEmpty else { return nil }
+            guard !state.accepted.isEmpty,
+                let spaces = state.accepted[Pair(principal: principal, origin: url.origin)]
+            else { return nil }
             let path = url.target
-            let found = state.accepted.filter { key, accepted in
-                key.principal == principal && key.space.origin == url.origin && accepted.credential != nil
-                    && accepted.scopes.contains { path.hasPrefix($0) }
-            }
+            let found = spaces.filter { $1.credential != nil && Self.depth($1, path) > 0 }
             // The deepest one: a realm may lie within another's path.
-            return found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }.flatMap { key, accepted in
-                accepted.credential.map { (key.space, $0) }
+            return found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }.flatMap { space, accepted in
+                accepted.credential.map { (space, $0) }
             }
         }
     }
 
+    /// The length of the longest path that leads to `path`; 0 where none does.
     private static func depth(_ accepted: Accepted, _ path: String) -> Int {
         accepted.scopes.filter { path.hasPrefix($0) }.map(\.utf8.count).max() ?? 0
     }
 
     /// - Throws: ``LoadError/Code/otherPrincipal`` where the principal is somebody else in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
-        let user = state.withLock { $0.accepted[Key(principal: principal, space: space)]?.user }
+        let user = state.withLock { $0[space, of: principal]?.user }
         guard user == nil || user == credential.user else {
             throw LoadError(
                 .otherPrincipal, at: .request, "The principal is another user in this protection space.")
@@ -92,25 +116,21 @@ public final class CredentialStorage: Sendable {
     func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scope: String?
     ) {
-        let key = Key(principal: principal, space: space)
         state.withLock { state in
             state.count += 1
-            var accepted = state.accepted[key] ?? Accepted(user: credential.user, number: 0)
+            var accepted = state[space, of: principal] ?? Accepted(user: credential.user, number: 0)
             accepted.number = state.count
             accepted.credential = credential.persistence == .none ? nil : credential
             if let scope, accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
-            state.accepted[key] = accepted
-            guard state.accepted.count > Self.limit else { return }
-            let oldest = state.accepted.min { $0.value.number < $1.value.number }
-            if let oldest { state.accepted[oldest.key] = nil }
+            state[space, of: principal] = accepted
+            state.dropOldest(beyond: Self.limit)
         }
     }
 
     /// The server refused a credential: it is not sent again unasked.
     func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
-        let key = Key(principal: principal, space: space)
         state.withLock { state in
-            if state.accepted[key]?.credential == credential { state.accepted[key] = nil }
+            if state[space, of: principal]?.credential == credential { state[space, of: principal] = nil }
         }
     }
 }
