@@ -47,7 +47,7 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits.
 	$(SWIFT) build --build-tests
-	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests'
+	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests'
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
