@@ -78,8 +78,7 @@ public final class SecureStore: Sendable {
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
         let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
-        recovery = try wasLeftOpen || environment.isShort ? Recovery(environment, path: path, ring: ring) : nil
-        try RecordCheck.checkAnyOpens(in: environment, ring: ring)
+        recovery = try Self.checked(environment, at: path, ring, wasLeftOpen: wasLeftOpen)
         writerLock = Lock(lock)
         let work = RotationWork(ring: ring, rotation: rotation, keyFile: keyFile)
         writer =
@@ -89,6 +88,21 @@ public final class SecureStore: Sendable {
                 environment: environment, ring: ring, background: { work.nextPart() },
                 tell: { [hub] events in hub.tell(events) })
         takeUp()
+    }
+
+    /// Looks at what is in the environment; closes it where that is refused, since readers that idle keep it.
+    private static func checked(
+        _ environment: Environment, at path: String, _ ring: KeyRing, wasLeftOpen: Bool
+    ) throws(StoreError) -> Recovery? {
+        do throws(StoreError) {
+            let recovery =
+                try wasLeftOpen || environment.isShort ? Recovery(environment, path: path, ring: ring) : nil
+            try RecordCheck.checkAnyOpens(in: environment, ring: ring)
+            return recovery
+        } catch {
+            environment.close()
+            throw error
+        }
     }
 
     private static func keys(

@@ -459,9 +459,9 @@ import Testing
         let origin = try await TestOrigin(echoes: true)
         let resolver = StubResolver(nil)
         try await RelayFixture.with(resolver: resolver) { fixture in
-            resolver.whileResolving {
-                fixture.policy.set(StubPolicy.denied)
-                fixture.relay.policyChanged()
+            resolver.whileResolving { [policy = fixture.policy, weak relay = fixture.relay] in
+                policy.set(StubPolicy.denied)
+                relay?.policyChanged()
                 return [RelayFixture.loopback]
             }
             let answer = try await fixture.refusal(connecting: "a.example:\(origin.port)")

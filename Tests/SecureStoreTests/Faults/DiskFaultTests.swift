@@ -81,6 +81,19 @@ import Testing
         reader.close()
     }
 
+    @Test func aRefusedOpenLeavesNoFileOpen() async throws {
+        try await fixture.fill(5)
+        let other = try StoreFixture()
+        try await other.fill(5)
+        try FileManager.default.removeItem(atPath: data)
+        try FileManager.default.copyItem(atPath: "\(other.directory)/data.mdb", toPath: data)
+        for _ in 0..<3 { await #expect(throws: StoreError.self) { try await fixture.open() } }
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }
+        #expect(!open.contains { $0.hasPrefix(fixture.path) })
+    }
+
     @Test func aFileThatWasCutIsRefusedOrWhole() async throws {
         try await fixture.fill(40)
         let whole = Array(try Data(contentsOf: URL(fileURLWithPath: data)))
