@@ -1,13 +1,35 @@
 #pragma once
 
-#include <openssl/ssl.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/sha.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
-#include <openssl/sha.h>
 
 // Stacks are macros, which Swift does not see.
 static inline int sallyport_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
+
+/// The DER of a certificate of the chain; its length, and where `octets` is not NULL the octets. Negative on failure.
+static inline int sallyport_certificate(const STACK_OF(X509) *chain, int index, unsigned char *octets) {
+    return i2d_X509(sk_X509_value(chain, index), octets == NULL ? NULL : &octets);
+}
+
+/// SHA-256 of the SHA-256 of each certificate; 0 where it cannot be had.
+static inline int sallyport_chain_digest(const STACK_OF(X509) *chain, unsigned char digest[32]) {
+    SHA256_CTX whole;
+    int is_good = SHA256_Init(&whole);
+    for (int index = 0; is_good && index < sallyport_chain_count(chain); index++) {
+        unsigned char one[EVP_MAX_MD_SIZE];
+        unsigned int count = 0;
+        is_good = X509_digest(sk_X509_value(chain, index), EVP_sha256(), one, &count);
+        if (is_good) is_good = SHA256_Update(&whole, one, count);
+    }
+    return is_good && SHA256_Final(digest, &whole);
+}
 
 /// SHA-256 of a certificate's SubjectPublicKeyInfo; 0 where it cannot be had.
 static inline int sallyport_key_digest(const STACK_OF(X509) *chain, int index, unsigned char digest[32]) {
@@ -17,4 +39,84 @@ static inline int sallyport_key_digest(const STACK_OF(X509) *chain, int index, u
     SHA256(octets, (size_t)count, digest);
     OPENSSL_free(octets);
     return 1;
+}
+
+static inline int sallyport_name_count(const STACK_OF(X509_NAME) *names) {
+    return names == NULL ? 0 : sk_X509_NAME_num(names);
+}
+/// As sallyport_certificate().
+static inline int sallyport_name(const STACK_OF(X509_NAME) *names, int index, unsigned char *octets) {
+    return i2d_X509_NAME(sk_X509_NAME_value(names, index), octets == NULL ? NULL : &octets);
+}
+
+/// TLS_FALLBACK_SCSV (RFC 7507).
+static inline void sallyport_send_fallback(SSL_CTX *context) { SSL_CTX_set_mode(context, SSL_MODE_SEND_FALLBACK_SCSV); }
+
+static inline void sallyport_ask_for_staple(SSL_CTX *context, int (*callback)(SSL *, void *)) {
+    SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+    SSL_CTX_set_tlsext_status_cb(context, callback);
+}
+
+#define SALLYPORT_STAPLE_GOOD 0
+#define SALLYPORT_STAPLE_REVOKED 1
+#define SALLYPORT_STAPLE_MISSING 2
+#define SALLYPORT_STAPLE_INVALID 3
+
+/// What the answer says of the certificate; the answer's signature was verified.
+static inline int sallyport_staple_status(OCSP_BASICRESP *answer, X509 *leaf, X509 *issuer) {
+    // Clocks may differ by five minutes.
+    const long skew = 300;
+    for (int index = 0; index < OCSP_resp_count(answer); index++) {
+        OCSP_SINGLERESP *single = OCSP_resp_get0(answer, index);
+        OCSP_CERTID *found = (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single);
+        ASN1_OBJECT *digest = NULL;
+        if (!OCSP_id_get0_info(NULL, &digest, NULL, NULL, found)) continue;
+        const EVP_MD *type = EVP_get_digestbyobj(digest);
+        OCSP_CERTID *wanted = type == NULL ? NULL : OCSP_cert_to_id(type, leaf, issuer);
+        int is_ours = wanted != NULL && OCSP_id_cmp(found, wanted) == 0;
+        OCSP_CERTID_free(wanted);
+        if (!is_ours) continue;
+        ASN1_GENERALIZEDTIME *from = NULL, *until = NULL;
+        int status = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
+        if (status == V_OCSP_CERTSTATUS_REVOKED) return SALLYPORT_STAPLE_REVOKED;
+        if (status != V_OCSP_CERTSTATUS_GOOD) return SALLYPORT_STAPLE_INVALID;
+        return OCSP_check_validity(from, until, skew, -1) ? SALLYPORT_STAPLE_GOOD : SALLYPORT_STAPLE_INVALID;
+    }
+    return SALLYPORT_STAPLE_INVALID;
+}
+
+/// Whether the certificate says that an answer must be stapled: TLS feature 5 (RFC 7633).
+static inline int sallyport_must_staple(X509 *leaf) {
+    TLS_FEATURE *features = X509_get_ext_d2i(leaf, NID_tlsfeature, NULL, NULL);
+    int is_asked = 0;
+    for (int index = 0; features != NULL && index < sk_ASN1_INTEGER_num(features); index++)
+        if (ASN1_INTEGER_get(sk_ASN1_INTEGER_value(features, index)) == TLSEXT_TYPE_status_request) is_asked = 1;
+    TLS_FEATURE_free(features);
+    return is_asked;
+}
+
+/// Judges the OCSP answer that the server has stapled (RFC 6960); called in the handshake, once the chain was verified.
+static inline int sallyport_check_staple(SSL *connection, int is_required) {
+    STACK_OF(X509) *chain = SSL_get0_verified_chain(connection);
+    // A resumed session shows no certificate.
+    if (SSL_session_reused(connection) || sallyport_chain_count(chain) == 0) return SALLYPORT_STAPLE_GOOD;
+    X509 *leaf = sk_X509_value(chain, 0);
+    const unsigned char *octets = NULL;
+    long count = SSL_get_tlsext_status_ocsp_resp(connection, &octets);
+    if (octets == NULL || count <= 0)
+        return is_required || sallyport_must_staple(leaf) ? SALLYPORT_STAPLE_MISSING : SALLYPORT_STAPLE_GOOD;
+    int verdict = SALLYPORT_STAPLE_INVALID;
+    OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &octets, count);
+    OCSP_BASICRESP *answer = NULL;
+    if (response != NULL && OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL)
+        answer = OCSP_response_get1_basic(response);
+    X509_STORE *store = SSL_CTX_get_cert_store(SSL_get_SSL_CTX(connection));
+    X509 *issuer = sk_X509_value(chain, sallyport_chain_count(chain) > 1 ? 1 : 0);
+    if (answer != NULL && OCSP_basic_verify(answer, chain, store, 0) > 0)
+        verdict = sallyport_staple_status(answer, leaf, issuer);
+    OCSP_BASICRESP_free(answer);
+    OCSP_RESPONSE_free(response);
+    // What was tried and failed must not be told as the handshake's error.
+    ERR_clear_error();
+    return verdict;
 }

@@ -96,6 +96,8 @@ struct Negotiation {
         case .rejectProtectionSpace:
             rejected.insert(space)
             return nil
+        case .trust, .present:
+            throw LoadError(.invalidRequest, at: .response, "The answer is not one to the challenge of \(space).")
         case .cancel:
             throw LoadError(.authenticationCancelled, at: .response, "The app cancelled the challenge of \(space).")
         }

@@ -13,8 +13,17 @@ package struct ConnectionPath: Sendable {
     package var trust: TrustAnchors
     /// By host: the keys of which the server's chain must have one, besides being issued as ``trust`` says.
     package var pins: [Host: Set<PublicKeyPin>]
+    /// What is done with the chain that a server shows.
+    package var decision: TrustDecision
+    /// What is asked about certificates that were withdrawn.
+    package var revocation: RevocationRules
     /// The client certificate for the server; nil where none is shown.
     package var identity: ClientIdentity?
+    /// A server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's underlying
+    /// error: nobody has said what to show.
+    package var asksForIdentity: Bool
+    /// ``versions`` are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
+    package var isFallback: Bool
     /// The principal and the trust decision; any text.
     package var partition: String
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
@@ -23,14 +32,19 @@ package struct ConnectionPath: Sendable {
 
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
-        pins: [Host: Set<PublicKeyPin>] = [:], identity: ClientIdentity? = nil, partition: String = "",
-        socket: String? = nil
+        pins: [Host: Set<PublicKeyPin>] = [:], decision: TrustDecision = .verification,
+        revocation: RevocationRules = RevocationRules(), identity: ClientIdentity? = nil,
+        asksForIdentity: Bool = false, isFallback: Bool = false, partition: String = "", socket: String? = nil
     ) {
         self.relay = relay
         self.versions = versions
         self.trust = trust
         self.pins = pins
+        self.decision = decision
+        self.revocation = revocation
         self.identity = identity
+        self.asksForIdentity = asksForIdentity
+        self.isFallback = isFallback
         self.partition = partition
         self.socket = socket
     }

@@ -9,30 +9,55 @@ public struct AuthenticationChallenge: Sendable {
     public let previousFailureCount: Int
     /// The answer with the challenge, where HTTP asked.
     public let failureResponse: HTTPResponse?
+    /// What is in question for ``AuthenticationMethod/serverTrust``.
+    public let serverTrust: ServerTrustEvaluation?
+    /// What is wished for with ``AuthenticationMethod/clientCertificate``.
+    public let certificateRequest: CertificateRequest?
 
     public init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
-        failureResponse: HTTPResponse? = nil
+        failureResponse: HTTPResponse? = nil, serverTrust: ServerTrustEvaluation? = nil,
+        certificateRequest: CertificateRequest? = nil
     ) {
         self.protectionSpace = protectionSpace
         self.proposedCredential = proposedCredential
         self.previousFailureCount = previousFailureCount
         self.failureResponse = failureResponse
+        self.serverTrust = serverTrust
+        self.certificateRequest = certificateRequest
     }
 }
 
 /// What is done with a challenge.
 public enum ChallengeDisposition: Sendable, Hashable {
+    /// Answers a challenge of HTTP.
     case use(Credential)
-    /// As if nobody had been asked: the load's own credential, else a default one, else the server's answer is the
-    /// result.
+    /// Answers ``AuthenticationMethod/serverTrust``: the app takes the server for the right one, with exactly the chain
+    /// that it showed, whether that verifies or not. A chain without a pinned key is never in question.
+    case trust(TrustPersistence)
+    /// Answers ``AuthenticationMethod/clientCertificate``.
+    case present(ClientIdentity)
+    /// As if nobody had been asked. HTTP: the load's own credential, else a default one, else the server's answer is the
+    /// result. Server trust: what verification said. Client certificate: none is shown.
     case performDefaultHandling
     /// The load ends with ``LoadError/Code/authenticationCancelled``.
     case cancel
-    /// The next method that the server offers is tried; without one the server's answer is the result.
+    /// The next method that the server offers is tried; without one the server's answer is the result. A server whose
+    /// trust is rejected is not connected to; where a client certificate is, none is shown.
     case rejectProtectionSpace
     /// There is nobody who answers: the same as ``performDefaultHandling``.
     case notImplemented
+}
+
+/// How long the trust in a server's chain holds.
+public enum TrustPersistence: Sendable, Hashable {
+    /// For the one load.
+    case none
+    /// For the loads of the session, until it ends, the decision is undone, or the app is locked or wiped.
+    case forSession
+    /// For all sessions of the instance and over its restarts, kept in the encrypted store, until the server shows
+    /// another chain or the decision is undone.
+    case permanent
 }
 
 /// Who answers the challenges of a load. May take as long as it likes; at the load's deadline its task is cancelled, and

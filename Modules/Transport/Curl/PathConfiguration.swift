@@ -21,11 +21,37 @@ struct PathConfiguration {
         chain = path.identity.map { PEM.certificates($0.certificates) } ?? []
     }
 
-    /// Authorities besides those of the operating system.
-    var additionalAuthorities: [[UInt8]] { if case .systemAnd(let anchors) = path.trust { anchors } else { [] } }
+    /// What is asked of a relay: it may have any name that libcurl takes it for, and its certificate must say that it is
+    /// a server's.
+    var relayHandshake: HandshakeSettings {
+        HandshakeSettings(
+            peer: .relay, versions: .standard, demandsServerUsage: true, revocation: Self.noRevocation)
+    }
 
-    /// Whether the server's certificate must say that it is a server's.
-    var demandsServerUsage: Bool { if case .gateway = path.trust { true } else { false } }
+    func serverHandshake(with host: Host) -> HandshakeSettings {
+        var settings = HandshakeSettings(peer: .server, versions: path.versions, isFallback: path.isFallback)
+        settings.isVerified = path.trust != .unverified
+        settings.host = host
+        settings.pins = path.pins[host]
+        settings.decision = path.decision
+        settings.asksForIdentity = path.asksForIdentity
+        settings.revocation = path.revocation
+        switch path.trust {
+        case .systemAnd(let anchors): settings.additionalAuthorities = anchors
+        case .gateway:
+            settings.demandsServerUsage = true
+            settings.revocation = Self.noRevocation
+        case .system, .only, .unverified: break
+        }
+        return settings
+    }
+
+    /// A gateway's authority says what is in force by other means.
+    private static let noRevocation: RevocationRules = {
+        var rules = RevocationRules()
+        rules.stapling = .ignored
+        return rules
+    }()
 
     func apply(to handle: EasyHandle) {
         applyServer(to: handle)
@@ -44,7 +70,9 @@ struct PathConfiguration {
 
     private func applyServer(to handle: EasyHandle) {
         handle.set(CURLOPT_SSL_VERIFYPEER, path.trust == .unverified ? 0 : 1)
-        handle.set(CURLOPT_SSL_VERIFYHOST, path.trust == .unverified ? 0 : 2)
+        // Where the app has its say, the name is a part of OpenSSL's verdict only.
+        let checksHost = path.trust != .unverified && path.decision == .verification
+        handle.set(CURLOPT_SSL_VERIFYHOST, checksHost ? 2 : 0)
         handle.set(CURLOPT_SSLVERSION, versionRange)
         // libcurl keeps the parsed authorities between connections only where no directory is looked through.
         handle.setNothing(CURLOPT_CAPATH)

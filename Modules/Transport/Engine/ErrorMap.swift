@@ -37,12 +37,13 @@ struct ErrorMap {
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: step, "The handshake did not end in time.")
         }
+        if let request = certificateRequest(record) { return request }
         if record?.lacksPinnedKey == true {
             return LoadError(.serverNotTrusted, at: step, "None of the server's keys is pinned for its host.")
         }
         // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
         if code == CURLE_PEER_FAILED_VERIFICATION || record?.isUntrusted == true {
-            return LoadError(isRelay ? .relayNotTrusted : .serverNotTrusted, at: step, handle.errorMessage)
+            return isRelay ? LoadError(.relayNotTrusted, at: step, handle.errorMessage) : untrusted(record)
         }
         if record?.refusedVersion == true {
             return LoadError(.noCommonTLSVersion, at: step, "The peer takes none of the offered versions.")
@@ -50,7 +51,36 @@ struct ErrorMap {
         if record?.isDone == false, record?.alert == nil, Self.isLoss(code) {
             return LoadError(.connectionLost, at: step, "The connection ended in the handshake.")
         }
-        return LoadError(.tlsFailed, at: step, handle.errorMessage)
+        return LoadError(
+            .tlsFailed, at: step, handle.errorMessage, underlying: record?.alert.map { TLSAlert(description: $0) })
+    }
+
+    private func untrusted(_ record: HandshakeRecord?) -> LoadError {
+        guard let chain = record?.chain else {
+            return LoadError(.serverNotTrusted, at: .serverTLS, handle.errorMessage)
+        }
+        let evaluation = chain.evaluation(at: attempt.endpoint, connection)
+        let message = chain.failure.map { "The server's certificate does not verify: \($0.message)." }
+        return LoadError(
+            .serverNotTrusted, at: .serverTLS, message ?? "The server's certificate is in question.",
+            underlying: evaluation)
+    }
+
+    /// The handshake was ended because nobody has said which certificate to show.
+    private func certificateRequest(_ record: HandshakeRecord?) -> LoadError? {
+        guard let authorities = record?.wantedAuthorities else { return nil }
+        return LoadError(
+            .clientCertificateRefused, at: .serverTLS, "The server asks for a certificate.",
+            underlying: CertificateRequest(endpoint: attempt.endpoint, authorities: authorities))
+    }
+
+    private var connection: ConnectionFacts {
+        var facts = ConnectionFacts()
+        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
+        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
+        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
+        facts.relay = attempt.relays.first
+        return facts
     }
 
     /// TLS 1.3 tells of a refused client certificate only after the handshake, so the alert counts at any step.

@@ -31,15 +31,15 @@ final class Attempt {
     var failure: LoadError?
 
     /// The server that the transfer is for.
-    private let host: Host
+    let endpoint: Endpoint
 
     init(_ claim: OriginClaim) {
         self.claim = claim
-        host = claim.origin.endpoint.host
+        endpoint = claim.origin.endpoint
     }
 
     /// A transfer that nothing limits.
-    init(to host: Host) { self.host = host }
+    init(to endpoint: Endpoint) { self.endpoint = endpoint }
 
     /// Forgets a connection that did not come about.
     func startOver() {
@@ -59,12 +59,7 @@ final class Attempt {
     func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
         let isRelay = configuration.path.relay != nil && handshakes.isEmpty
         step = isRelay ? .relayTLS : .serverTLS
-        let settings = HandshakeSettings(
-            peer: isRelay ? .relay : .server, versions: isRelay ? .standard : configuration.path.versions,
-            additionalAuthorities: isRelay ? [] : configuration.additionalAuthorities,
-            isVerified: isRelay || configuration.path.trust != .unverified,
-            demandsServerUsage: isRelay || configuration.demandsServerUsage,
-            pins: isRelay ? nil : configuration.path.pins[host])
+        let settings = isRelay ? configuration.relayHandshake : configuration.serverHandshake(with: endpoint.host)
         handshakes.append(unsafe settings.apply(to: context))
     }
 }

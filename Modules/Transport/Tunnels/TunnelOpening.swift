@@ -20,7 +20,7 @@ final class TunnelOpening: @unchecked Sendable {
     init(_ request: TunnelRequest, engine: TransportEngine) {
         self.request = request
         self.engine = engine
-        attempt = Attempt(to: request.endpoint.host)
+        attempt = Attempt(to: request.endpoint)
     }
 
     func start(in pool: Pool) {

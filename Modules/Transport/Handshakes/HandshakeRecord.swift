@@ -1,0 +1,192 @@
+internal import COpenSSL
+internal import SallyportCore
+
+/// What became of one TLS handshake: filled by OpenSSL's callbacks, read where an error must be told.
+///
+/// OpenSSL keeps it as long as the connection lives, which may be longer than the exchange that made it.
+@safe
+final class HandshakeRecord {
+    enum Peer { case relay, server }
+
+    let settings: HandshakeSettings
+    private(set) var isDone = false
+    /// The two agreed on HTTP/2 (RFC 7301, RFC 9113 §3.2).
+    private(set) var choseHTTP2 = false
+    /// The chain was not taken.
+    private(set) var isUntrusted = false
+    /// The chain verified and has none of the pinned keys.
+    private(set) var lacksPinnedKey = false
+    /// The chain that was not taken.
+    private(set) var chain: ShownChain?
+    /// The names of the authorities that the server takes certificates of, where it asked for one and somebody must
+    /// be asked.
+    private(set) var wantedAuthorities: [[UInt8]]?
+    /// The description of the last alert that the peer sent (RFC 8446 §6).
+    private(set) var alert: UInt8?
+    /// The connection; valid while libcurl keeps it open.
+    private(set) var connection: OpaquePointer?
+
+    init(_ settings: HandshakeSettings) { self.settings = settings }
+
+    var peer: Peer { settings.peer }
+
+    /// The peer did not take our certificate, or wanted one: the `certificate_…` alerts, `bad_`, `unsupported_`,
+    /// `unknown_ca` and `access_denied`.
+    var refusedCertificate: Bool {
+        switch alert {
+        case 42, 43, 44, 45, 46, 48, 49, 116: true;
+        default: false
+        }
+    }
+
+    /// The peer has ended its side with `close_notify`. An end of TCP without it may be an attacker's doing; libcurl's
+    /// BIO hides the difference.
+    var isEnded: Bool { alert == 0 }
+
+    /// The alert `protocol_version`.
+    var refusedVersion: Bool { alert == 70 }
+
+    func saw(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
+        unsafe self.connection = unsafe connection
+        if place & SSL_CB_HANDSHAKE_DONE != 0 {
+            isDone = true
+            choseHTTP2 = unsafe Self.protocolName(connection).elementsEqual("h2".utf8)
+        }
+        if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
+    }
+
+    private static func protocolName(_ connection: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(connection, &name, &count)
+        return unsafe UnsafeBufferPointer(start: name, count: Int(count))
+    }
+}
+
+// MARK: The server's chain
+
+extension HandshakeRecord {
+    /// Whether the chain is taken. Verification has been made.
+    func takes(_ store: OpaquePointer?, isVerified: Bool) -> Bool {
+        let shown = unsafe X509_STORE_CTX_get0_untrusted(store)
+        switch settings.decision {
+        case .verification:
+            if !isVerified { unsafe refuse(shown, X509_STORE_CTX_get_error(store)) }
+            return isVerified
+        case .ask:
+            break
+        case .decided(let fingerprint, let isTrusted):
+            guard let found = unsafe ShownChain.fingerprint(of: shown), found == fingerprint else { break }
+            if unsafe !isVerified && isTrusted && mayBeTrusted(shown) { return unsafe take(store) }
+            if !isVerified { unsafe refuse(shown, X509_STORE_CTX_get_error(store)) }
+            return isVerified
+        }
+        unsafe refuse(shown, isVerified ? X509_V_OK : X509_STORE_CTX_get_error(store))
+        if isVerified { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION) }
+        return false
+    }
+
+    private func take(_ store: OpaquePointer?) -> Bool {
+        unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        isUntrusted = false
+        return true
+    }
+
+    private func refuse(_ shown: OpaquePointer?, _ code: Int32) {
+        isUntrusted = true
+        if code != X509_V_OK, unsafe !mayBeTrusted(shown) { lacksPinnedKey = true }
+        chain = unsafe ShownChain(shown, code == X509_V_OK ? nil : .init(verification: code))
+    }
+
+    /// Of a chain that does not verify only the server's own certificate is known to be the server's.
+    private func mayBeTrusted(_ shown: OpaquePointer?) -> Bool {
+        guard let pins = settings.pins, !lacksPinnedKey else { return !lacksPinnedKey }
+        return unsafe Self.hasKey(of: pins, shown, count: 1)
+    }
+
+    /// One step of verification; the first that fails ends it.
+    func verified(_ isGood: Bool, _ store: OpaquePointer?) -> Bool {
+        guard isGood else { return unsafe forgives(store) }
+        if settings.demandsServerUsage, unsafe isLeafWithoutServerUsage(store) {
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
+            return false
+        }
+        guard let pins = settings.pins, unsafe lacksPinnedKey(store, pins) else { return true }
+        lacksPinnedKey = true
+        unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+        return false
+    }
+
+    /// Where no list says anything about a certificate, the rules may let it pass.
+    private func forgives(_ store: OpaquePointer?) -> Bool {
+        guard settings.revocation.allowsUnknown else { return false }
+        switch unsafe X509_STORE_CTX_get_error(store) {
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID:
+            unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+            return true
+        default: return false
+        }
+    }
+
+    /// Whether the chain is whole, which the call for the peer's own certificate tells, and none of its keys is pinned.
+    private func lacksPinnedKey(_ store: OpaquePointer?, _ pins: Set<PublicKeyPin>) -> Bool {
+        guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
+        let chain = unsafe X509_STORE_CTX_get0_chain(store)
+        return unsafe !Self.hasKey(of: pins, chain, count: sallyport_chain_count(chain))
+    }
+
+    private static func hasKey(of pins: Set<PublicKeyPin>, _ chain: OpaquePointer?, count: Int32) -> Bool {
+        (0..<count).contains { index in
+            var digest = [UInt8](repeating: 0, count: 32)
+            guard unsafe sallyport_key_digest(chain, index, &digest) == 1 else { return false }
+            return PublicKeyPin(sha256: digest).map(pins.contains) ?? false
+        }
+    }
+
+    /// Whether the certificate that is looked at is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12).
+    /// To OpenSSL one without the extension is good for everything, and so it is not enough here; anyExtendedKeyUsage
+    /// neither.
+    private func isLeafWithoutServerUsage(_ store: OpaquePointer?) -> Bool {
+        guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
+        guard let certificate = unsafe X509_STORE_CTX_get_current_cert(store) else { return true }
+        let usages = unsafe X509_get_extended_key_usage(certificate)
+        return usages == UInt32.max || usages & UInt32(XKU_SSL_SERVER) == 0
+    }
+}
+
+// MARK: Revocation, and the client's certificate
+
+extension HandshakeRecord {
+    /// Whether the handshake goes on with what the server has stapled, or not.
+    func takesStaple(_ connection: OpaquePointer?) -> Bool {
+        if case .decided(_, isTrusted: true) = settings.decision { return true }
+        let verdict = unsafe sallyport_check_staple(connection, settings.revocation.stapling == .required ? 1 : 0)
+        guard verdict != SALLYPORT_STAPLE_GOOD else { return true }
+        let failure: ServerTrustEvaluation.Failure =
+            switch verdict {
+            case SALLYPORT_STAPLE_REVOKED: .init(.revoked, "the stapled OCSP answer says that it is revoked")
+            case SALLYPORT_STAPLE_MISSING: .init(.noRevocationStatus, "an OCSP answer must be stapled, and is not")
+            default: .init(.noRevocationStatus, "the stapled OCSP answer is not valid")
+            }
+        isUntrusted = true
+        chain = unsafe ShownChain(SSL_get_peer_cert_chain(connection), failure)
+        return false
+    }
+
+    /// The server asks for a certificate. Whether the handshake goes on with what the context has.
+    func answersCertificateRequest(_ connection: OpaquePointer?) -> Bool {
+        guard settings.asksForIdentity else { return true }
+        let names = unsafe SSL_get0_peer_CA_list(connection)
+        wantedAuthorities = unsafe (0..<sallyport_name_count(names)).map { unsafe Self.name(names, $0) }
+        return false
+    }
+
+    private static func name(_ names: OpaquePointer?, _ index: Int32) -> [UInt8] {
+        let count = unsafe sallyport_name(names, index, nil)
+        guard count > 0 else { return [] }
+        return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, length in
+            let written = unsafe sallyport_name(names, index, buffer.baseAddress)
+            length = max(0, Int(written))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+internal import COpenSSL
+internal import SallyportCore
+
+/// What the `SSL_CTX` of a new connection is told besides what libcurl told it.
+struct HandshakeSettings {
+    var peer: HandshakeRecord.Peer
+    var versions: TLSVersions
+    var isFallback = false
+    var additionalAuthorities: [[UInt8]] = []
+    /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
+    var isVerified = true
+    var demandsServerUsage = false
+    /// Whose name the certificate must bear; nil where libcurl alone looks at it.
+    var host: Host?
+    var pins: Set<PublicKeyPin>?
+    var decision = TrustDecision.verification
+    var asksForIdentity = false
+    var revocation = RevocationRules()
+
+    /// - Returns: the record of the handshake that will be made with `context`.
+    func apply(to context: OpaquePointer) -> HandshakeRecord {
+        let record = HandshakeRecord(self)
+        // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
+        unsafe SSL_CTX_set_keylog_callback(context, nil)
+        unsafe SSL_CTX_set_info_callback(context, connectionChanged)
+        if isVerified { unsafe applyVerification(context) }
+        if asksForIdentity { unsafe SSL_CTX_set_cert_cb(context, certificateRequested, nil) }
+        _ = unsafe SSL_CTX_set_options(context, forbidden)
+        if isFallback { unsafe sallyport_send_fallback(context) }
+        let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
+        unsafe SSL_CTX_set_ex_data(context, CurlLibrary.recordIndex, opaque)
+        return record
+    }
+
+    private func applyVerification(_ context: OpaquePointer) {
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, stepVerified)
+        unsafe SSL_CTX_set_cert_verify_callback(context, chainShown, nil)
+        if let host { unsafe demand(host, context) }
+        for authority in additionalAuthorities { unsafe trust(authority, context) }
+        unsafe applyRevocation(context)
+    }
+
+    /// libcurl takes a range of versions; blocks may leave a hole in it.
+    private var forbidden: UInt64 {
+        let bits: [(TLSVersion, UInt64)] = [
+            (.tls10, UInt64(1) << 26), (.tls11, UInt64(1) << 28), (.tls12, UInt64(1) << 27), (.tls13, UInt64(1) << 29),
+        ]
+        return bits.reduce(0) { versions.allowed.contains($1.0) ? $0 : $0 | $1.1 }
+    }
+
+    /// The name is looked for among the alternative names alone, and a wildcard stands for one whole label (RFC 9525
+    /// §6.3).
+    private func demand(_ host: Host, _ context: OpaquePointer) {
+        let parameters = unsafe SSL_CTX_get0_param(context)
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, flags)
+        switch host {
+        case .name: _ = unsafe X509_VERIFY_PARAM_set1_host(parameters, host.bareText, host.bareText.utf8.count)
+        case .address(let address):
+            _ = unsafe X509_VERIFY_PARAM_set1_ip(parameters, address.octets, address.octets.count)
+        }
+    }
+
+    private func trust(_ authority: [UInt8], _ context: OpaquePointer) {
+        unsafe authority.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return }
+            unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate)
+            unsafe X509_free(certificate)
+        }
+    }
+
+    private func applyRevocation(_ context: OpaquePointer) {
+        if revocation.stapling != .ignored { unsafe sallyport_ask_for_staple(context, stapleCame) }
+        guard !revocation.lists.isEmpty else { return }
+        let flags = X509_V_FLAG_CRL_CHECK | (revocation.coversAuthorities ? X509_V_FLAG_CRL_CHECK_ALL : 0)
+        _ = unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
+        for list in revocation.lists { unsafe add(list, context) }
+    }
+
+    private func add(_ list: [UInt8], _ context: OpaquePointer) {
+        unsafe list.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            guard let list = unsafe d2i_X509_CRL(nil, &start, buffer.count) else { return }
+            unsafe X509_STORE_add_crl(SSL_CTX_get_cert_store(context), list)
+            unsafe X509_CRL_free(list)
+        }
+    }
+}
+
+// MARK: OpenSSL's callbacks
+
+private func connectionChanged(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
+    unsafe record(of: connection)?.saw(connection, place, value)
+}
+
+private func stepVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {
+    guard let record = unsafe record(verifiedBy: store) else { return 0 }
+    return unsafe record.verified(isGood == 1, store) ? 1 : 0
+}
+
+private func chainShown(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+    guard let record = unsafe record(verifiedBy: store) else { return 0 }
+    let isVerified = unsafe X509_verify_cert(store) == 1
+    return unsafe record.takes(store, isVerified: isVerified) ? 1 : 0
+}
+
+/// - Returns: 1 to go on, 0 to end the handshake.
+private func stapleCame(_ connection: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+    guard let record = unsafe record(of: connection) else { return 0 }
+    return unsafe record.takesStaple(connection) ? 1 : 0
+}
+
+/// - Returns: 1 to go on, 0 to end the handshake.
+private func certificateRequested(_ connection: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
+    guard let record = unsafe record(of: connection) else { return 0 }
+    return unsafe record.answersCertificateRequest(connection) ? 1 : 0
+}
+
+private func record(verifiedBy store: OpaquePointer?) -> HandshakeRecord? {
+    let connection = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+    return unsafe record(of: connection.map { OpaquePointer($0) })
+}
+
+private func record(of connection: OpaquePointer?) -> HandshakeRecord? {
+    guard let connection = unsafe connection, let context = unsafe SSL_get_SSL_CTX(connection),
+        let record = unsafe SSL_CTX_get_ex_data(context, CurlLibrary.recordIndex)
+    else { return nil }
+    return unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).takeUnretainedValue()
+}
