@@ -79,6 +79,7 @@ let package = Package(
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
+        .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
     ],
@@ -152,6 +153,9 @@ let package = Package(
             ],
             path: "Modules/Sallyport"),
 
+        // The one client module that links FoundationNetworking.
+        module("FoundationBridge", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes]),
+
         .target(
             name: "SallyportPKCS11Protector",
             dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
@@ -208,6 +212,10 @@ let package = Package(
             path: "Examples/Plugins"),
 
         .executableTarget(
+            name: "NativeURLSession", dependencies: ["Sallyport", "SallyportFoundationBridge", "SallyportURLLoading"],
+            path: "Examples/NativeURLSession"),
+
+        .executableTarget(
             name: "StoreAlone", dependencies: ["SallyportSecureStore"], path: "Examples/StoreAlone"),
 
         // Tests
@@ -244,6 +252,9 @@ let package = Package(
                 "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
                 .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
+        tests(
+            "FoundationBridge",
+            dependencies: ["SallyportFoundationBridge", "SallyportURLLoading", "SallyportCore", .httpTypes]),
         tests(
             "FrontDoor",
             dependencies: [
@@ -284,6 +295,16 @@ let package = Package(
         .executableTarget(
             name: "LinkURLLoading", dependencies: ["SallyportURLLoading"], path: "Tests/LinkTests/URLLoading"),
         .executableTarget(name: "LinkSallyport", dependencies: ["Sallyport"], path: "Tests/LinkTests/Sallyport"),
+        .executableTarget(
+            name: "LinkClients",
+            dependencies: [
+                "Sallyport", "SallyportDataURL", "SallyportUnixSocket", "SallyportPKCS11Protector",
+                "SallyportPluginConformance",
+            ],
+            path: "Tests/LinkTests/Clients"),
+        .executableTarget(
+            name: "LinkFoundationBridge", dependencies: ["SallyportFoundationBridge"],
+            path: "Tests/LinkTests/FoundationBridge"),
     ]
 )
 

@@ -19,7 +19,8 @@ extension SecureSession {
         try await response(to: request, collectsUpTo: nil, delegate)
     }
 
-    private func response(
+    /// - Parameter limit: up to which length the caller takes the body at once; nil where it streams.
+    package func response(
         to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?
     ) async throws(LoadError) -> LoadResponse {
         try admit()

@@ -135,5 +135,6 @@ extension SecureSession {
         }
     }
 
-    var isSystem: Bool { if case .system = kind { true } else { false } }
+    /// Whether loads go direct and ask nobody.
+    package var isSystem: Bool { if case .system = kind { true } else { false } }
 }

@@ -1,0 +1,85 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import SallyportCore
+
+/// A native task's body as a ``RequestBody``.
+struct BodyConversion {
+    private let task: NativeTask
+    private let length: Int64?
+
+    /// - Parameter declaredLength: `Content-Length` as the app gave it, which is that of a stream.
+    init(_ task: NativeTask, declaredLength: String?) {
+        self.task = task
+        length = declaredLength.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+    }
+
+    func body() -> RequestBody? {
+        switch task.body {
+        case .none: return nil
+        case .bytes(let bytes): return .bytes(bytes)
+        case .file(let path): return .file(path)
+        case .stream(let stream):
+            let pump = StreamPump(stream)
+            return .once(length: length) { writer in try await pump.send(to: writer) }
+        case .asked:
+            guard let delegate = task.session.delegate as? any URLSessionTaskDelegate else { return nil }
+            let source = StreamRequest(session: task.session, task: task.task, delegate: delegate)
+            return .restartable(length: length) { writer in try await source.stream().send(to: writer) }
+        }
+    }
+}
+
+/// Asks a native delegate for the body of a task.
+private struct StreamRequest: Sendable {
+    let session: URLSession
+    let task: URLSessionTask
+    let delegate: any URLSessionTaskDelegate
+
+    func stream() async throws(LoadError) -> StreamPump {
+        let pump: StreamPump? = await withCheckedContinuation { continuation in
+            session.delegateQueue.addOperation {
+                delegate.urlSession(session, task: task) { stream in
+                    continuation.resume(returning: stream.map { StreamPump($0) })
+                }
+            }
+        }
+        guard let pump else { throw LoadError(.requestBodyFailed, at: .request, "The delegate gave no body.") }
+        return pump
+    }
+}
+
+/// Reads a stream on a queue of its own: a read may wait for whoever writes.
+private final class StreamPump: @unchecked Sendable {
+    // SAFETY: `stream` is touched on `queue` alone, which is serial, once it is here; whoever gave it to a native task
+    // gave it away.
+    private let stream: InputStream
+    private let queue = DispatchQueue(label: "sallyport-bridge-body")
+    private static let chunkSize = 64 << 10
+
+    init(_ stream: InputStream) { self.stream = stream }
+
+    deinit { stream.close() }
+
+    /// Reads on when what was read before has gone its way.
+    func send(to writer: RequestBodyWriter) async throws(LoadError) {
+        while let chunk = try await next() { try await writer.write(chunk) }
+    }
+
+    private func next() async throws(LoadError) -> [UInt8]? {
+        let chunk = await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: self.read()) }
+        }
+        guard let chunk else { throw LoadError(.requestBodyFailed, at: .request, "The body's stream failed.") }
+        return chunk.isEmpty ? nil : chunk
+    }
+
+    /// Empty at the end; nil where the stream failed.
+    private func read() -> [UInt8]? {
+        if stream.streamStatus == .notOpen { stream.open() }
+        var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
+        let count = stream.read(&chunk, maxLength: chunk.count)
+        guard count >= 0 else { return nil }
+        chunk.removeLast(chunk.count - count)
+        return chunk
+    }
+}

@@ -1,0 +1,95 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import HTTPTypes
+internal import SallyportCore
+
+/// A native request as a ``LoadRequest``.
+struct NativeRequest {
+    private let request: URLRequest
+    private let configuration: URLSessionConfiguration
+
+    init(_ request: URLRequest, _ configuration: URLSessionConfiguration) {
+        self.request = request
+        self.configuration = configuration
+    }
+
+    /// - Throws: `invalidRequest` where URL, method or a field is none that HTTP can carry; `unsupportedScheme` where
+    ///   only a stored answer is wanted, of which the native session has none.
+    func loadRequest(sending task: NativeTask) throws(LoadError) -> LoadRequest {
+        guard request.cachePolicy != .returnCacheDataDontLoad else {
+            throw LoadError(.unsupportedScheme, at: .routing, "The native session has no stored answers.")
+        }
+        let method = try method()
+        var fields = try fields()
+        let body = BodyConversion(task, declaredLength: request.value(forHTTPHeaderField: "Content-Length")).body()
+        if body != nil, method == .post, fields[.contentType] == nil {
+            fields[.contentType] = "application/x-www-form-urlencoded"
+        }
+        return LoadRequest(method, try url(), headerFields: fields, body: body, options: options())
+    }
+
+    private func url() throws(LoadError) -> RequestURL {
+        guard let url = request.url else { throw LoadError(.invalidRequest, "The request has no URL.") }
+        do throws(AddressError) {
+            return try RequestURL(url.absoluteString)
+        } catch {
+            throw LoadError(.invalidRequest, "The URL cannot be requested.", underlying: error)
+        }
+    }
+
+    private func method() throws(LoadError) -> HTTPRequest.Method {
+        guard let method = HTTPRequest.Method(rawValue: request.httpMethod ?? "GET") else {
+            throw LoadError(.invalidRequest, "The method is none that HTTP can carry.")
+        }
+        return method
+    }
+
+    private func options() -> LoadOptions {
+        var options = LoadOptions()
+        // Values that were left as they come are not the app's wish: the secure session's count then.
+        let idle = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
+        if idle != 60 { options.idleTimeout = Self.duration(idle) }
+        let resource = configuration.timeoutIntervalForResource
+        if resource != 604_800 { options.resourceTimeout = Self.duration(resource) }
+        return options
+    }
+
+    /// Nil for what is no time to wait; at most ten years.
+    static func duration(_ interval: TimeInterval) -> Duration? {
+        guard interval > 0 else { return nil }
+        return .seconds(min(interval, 315_360_000))
+    }
+}
+
+// MARK: Fields
+
+extension NativeRequest {
+    /// The request's own fields, and those of the configuration where it has none of the name.
+    private func fields() throws(LoadError) -> HTTPFields {
+        var fields: HTTPFields = [:]
+        for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
+            try Self.set("\(name.base)", "\(value)", in: &fields)
+        }
+        for (name, value) in request.allHTTPHeaderFields ?? [:] { try Self.set(name, value, in: &fields) }
+        if request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData, fields[.cacheControl] == nil {
+            fields[.cacheControl] = "no-cache"
+        }
+        // The native session decodes whatever the app asked for; here a request that names its codings gets them raw.
+        if let codings = fields[.acceptEncoding], Self.isDecoded(codings) { fields[.acceptEncoding] = nil }
+        return fields
+    }
+
+    private static func isDecoded(_ codings: String) -> Bool {
+        codings.split(separator: ",").contains { coding in
+            let name = coding.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+            return name == "gzip" || name == "deflate" || name == "*"
+        }
+    }
+
+    private static func set(_ name: String, _ value: String, in fields: inout HTTPFields) throws(LoadError) {
+        guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else {
+            throw LoadError(.invalidRequest, "A header field is none that HTTP can carry.")
+        }
+        fields[name] = value
+    }
+}

@@ -1,0 +1,35 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import HTTPTypes
+internal import SallyportCore
+
+/// An answer's head as a native one.
+enum NativeResponse {
+    /// In the place of `WWW-Authenticate` in an answer with the status 401.
+    ///
+    /// FoundationNetworking looks for the field when such an answer is over, asks the session's delegate about it, and
+    /// then loads the request again with its own HTTP, which goes direct, or does nothing for ever.
+    static let withheldChallenge = "X-Withheld-WWW-Authenticate"
+
+    /// - Throws: `protocolViolation` for a head that the native type does not take; none is known.
+    static func head(_ response: LoadResponse) throws(LoadError) -> HTTPURLResponse {
+        let version = response.facts.hops.last?.connection.httpVersion ?? ""
+        guard let url = URL(string: response.url.description),
+            let head = HTTPURLResponse(
+                url: url, statusCode: response.head.status.code,
+                httpVersion: version.isEmpty ? "HTTP/1.1" : version, headerFields: fields(of: response.head))
+        else { throw LoadError(.protocolViolation, at: .response, "The head has no native form.") }
+        return head
+    }
+
+    /// Fields of one name are joined (RFC 9110 §5.2), also `Set-Cookie`, as FoundationNetworking does.
+    private static func fields(of head: HTTPResponse) -> [String: String] {
+        var fields: [String: String] = [:]
+        for field in head.headerFields {
+            let isWithheld = head.status.code == 401 && field.name == .wwwAuthenticate
+            let name = isWithheld ? withheldChallenge : field.name.rawName
+            fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
+        }
+        return fields
+    }
+}

@@ -1,0 +1,64 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportURLLoading
+
+/// One load for a native task.
+///
+/// Runs in a task of its own, since FoundationNetworking asks for it with a call that must return. The task ends with
+/// the load and is cancelled when the native task is; Docs/Concurrency.md lists it.
+struct BridgedLoad {
+    private let delivery: TaskDelivery
+    private let work: Task<Void, Never>
+
+    init(_ order: LoadOrder, _ delivery: TaskDelivery) {
+        self.delivery = delivery
+        work = Task { @concurrent in await Self.run(order, delivery) }
+    }
+
+    /// Reads no more of the answer, which slows the server down.
+    func pause() { delivery.pause() }
+
+    func resume() { delivery.resume() }
+
+    func stop() {
+        delivery.close()
+        work.cancel()
+    }
+
+    private static func run(_ order: LoadOrder, _ delivery: TaskDelivery) async {
+        do throws(LoadError) {
+            try await load(order, delivery)
+            _ = await delivery.deliver(.end)
+        } catch {
+            _ = await delivery.deliver(.failure(URLError(error, loading: order.url)))
+        }
+    }
+
+    private static func load(_ order: LoadOrder, _ delivery: TaskDelivery) async throws(LoadError) {
+        guard let queue = order.delegateQueue else { return try await loadWhole(order, delivery) }
+        let response = try await order.binding.session.bytes(for: order.request)
+        guard await delivery.deliver(.head(try NativeResponse.head(response))) else { return response.body.discard() }
+        while let chunk = try await response.body.next() {
+            guard await delivery.deliver(.body(Data(chunk))) else { return response.body.discard() }
+            await turn(of: queue)
+        }
+    }
+
+    private static func loadWhole(_ order: LoadOrder, _ delivery: TaskDelivery) async throws(LoadError) {
+        let limit = order.binding.limit
+        let response = try await order.binding.session.response(to: order.request, collectsUpTo: limit, nil)
+        let head = try NativeResponse.head(response)
+        let body = try await response.body.collect(upTo: limit)
+        guard await delivery.deliver(.head(head)), !body.isEmpty else { return }
+        _ = await delivery.deliver(.body(Data(body)))
+    }
+
+    /// Returns when the delegate has taken what was handed over before, or when the load is cancelled.
+    private static func turn(of queue: OperationQueue) async {
+        let (turns, turn) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        queue.addOperation { turn.finish() }
+        for await _ in turns {}
+    }
+}

@@ -1,0 +1,37 @@
+internal import Foundation
+internal import FoundationNetworking
+internal import SallyportCore
+
+/// What FoundationNetworking loads the tasks of one binding with.
+///
+/// Takes every request: one that it cannot load fails here, since whatever is passed on goes direct.
+///
+/// FoundationNetworking makes the object and calls it on the task's work queue only; `load` is touched nowhere else.
+final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
+    private var load: BridgedLoad?
+
+    override class func canInit(with request: URLRequest) -> Bool { true }
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+    override class func requestIsCacheEquivalent(_ one: URLRequest, to other: URLRequest) -> Bool { false }
+
+    /// Starts the load, and goes on with one that was suspended.
+    override func startLoading() {
+        if let load { return load.resume() }
+        guard let task, let client else { return }
+        do throws(LoadError) {
+            let binding = try Bindings.binding(Number.value)
+            let native = try NativeTask(task)
+            let order = try LoadOrder(request, native, binding)
+            load = BridgedLoad(order, TaskDelivery(self, client, on: native.queue))
+        } catch {
+            client.urlProtocol(self, didFailWithError: URLError(error, loading: request.url))
+        }
+    }
+
+    /// Ends the load where the task was cancelled, and lets it rest where it was suspended.
+    override func stopLoading() {
+        if task?.state == .suspended { return load?.pause() ?? () }
+        load?.stop()
+        load = nil
+    }
+}

@@ -1,0 +1,87 @@
+internal import Dispatch
+internal import Foundation
+internal import FoundationNetworking
+
+/// Hands the parts of an answer to FoundationNetworking, on the task's work queue.
+///
+/// Its client may be called there only: it reads the session's table of tasks without a lock, and traps when it is
+/// called for a task that has ended. So nothing is handed over after ``close()`` or after the end.
+final class TaskDelivery: @unchecked Sendable {
+    // SAFETY: `target`, `isPaused` and `waiting` are touched on `queue` alone, which is serial. `close`, `pause` and
+    // `resume` are called there, and `deliver` goes there. The protocol object, which is not Sendable, is only passed
+    // on to the client, there too.
+    private let queue: DispatchQueue
+    private var target: (any URLProtocolClient, URLProtocol)?
+    private var isPaused = false
+    private var waiting: (Event, CheckedContinuation<Bool, Never>)?
+
+    enum Event: Sendable {
+        case head(HTTPURLResponse)
+        case body(Data)
+        case end
+        case failure(URLError)
+    }
+
+    init(_ loader: URLProtocol, _ client: any URLProtocolClient, on queue: DispatchQueue) {
+        target = (client, loader)
+        self.queue = queue
+    }
+
+    /// Hands over one part, once the task is not suspended; parts come one after the other.
+    ///
+    /// - Returns: false where the task has ended, and nothing was handed over.
+    func deliver(_ event: Event) async -> Bool {
+        await withCheckedContinuation { continuation in
+            queue.async { self.take(event, continuation) }
+        }
+    }
+
+    private func take(_ event: Event, _ continuation: CheckedContinuation<Bool, Never>) {
+        dispatchPrecondition(condition: .onQueue(queue))
+        if target != nil, isPaused {
+            waiting = (event, continuation)
+        } else {
+            continuation.resume(returning: handOver(event))
+        }
+    }
+
+    private func handOver(_ event: Event) -> Bool {
+        guard let (client, loader) = target else { return false }
+        switch event {
+        case .head(let response): client.urlProtocol(loader, didReceive: response, cacheStoragePolicy: .notAllowed)
+        case .body(let data): client.urlProtocol(loader, didLoad: data)
+        case .end:
+            target = nil
+            client.urlProtocolDidFinishLoading(loader)
+        case .failure(let error):
+            target = nil
+            client.urlProtocol(loader, didFailWithError: error)
+        }
+        return true
+    }
+
+    // MARK: On the queue
+
+    func pause() {
+        dispatchPrecondition(condition: .onQueue(queue))
+        isPaused = true
+    }
+
+    func resume() {
+        dispatchPrecondition(condition: .onQueue(queue))
+        isPaused = false
+        letGo()
+    }
+
+    /// The task has ended; FoundationNetworking says so itself.
+    func close() {
+        dispatchPrecondition(condition: .onQueue(queue))
+        target = nil
+        letGo()
+    }
+
+    private func letGo() {
+        guard let (event, continuation) = waiting.take() else { return }
+        continuation.resume(returning: handOver(event))
+    }
+}

@@ -1,0 +1,5 @@
+// Links the bridge, which brings FoundationNetworking.
+import SallyportFoundationBridge
+import SallyportURLLoading
+
+print(SecureSession.shared.foundationConfiguration())
