@@ -37,6 +37,36 @@ import Testing
         }
     }
 
+    @Test func onlyTheBridgeLinksFoundation() async throws {
+        let clients = try await needed(by: "LinkClients")
+        for library in ["libFoundation.so", "libFoundationNetworking", "libFoundationInternationalization"] {
+            #expect(!clients.contains { $0.hasPrefix(library) }, "\(library) among \(clients)")
+        }
+        let bridge = try await needed(by: "LinkFoundationBridge")
+        #expect(bridge.contains { $0.hasPrefix("libFoundationNetworking") })
+        #expect(!bridge.contains { $0.hasPrefix("liblmdb") })
+    }
+
+    /// Also what no program of these tests links.
+    @Test func noOtherClientModuleImportsFoundation() throws {
+        let folders = ["Modules", "Plugins"].map { Programs.repository.appending(path: $0) }
+        let outside = ["/Modules/Gateway/", "/Modules/CommandLine/", "/Modules/FoundationBridge/"]
+        var read = 0
+        for folder in folders {
+            let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+            while let file = files?.nextObject() as? URL {
+                guard file.pathExtension == "swift", !outside.contains(where: { file.path.contains($0) }) else {
+                    continue
+                }
+                read += 1
+                let imports = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+                    .filter { $0.hasSuffix("import Foundation") || $0.hasSuffix("import FoundationNetworking") }
+                #expect(imports.isEmpty, "\(file.path)")
+            }
+        }
+        #expect(read > 200)
+    }
+
     private func needed(by program: String) async throws -> [String] {
         let readelf = try await ChildProcess("/usr/bin/env", ["readelf", "-d", Programs.built(program)]).outcome()
         try #require(readelf.status == 0, "\(readelf.error)")
