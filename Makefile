@@ -39,6 +39,7 @@ test: dependencies ## Builds and runs all tests.
 demo: dependencies ## Shows the main job on loopback; BREAK=relay|policy|wipe breaks one step on purpose.
 	$(SWIFT) build --product sallyport
 	$(SWIFT) build --product Demo
+	$(SWIFT) build --product NativeURLSession
 	@BREAK="$(BREAK)" Examples/Demo/run "$$($(SWIFT) build --show-bin-path)"
 
 bench: dependencies ## Prints the table of speed, side by side with the alternatives.

@@ -11,7 +11,7 @@ final class Binding: Sendable {
     let limit: ByteCount
     /// The protocol class of this binding alone.
     let protocolClass: URLProtocol.Type
-    private let number: Int
+    fileprivate let number: Int
 
     fileprivate init(_ session: SecureSession, limit: ByteCount, number: Int) {
         self.session = session
