@@ -303,7 +303,7 @@ let package = Package(
             ],
             path: "Tests/LinkTests/Clients"),
         .executableTarget(
-            name: "LinkFoundationBridge", dependencies: ["SallyportFoundationBridge"],
+            name: "LinkFoundationBridge", dependencies: ["SallyportFoundationBridge", "SallyportURLLoading"],
             path: "Tests/LinkTests/FoundationBridge"),
     ]
 )
