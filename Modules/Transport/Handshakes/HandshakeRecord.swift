@@ -111,6 +111,10 @@ extension HandshakeRecord {
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
             return false
         }
+        if unsafe isLeafWithoutHost(store) {
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH)
+            return false
+        }
         guard let pins = settings.pins, unsafe lacksPinnedKey(store, pins) else { return true }
         lacksPinnedKey = true
         unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
@@ -141,6 +145,13 @@ extension HandshakeRecord {
             guard unsafe sallyport_key_digest(chain, index, &digest) == 1 else { return false }
             return PublicKeyPin(sha256: digest).map(pins.contains) ?? false
         }
+    }
+
+    /// Whether the certificate that is looked at is the peer's own and names no host in `subjectAltName`: libcurl would
+    /// then take its common name for one (RFC 9525 §2).
+    private func isLeafWithoutHost(_ store: OpaquePointer?) -> Bool {
+        guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
+        return unsafe sallyport_names_host(X509_STORE_CTX_get_current_cert(store)) == 0
     }
 
     /// Whether the certificate that is looked at is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12).
