@@ -112,12 +112,21 @@ struct Negotiation {
     /// Waits for the app until the load's deadline; its task is cancelled then.
     private func disposition(of challenge: AuthenticationChallenge) async throws(LoadError) -> ChallengeDisposition {
         guard let responder else { return .notImplemented }
-        let disposition = await untilDeadline(deadline) { await responder.respond(to: challenge) }
+        let deadline = deadline
+        let first = await withTaskGroup(of: ChallengeDisposition?.self) { group in
+            group.addTask { await responder.respond(to: challenge) }
+            group.addTask {
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
         if Task.isCancelled { throw .cancelled() }
-        guard let disposition else {
+        guard let first else {
             throw LoadError(.resourceTimeout, at: .response, "The challenge was not answered in the time for the load.")
         }
-        return disposition
+        return first
     }
 
     private func check(_ credential: Credential, for space: ProtectionSpace) throws(LoadError) {

@@ -205,7 +205,7 @@ struct FlowTests {
         ("garbage\r\n\r\n", LoadError.Code.protocolViolation), ("", .connectionLost),
         ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .connectionLost),
         ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-Half", .connectionLost),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .connectionLost),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .protocolViolation),
     ])
     func answersThatBreakAreTyped(_ answer: String, _ code: LoadError.Code) async throws {
         let server = try TestServer { connection in

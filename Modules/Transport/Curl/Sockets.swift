@@ -19,3 +19,17 @@ func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_
     }
     return close(descriptor)
 }
+
+/// Ends a connection in both directions and reads away what lies in it. What comes later, the kernel answers with a
+/// reset.
+func exhaustSocket(_ descriptor: Int32) {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    var octets = [UInt8](repeating: 0, count: 16 << 10)
+    // More than the kernel keeps for a socket.
+    for _ in 0..<1024 {
+        let count = unsafe octets.withUnsafeMutableBytes { buffer in
+            unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+        }
+        guard count > 0 else { return }
+    }
+}

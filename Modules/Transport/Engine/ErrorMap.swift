@@ -112,11 +112,20 @@ struct ErrorMap {
     }
 
     private func exchanging(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
-        switch code {
+        // libcurl has one code for a broken chunk and a broken connection.
+        if code == CURLE_RECV_ERROR, handle.errorMessage.contains("chunked-encoding") {
+            return LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
+        }
+        return switch code {
+        // A line beyond what libcurl keeps of one, which is more than is accepted here.
+        case CURLE_OUT_OF_MEMORY:
+            LoadError(.responseTooLarge, at: .response, "A line of the answer is too long.")
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM,
             CURLE_SEND_FAIL_REWIND:
             LoadError(.connectionLost, at: step, "The connection ended before the answer was whole.")
-        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_BAD_CONTENT_ENCODING:
+        // The last one: a line that goes on with none.
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_BAD_CONTENT_ENCODING,
+            CURLE_BAD_FUNCTION_ARGUMENT:
             LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP.")
         case CURLE_OPERATION_TIMEDOUT:
             LoadError(.idleTimeout, at: step, "The exchange did not go on in time.")

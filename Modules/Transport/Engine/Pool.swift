@@ -37,8 +37,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private lazy var timer = LoopTimer { [unowned self] in timerFired() }
     private struct Connection {
         let origin: Origin?
-        /// What libcurl wants of it; empty while it idles in the pool. Idle ones stay in epoll: a connection that is
-        /// used again costs no call into the kernel.
+        /// What libcurl wants of it; empty while it idles in the pool, and while what goes over it is paused. Idle ones
+        /// stay in epoll: a connection that is used again costs no call into the kernel.
         var interest: Interest = []
     }
 
@@ -236,8 +236,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     // MARK: Readiness
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
-        if connections[descriptor]?.interest.isEmpty == true {
-            // The server closed, or spoke on, an idle connection: libcurl finds out when it wants to use it.
+        if let connection = connections[descriptor], connection.interest.isEmpty {
+            // The server closed an idle connection, which libcurl finds out when it wants to use it, or spoke on.
+            if let origin = connection.origin { spokeUnasked(descriptor, origin) }
             return loop.forget(descriptor)
         }
         var bits = Int32(0)
@@ -246,6 +247,18 @@ final class Pool: DescriptorHandler, TurnObserver {
         if readiness.contains(.hangUp) { bits |= CURL_CSELECT_ERR }
         act(descriptor, bits)
         scheduleTurn()
+    }
+
+    /// Octets on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
+    /// request, where HTTP/2 names the request of each. Without them it finds a dead connection.
+    private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
+        guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
+        let isInUse = members.values.contains { member in
+            member.attempt.claim?.origin == origin
+                && (member.isPaused || member.attempt.handle?.socket == descriptor)
+        }
+        if isInUse { return }
+        exhaustSocket(descriptor)
     }
 
     private func act(_ descriptor: Int32, _ bits: Int32) {

@@ -5,6 +5,8 @@ internal import SallyportEventLoop
 /// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
 protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
+    /// Somebody on this side keeps what it carries from flowing.
+    var isPaused: Bool { get }
     /// Its turn has come: sets what is its own on a handle of the pool.
     func begins(with handle: EasyHandle)
     /// The transfer is over; the handle is still in the pool.

@@ -15,10 +15,11 @@ struct Download {
     var chunk: [UInt8] = []
     /// Octets of the body so far.
     private var bodyOctets = 0
+    private var check = HeaderBlockCheck()
 
     init(headerLimit: Int) { self.headerLimit = headerLimit }
 
-    enum HeaderFailure { case tooLong }
+    enum HeaderFailure { case tooLong, malformed }
 
     /// Takes a line, which ends with its line break. An interim head (1xx) is dropped, and so are trailers.
     mutating func received(_ line: UnsafeRawBufferPointer) -> HeaderFailure? {
@@ -26,10 +27,16 @@ struct Download {
         guard headerOctets <= headerLimit else { return .tooLong }
         guard !isHeadWhole else { return nil }
         if head.isEmpty { head.reserveCapacity(512) }
+        let start = head.count
         unsafe head.append(contentsOf: line)
         let isBlank = unsafe line.count <= 2 && (line.first == 13 || line.first == 10)
-        guard isBlank else { return nil }
-        if isInterim { head.removeAll(keepingCapacity: true) } else { isHeadWhole = true }
+        guard isBlank else { return check.takes(head[start...]) ? nil : .malformed }
+        guard isInterim else {
+            isHeadWhole = true
+            return nil
+        }
+        head.removeAll(keepingCapacity: true)
+        check = HeaderBlockCheck()
         return nil
     }
 
@@ -61,7 +68,7 @@ struct Download {
     }
 }
 
-/// Reads a header block as libcurl hands it over: a status line, fields without folding, a blank line.
+/// Reads a header block as libcurl hands it over: a status line, fields, a blank line.
 enum HeadParser {
     static func parse(_ octets: [UInt8]) throws(LoadError) -> HTTPResponse {
         let response = unsafe octets.withUnsafeBufferPointer { unsafe parse($0) }
@@ -78,6 +85,11 @@ enum HeadParser {
         while start < octets.count {
             var end = start
             while end < octets.count, unsafe octets[end] != UInt8(ascii: "\n") { end += 1 }
+            // What begins with white space goes on with the value above it (RFC 9112 §5.2).
+            while unsafe status != nil && isFolded(octets, at: end + 1) {
+                end += 1
+                while end < octets.count, unsafe octets[end] != UInt8(ascii: "\n") { end += 1 }
+            }
             let line = unsafe trimmed(octets, start..<end)
             if let field = unsafe status == nil ? nil : field(octets, line) { fields.append(field) }
             if status == nil {
@@ -87,6 +99,10 @@ enum HeadParser {
             start = end + 1
         }
         return status.map { HTTPResponse(status: $0, headerFields: fields) }
+    }
+
+    private static func isFolded(_ octets: UnsafeBufferPointer<UInt8>, at start: Int) -> Bool {
+        unsafe start < octets.count && (octets[start] == 32 || octets[start] == 9)
     }
 
     /// `HTTP/1.1 200 OK`; HTTP/2 has no reason.

@@ -46,6 +46,9 @@ final class Exchange: @unchecked Sendable {
             endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
         attempt = Attempt(OriginClaim(origin: origin, limit: request.connectionsPerOrigin))
         url = request.url.absoluteText
+        guard request.method != .connect else {
+            throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
+        }
         upload = try Upload(request.body)
         lines = HeaderLines(
             request.headerFields, extra: upload.extraLines(for: request.method, request.headerFields))
@@ -105,7 +108,7 @@ final class Exchange: @unchecked Sendable {
             return LoadError(.resourceTimeout, at: attempt.reachedStep, "The time for the whole load is over.")
         }
         // Whoever stops the flow on this side is not waited for by this clock.
-        if isDownloadPaused || upload.isPaused { lastActivity = now }
+        if isPaused { lastActivity = now }
         guard now >= dueAt else { return nil }
         return LoadError(.idleTimeout, at: attempt.reachedStep, "No byte came or went for \(request.idleTimeout).")
     }
@@ -116,6 +119,8 @@ final class Exchange: @unchecked Sendable {
 // MARK: Pool
 
 extension Exchange: PoolMember {
+    var isPaused: Bool { isDownloadPaused || upload.isPaused }
+
     func begins(with handle: EasyHandle) {
         active()
         queueTime = .nanoseconds(lastActivity.nanoseconds - attempt.start.nanoseconds)
@@ -222,9 +227,15 @@ extension Exchange {
             return unsafe attempt.relayAnswer.received(line)
         }
         attempt.step = .response
-        if unsafe download.received(line) != nil {
-            attempt.failure = LoadError(
-                .responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
+        if let failure = unsafe download.received(line) {
+            attempt.failure =
+                switch failure {
+                case .tooLong:
+                    LoadError(
+                        .responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
+                case .malformed:
+                    LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
+                }
             return false
         }
         if download.isHeadWhole { pool?.signal(self) }

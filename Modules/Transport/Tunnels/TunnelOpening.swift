@@ -32,6 +32,8 @@ final class TunnelOpening: @unchecked Sendable {
 }
 
 extension TunnelOpening: PoolMember {
+    var isPaused: Bool { false }
+
     func begins(with handle: EasyHandle) {
         // A handle that carried a tunnel carries nothing else afterwards.
         handle.isPlain = false

@@ -1,0 +1,79 @@
+internal import Glibc
+internal import SallyportCore
+
+/// How slowly a connection speaks, and how it ends.
+extension TestConnection {
+    /// Says that nothing more comes, and waits until the peer has left: a close with unread octets would be a reset,
+    /// which may overtake what was written.
+    package func finish() {
+        shutdown(descriptor, Int32(SHUT_WR))
+        awaitEnd()
+    }
+
+    /// Holds this connection's thread.
+    package func pause(_ time: Duration) {
+        let (seconds, attoseconds) = time.components
+        usleep(useconds_t(seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
+    }
+
+    /// Writes the same again and again, with pauses, until the peer has left; at most for 20 s.
+    package func trickle(_ text: String, every time: Duration) {
+        let end = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < end, write(text) { pause(time) }
+    }
+}
+
+// MARK: To another server
+
+extension TestConnection {
+    /// Passes bytes on between the peer and a server on a port of the loopback, and ends after so many of the server's.
+    package func relay(to port: UInt16, cuttingAfter limit: Int) {
+        pump(to: port, limit)
+        shutdown(descriptor, Int32(SHUT_WR))
+        awaitEnd()
+    }
+
+    /// The same, but then says nothing more until the peer leaves.
+    package func relay(to port: UInt16, stallingAfter limit: Int) {
+        pump(to: port, limit)
+        awaitEnd()
+    }
+
+    private func pump(to port: UInt16, _ limit: Int) {
+        guard let descriptor = Self.connect(port) else { return }
+        defer { close(descriptor) }
+        let server = TestConnection(descriptor)
+        var rest = limit
+        while rest > 0 {
+            var ends = [self, server].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            guard poll(&ends, 2, 20_000) > 0 else { return }
+            if ends[0].revents != 0 {
+                let bytes = read()
+                guard !bytes.isEmpty, server.write(bytes) else { return }
+            }
+            if ends[1].revents != 0 {
+                let bytes = server.read(upTo: rest)
+                guard !bytes.isEmpty, write(bytes) else { return }
+                rest -= bytes.count
+            }
+        }
+    }
+
+    private static func connect(_ port: UInt16) -> Int32? {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+}

@@ -1,0 +1,69 @@
+import HTTPTypes
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// Answers that come octet by octet, or not at all. A real server would wait for a second where these wait for less.
+@Suite(.timeLimit(.minutes(2))) struct SlowAnswerTests {
+    struct Pace: Sendable, CustomTestStringConvertible {
+        let name: String
+        let first: String
+        let next: String
+        var testDescription: String { name }
+    }
+
+    private static let paces = [
+        Pace(name: "header lines", first: "HTTP/1.1 200 OK\r\n", next: "X: y\r\n"),
+        Pace(name: "a body", first: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", next: "a"),
+        Pace(name: "chunks", first: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", next: "1\r\na\r\n"),
+        Pace(name: "a body without a length", first: "HTTP/1.1 200 OK\r\n\r\n", next: "a"),
+        Pace(name: "interim heads", first: "", next: "HTTP/1.1 102 Processing\r\n\r\n"),
+    ]
+
+    private func server(_ pace: Pace) throws -> TestServer {
+        try HostileCase(pace.name, .resourceTimeout) { connection in
+            connection.write(pace.first)
+            connection.trickle(pace.next, every: .milliseconds(50))
+        }.server()
+    }
+
+    @Test(arguments: paces) func theTimeForTheWholeLoadEndsWhatIsSlow(_ pace: Pace) async throws {
+        var ordeal = try Ordeal()
+        (ordeal.idleTimeout, ordeal.resourceTimeout) = (.seconds(5), .seconds(1))
+        let failure = try await ordeal.failure(server(pace), within: .seconds(4))
+        #expect(failure?.code == .resourceTimeout, "\(String(describing: failure))")
+    }
+
+    /// What makes no whole line moves nothing: that is idleness, however many octets come.
+    @Test(arguments: ["HTTP/1.1 ", "HTTP/1.1 200 OK\r\nX-Line: "])
+    func aLineThatGrowsOctetByOctetIsIdleness(_ first: String) async throws {
+        var ordeal = try Ordeal()
+        (ordeal.idleTimeout, ordeal.resourceTimeout) = (.milliseconds(700), .seconds(5))
+        let failure = try await ordeal.failure(
+            server(Pace(name: "a line", first: first, next: "2")), within: .seconds(4))
+        #expect(failure?.code == .idleTimeout, "\(String(describing: failure))")
+    }
+
+    @Test(arguments: ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"])
+    func silenceEndsByTheIdleTimeout(_ first: String) async throws {
+        let hostile = HostileCase("silence", .idleTimeout) { connection in
+            connection.write(first)
+            connection.awaitEnd()
+        }
+        var ordeal = try Ordeal()
+        ordeal.idleTimeout = .milliseconds(500)
+        let failure = try await ordeal.failure(hostile.server(), within: .seconds(4))
+        #expect(failure?.code == .idleTimeout, "\(String(describing: failure))")
+    }
+
+    @Test func aServerThatReadsNothingEndsByTheIdleTimeout() async throws {
+        let server = try TestServer { $0.pause(.seconds(3)) }
+        var request = LoadRequest(.post, try server.url())
+        request.options.idleTimeout = .milliseconds(500)
+        request.body = .bytes([UInt8](repeating: 1, count: 32 << 20))
+        let ordeal = try Ordeal()
+        await #expect(throws: LoadError(.idleTimeout, "")) { try await ordeal.session.data(for: request) }
+    }
+}
