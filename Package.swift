@@ -46,6 +46,7 @@ extension Target.Dependency {
     static let lifecycleTestKit = Target.Dependency.product(
         name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle")
     static let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+    static let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
     static let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
     static let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
     static let inMemoryTracing = Target.Dependency.product(
@@ -91,6 +92,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        // Without traits: the file provider links all of Foundation.
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: []),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -139,8 +142,8 @@ let package = Package(
         module(
             "URLLoading", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .logging, .httpTypes, .metrics,
-                .tracing, .instrumentation,
+                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .configuration, .logging,
+                .httpTypes, .metrics, .tracing, .instrumentation,
             ]),
 
         // Level 6
@@ -148,8 +151,8 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportHTTPAuthentication", "SallyportURLLoading", .httpTypes, .lifecycle,
-                .logging,
+                "SallyportAuthorization", "SallyportHTTPAuthentication", "SallyportURLLoading", .configuration,
+                .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -250,8 +253,8 @@ let package = Package(
         tests(
             "URLLoading",
             dependencies: [
-                "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .logging, .httpTypes, .metrics,
-                .metricsTestKit, .tracing, .inMemoryTracing,
+                "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .configuration, .logging,
+                .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
         tests(
             "FoundationBridge",

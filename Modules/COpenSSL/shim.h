@@ -49,6 +49,33 @@ static inline int sallyport_name(const STACK_OF(X509_NAME) *names, int index, un
     return i2d_X509_NAME(sk_X509_NAME_value(names, index), octets == NULL ? NULL : &octets);
 }
 
+/// Gives the password that was told; never asks at a terminal.
+static int sallyport_password(char *buffer, int size, int is_writing, void *password) {
+    (void)is_writing;
+    int count = password == NULL ? 0 : (int)strlen((const char *)password);
+    if (count > size) return -1;
+    if (count > 0) memcpy(buffer, password, (size_t)count);
+    return count;
+}
+/// The first private key of a PEM text; NULL where there is none, or the password is another.
+static inline EVP_PKEY *sallyport_read_key(const void *text, int count, const char *password) {
+    BIO *source = BIO_new_mem_buf(text, count);
+    if (source == NULL) return NULL;
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(source, NULL, sallyport_password, (void *)password);
+    BIO_free(source);
+    ERR_clear_error();
+    return key;
+}
+/// PKCS#8, DER; as sallyport_certificate().
+static inline int sallyport_key(const EVP_PKEY *key, unsigned char *octets) {
+    PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(key);
+    if (info == NULL) return -1;
+    int count = i2d_PKCS8_PRIV_KEY_INFO(info, octets == NULL ? NULL : &octets);
+    PKCS8_PRIV_KEY_INFO_free(info);
+    return count;
+}
+static inline void sallyport_free_chain(STACK_OF(X509) *chain) { sk_X509_pop_free(chain, X509_free); }
+
 /// TLS_FALLBACK_SCSV (RFC 7507).
 static inline void sallyport_send_fallback(SSL_CTX *context) { SSL_CTX_set_mode(context, SSL_MODE_SEND_FALLBACK_SCSV); }
 

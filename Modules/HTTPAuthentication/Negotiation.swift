@@ -112,21 +112,12 @@ struct Negotiation {
     /// Waits for the app until the load's deadline; its task is cancelled then.
     private func disposition(of challenge: AuthenticationChallenge) async throws(LoadError) -> ChallengeDisposition {
         guard let responder else { return .notImplemented }
-        let deadline = deadline
-        let first = await withTaskGroup(of: ChallengeDisposition?.self) { group in
-            group.addTask { await responder.respond(to: challenge) }
-            group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
+        let disposition = await untilDeadline(deadline) { await responder.respond(to: challenge) }
         if Task.isCancelled { throw .cancelled() }
-        guard let first else {
+        guard let disposition else {
             throw LoadError(.resourceTimeout, at: .response, "The challenge was not answered in the time for the load.")
         }
-        return first
+        return disposition
     }
 
     private func check(_ credential: Credential, for space: ProtectionSpace) throws(LoadError) {

@@ -1,3 +1,4 @@
+public import Configuration
 public import Logging
 public import SallyportAuthorization
 internal import SallyportCore
@@ -41,30 +42,36 @@ public final class Sallyport: Sendable {
     ///   - path: the store's directory, of mode 0700; one process writes it.
     ///   - protector: where the secret comes from that the store's keys are wrapped with.
     ///   - application: the app's entitlement and version; what the store was activated for where nil.
+    ///   - configuration: the app's settings; `ControlTLSVersions` is read here, see `ControlTLSVersions`.
     /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
-    ///   another app.
+    ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
-        logger: Logger = Logger(label: "sallyport")
+        configuration: ConfigReader? = nil, logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
+        let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
             let control = Transport()
             let authorization = try Authorization.open(
                 store: data, application: application, transport: control, logger: logger)
-            return Sallyport(data, authorization, control, logger: logger)
+            return Sallyport(data, authorization, control, versions, logger: logger)
         } catch {
             data.close()
             throw error
         }
     }
 
-    private init(_ data: SecureStore, _ authorization: Authorization, _ control: Transport, logger: Logger) {
+    private init(
+        _ data: SecureStore, _ authorization: Authorization, _ control: Transport, _ versions: ControlTLSVersions,
+        logger: Logger
+    ) {
         self.data = data
         self.control = control
         self.authorization = authorization
         loading = URLLoadingSystem(
-            gate: authorization, stages: [AuthenticationStage(credentials: credentials)], logger: logger)
+            gate: authorization, stages: [AuthenticationStage(credentials: credentials)], decisions: authorization,
+            controlTLSVersions: versions, logger: logger)
         withdrawal = authorization.onWithdrawal { [credentials] denied in
             if [.remoteLockout, .wiped].contains(denied.code) { credentials.clear() }
         }

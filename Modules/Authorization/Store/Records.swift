@@ -83,6 +83,8 @@ struct AuthorizationRecords: Sendable {
     private let configurations: StoreCollection<String, [UInt8]>
     private let marks: StoreCollection<String, TimeMark>
     private let decisions: StoreCollection<String, LocalDecisions>
+    /// By server, the fingerprint of the chain that is trusted there.
+    private let trustedChains: StoreCollection<String, [UInt8]>
 
     /// All that is known when an authorization opens.
     struct Contents: Sendable {
@@ -110,6 +112,7 @@ struct AuthorizationRecords: Sendable {
         configurations = store.reservedCollection("authorization.configuration", of: [UInt8].self)
         marks = store.reservedCollection("authorization.time", of: TimeMark.self)
         decisions = store.reservedCollection("authorization.decisions", of: LocalDecisions.self)
+        trustedChains = store.reservedCollection("authorization.trust", of: [UInt8].self)
     }
 
     func contents() throws(AuthorizationError) -> Contents {
@@ -190,6 +193,26 @@ struct AuthorizationRecords: Sendable {
     func setDecisions(_ value: LocalDecisions) async throws(AuthorizationError) {
         let decisions = decisions
         try await write { try $0.set(value, for: Self.key, in: decisions) }
+    }
+
+    // MARK: Trusted chains
+
+    func trustedChain(at endpoint: Endpoint) throws -> [UInt8]? {
+        try store.read { try $0.value(for: endpoint.description, in: trustedChains) }
+    }
+
+    /// - Returns: whether there was one.
+    func setTrustedChain(_ fingerprint: [UInt8]?, at endpoint: Endpoint) async throws -> Bool {
+        let (chains, key) = (trustedChains, endpoint.description)
+        return try await store.write { transaction in
+            let was = try transaction.value(for: key, in: chains)
+            if let fingerprint {
+                try transaction.set(fingerprint, for: key, in: chains)
+            } else if was != nil {
+                try transaction.remove(key, from: chains)
+            }
+            return was != nil
+        }
     }
 
     private func write(

@@ -35,7 +35,8 @@ public enum ChallengeDisposition: Sendable, Hashable {
     /// Answers ``AuthenticationMethod/serverTrust``: the app takes the server for the right one, with exactly the chain
     /// that it showed, whether that verifies or not. A chain without a pinned key is never in question.
     case trust(TrustPersistence)
-    /// Answers ``AuthenticationMethod/clientCertificate``.
+    /// Answers ``AuthenticationMethod/clientCertificate``: for the session where its delegate says so, for the load
+    /// where the load's own does.
     case present(ClientIdentity)
     /// As if nobody had been asked. HTTP: the load's own credential, else a default one, else the server's answer is the
     /// result. Server trust: what verification said. Client certificate: none is shown.
@@ -63,5 +64,12 @@ public enum TrustPersistence: Sendable, Hashable {
 /// Who answers the challenges of a load. May take as long as it likes; at the load's deadline its task is cancelled, and
 /// must end.
 public protocol ChallengeResponder: Sendable {
+    /// Whether the answers count for all loads of the session; those of a load's own delegate do not.
+    var isOfSession: Bool { get }
+
     func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition
+}
+
+extension ChallengeResponder {
+    public var isOfSession: Bool { true }
 }

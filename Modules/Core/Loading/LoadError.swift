@@ -32,7 +32,8 @@ extension LoadError {
             case cancelled, idleTimeout, resourceTimeout, notAuthorized, withdrawn, refusedByPolicy, disabled
             case invalidRequest, unsupportedScheme, bodyNotReplayable, backgroundUnsupported, sessionInvalidated
             case cannotFindHost, cannotConnect, connectionLost, tlsFailed, serverNotTrusted, clientCertificateRefused
-            case noCommonTLSVersion, relayUnreachable, relayNotTrusted, relayRefused, relayProtocol
+            case noCommonTLSVersion, invalidConfiguration, relayUnreachable, relayNotTrusted, relayRefused,
+                relayProtocol
             case protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
             case authenticationCancelled, otherPrincipal
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
@@ -73,6 +74,8 @@ extension LoadError {
         public static let clientCertificateRefused = Code(value: .clientCertificateRefused)
         /// Settings, blocks and floor leave no TLS version to offer.
         public static let noCommonTLSVersion = Code(value: .noCommonTLSVersion)
+        /// A setting has a value that it cannot have.
+        public static let invalidConfiguration = Code(value: .invalidConfiguration)
         /// No relay of the cluster accepted a connection. Retryable.
         public static let relayUnreachable = Code(value: .relayUnreachable)
         /// The relay's certificate was not issued by the pinned authority, or is for another host.

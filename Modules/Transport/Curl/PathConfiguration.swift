@@ -110,8 +110,10 @@ enum PEM {
         Array(certificates.map(certificate).joined().utf8)
     }
 
-    private static func certificate(_ octets: [UInt8]) -> String {
-        "-----BEGIN CERTIFICATE-----\n" + lines(octets) + "-----END CERTIFICATE-----\n"
+    private static func certificate(_ octets: [UInt8]) -> String { text("CERTIFICATE", octets) }
+
+    static func text(_ label: String, _ octets: [UInt8]) -> String {
+        "-----BEGIN \(label)-----\n" + lines(octets) + "-----END \(label)-----\n"
     }
 
     /// 48 octets make a line of 64 characters.

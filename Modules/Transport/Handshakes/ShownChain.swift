@@ -30,7 +30,7 @@ extension ShownChain {
         return ChainFingerprint(sha256: digest)
     }
 
-    private static func certificate(_ chain: OpaquePointer?, _ index: Int32) -> [UInt8] {
+    static func certificate(_ chain: OpaquePointer?, _ index: Int32) -> [UInt8] {
         let count = unsafe sallyport_certificate(chain, index, nil)
         guard count > 0 else { return [] }
         return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, length in

@@ -37,6 +37,8 @@ struct DelegateResponder: ChallengeResponder {
     /// Of the load alone.
     let own: (any SessionDelegate)?
 
+    var isOfSession: Bool { own == nil }
+
     func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition {
         if challenge.protectionSpace.method.isOfConnection, let delegate = session.delegate {
             let disposition = await delegate.session(session, didReceive: challenge)

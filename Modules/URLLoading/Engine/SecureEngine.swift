@@ -14,19 +14,31 @@ final class SecureEngine: Sendable {
     let handlerLoads = HandlerLoads()
     /// Stages of other modules, between Decoding and Routing.
     let stages: [any LoadStage]
+    let decisions: ConnectionDecisions
+    let controlTLSVersions: ControlTLSVersions
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
     private let generation = Atomic(0)
     private let withdrawal: WithdrawalObservation
 
-    init(gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage], logger: Logger) {
+    init(
+        gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage],
+        decisions: ConnectionDecisions = ConnectionDecisions(),
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), logger: Logger
+    ) {
         self.gate = gate
         self.client = client
         self.stages = stages
+        self.decisions = decisions
+        self.controlTLSVersions = controlTLSVersions
         self.logger = logger
+        for item in controlTLSVersions.ineffective {
+            logger.notice("A version of TLS is offered in any case.", metadata: ["setting": "\(item)"])
+        }
         registry = ProtocolRegistry(logger: logger) { !Self.isUnauthorized(gate) }
-        withdrawal = gate.onWithdrawal { [client, handlerLoads] denied in
+        withdrawal = gate.onWithdrawal { [client, handlerLoads, decisions] denied in
             let failure = LoadError(denied)
+            if [.remoteLockout, .wiped].contains(denied.code) { decisions.clear() }
             client.endExchanges(with: failure) { _ in true }
             client.closeConnections { _ in true }
             handlerLoads.end(with: failure)

@@ -44,10 +44,7 @@ public final class SecureSession: Sendable {
         self.generation = generation
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
-        let settings = ExchangeSettings(
-            versions: configuration.versions, trust: configuration.trust.anchors, pins: configuration.pins,
-            connectTimeout: configuration.connectTimeout, connectionsPerOrigin: configuration.connectionsPerOrigin,
-            tag: tag, principal: configuration.principal)
+        let settings = Self.settings(configuration, kind, tag)
         let redirects = RedirectStage(limit: configuration.redirectLimit, isOn: configuration.followsRedirects)
         switch kind {
         case .secure(let engine):
@@ -60,7 +57,36 @@ public final class SecureSession: Sendable {
         }
     }
 
-    deinit { closeConnections() }
+    private static func settings(_ configuration: SessionConfiguration, _ kind: Kind, _ tag: String) -> ExchangeSettings
+    {
+        var settings = ExchangeSettings(
+            trust: configuration.trust.anchors, pins: configuration.pins,
+            revocation: configuration.revocation.rules, identities: configuration.clientIdentities,
+            connectTimeout: configuration.connectTimeout, connectionsPerOrigin: configuration.connectionsPerOrigin,
+            tag: tag, principal: configuration.principal)
+        settings.versions.minimum = configuration.minimumTLSVersion
+        settings.versions.maximum = configuration.maximumTLSVersion
+        switch kind {
+        case .secure(let engine):
+            settings.versions.control = engine.controlTLSVersions
+            settings.decisions = engine.decisions
+        case .system(let engine, _):
+            settings.decisions = engine.decisions
+        }
+        return settings
+    }
+
+    deinit {
+        decisions.forgetSession(tag)
+        closeConnections()
+    }
+
+    private var decisions: ConnectionDecisions {
+        switch kind {
+        case .secure(let engine): engine.decisions
+        case .system(let engine, _): engine.decisions
+        }
+    }
 
     /// Ends the session: loads in flight end with `sessionInvalidated`, and so does every later one.
     ///

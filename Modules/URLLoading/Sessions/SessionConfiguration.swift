@@ -20,14 +20,19 @@ public struct SessionConfiguration: Sendable {
     public var followsRedirects = true
     /// How many redirects one load follows; one more ends it with `tooManyRedirects`.
     public var redirectLimit = 20
-    /// The lowest version of TLS that is offered to servers. Versions below 1.2 are unsafe.
-    public var minimumTLSVersion: TLSVersion = .tls12
-    /// The highest version of TLS that is offered to servers.
-    public var maximumTLSVersion: TLSVersion = .tls13
+    /// The lowest version of TLS that is offered to servers; nil for 1.2 and what ``ControlTLSVersions`` adds. Versions
+    /// below 1.2 are unsafe, and offered only after those above failed.
+    public var minimumTLSVersion: TLSVersion?
+    /// The highest version of TLS that is offered to servers; nil for the highest there is.
+    public var maximumTLSVersion: TLSVersion?
     /// Who may issue the certificates of servers.
     public var trust: ServerTrust = .system
     /// The keys that hosts are pinned to; see ``pin(_:to:backups:)``.
     public private(set) var pins: [Host: Set<PublicKeyPin>] = [:]
+    /// What is asked about certificates of servers that were withdrawn before their end.
+    public var revocation = RevocationChecks()
+    /// The certificates that hosts are shown which ask for one; see ``present(_:to:)``.
+    public private(set) var clientIdentities: [Host: ClientIdentity] = [:]
     /// Handlers of this session alone, asked in their order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
     /// In whose name requests are made where they do not say. Principals never share a connection.
@@ -55,14 +60,22 @@ public struct SessionConfiguration: Sendable {
         }
     }
 
+    /// Shows a host the certificate where it asks for one, without a challenge. No other host gets to see it.
+    ///
+    /// - Parameter host: exactly this one, on every port.
+    /// - Throws: `invalidRequest` for what is no host.
+    public mutating func present(_ identity: ClientIdentity, to host: String) throws(LoadError) {
+        do throws(AddressError) {
+            clientIdentities[try Host(host)] = identity
+        } catch {
+            throw LoadError(.invalidRequest, "The host of a client certificate is not valid.", underlying: error)
+        }
+    }
+
     /// Always throws: a server process has no service that loads while it does not run.
     ///
     /// - Throws: `LoadError` with the code `backgroundUnsupported`.
     public static func background(withIdentifier identifier: String) throws(LoadError) -> SessionConfiguration {
         throw LoadError(.backgroundUnsupported, "There are no background sessions in a server process.")
-    }
-
-    var versions: TLSVersions {
-        TLSVersions(Set(TLSVersion.allCases.filter { minimumTLSVersion <= $0 && $0 <= maximumTLSVersion }))
     }
 }

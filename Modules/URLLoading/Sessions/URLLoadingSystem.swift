@@ -17,17 +17,26 @@ public final class URLLoadingSystem: Sendable {
     /// - Parameters:
     ///   - gate: says whether and how the app may connect.
     ///   - stages: stand between Decoding and Routing, from the top down.
+    ///   - decisions: keeps what is trusted for good; without one, it is trusted for as long as the instance lives.
+    ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
     public convenience init(
-        gate: any AccessGate, stages: [any LoadStage] = [], logger: Logger = Logger(label: "sallyport.loading")
+        gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(),
+        logger: Logger = Logger(label: "sallyport.loading")
     ) {
-        self.init(gate: gate, stages: stages, client: Transport(), logger: logger)
+        self.init(
+            gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
+            client: Transport(), logger: logger)
     }
 
     init(
-        gate: any AccessGate, stages: [any LoadStage] = [], client: any ExchangeClient,
+        gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), client: any ExchangeClient,
         system: SystemEngine = .process, logger: Logger = Logger(label: "sallyport.loading")
     ) {
-        engine = SecureEngine(gate: gate, client: client, stages: stages, logger: logger)
+        engine = SecureEngine(
+            gate: gate, client: client, stages: stages, decisions: ConnectionDecisions(store: decisions),
+            controlTLSVersions: controlTLSVersions, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
         self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
     }
@@ -51,6 +60,26 @@ public final class URLLoadingSystem: Sendable {
         _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
     ) -> SecureSession {
         SecureSession(configuration, .secure(engine), delegate: delegate, generation: engine.currentGeneration)
+    }
+
+    // MARK: Trust
+
+    /// Forgets that a server's chain is trusted though it does not verify, in the store and in all sessions; the
+    /// connections that were made so serve no further load.
+    ///
+    /// - Returns: whether there was such a decision.
+    /// - Throws: `invalidRequest` where the URL names no server; why the store cannot be written.
+    @discardableResult
+    public func undoPriorTrustDecision(for url: RequestURL) async throws(LoadError) -> Bool {
+        guard let endpoint = url.endpoint else {
+            throw LoadError(.invalidRequest, "The URL names no server.")
+        }
+        let wasTrusted = engine.decisions.forgetTrust(at: endpoint)
+        let wasStored = try await engine.decisions.store?.forgetTrust(at: endpoint) ?? false
+        engine.client.closeConnections { path in
+            if case .decided(_, isTrusted: true) = path.decision { true } else { false }
+        }
+        return wasTrusted || wasStored
     }
 
     // MARK: The switch

@@ -15,9 +15,13 @@ extension Transport: ExchangeClient {}
 
 /// What a session says about its exchanges.
 struct ExchangeSettings: Sendable {
-    var versions: TLSVersions
+    var versions = TLSVersionRules()
     var trust: TrustAnchors
     var pins: [Host: Set<PublicKeyPin>] = [:]
+    var revocation = RevocationRules()
+    /// What servers are shown that ask for a certificate.
+    var identities: [Host: ClientIdentity] = [:]
+    var decisions = ConnectionDecisions()
     var connectTimeout: Duration
     var connectionsPerOrigin = 6
     /// Names the session, so that its connections can be told from others.
@@ -31,7 +35,8 @@ struct ExchangeSettings: Sendable {
         with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
         let partition = context.principal == principal ? tag : "\(tag)/\(context.principal.name)"
-        let path = ConnectionPath(relay: relay, versions: versions, trust: trust, pins: pins, partition: partition)
+        let path = ConnectionPath(
+            relay: relay, versions: versions, trust: trust, pins: pins, revocation: revocation, partition: partition)
         var exchange = ExchangeRequest(
             request.method, request.url, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = context.idleTimeout
@@ -39,7 +44,13 @@ struct ExchangeSettings: Sendable {
         exchange.connectTimeout = connectTimeout
         exchange.connectionsPerOrigin = connectionsPerOrigin
         exchange.collectsUpTo = context.collectsUpTo
-        let response = try await client.exchange(exchange, via: path)
+        let response: ExchangeResponse
+        if request.url.isSecure, let endpoint = request.url.endpoint {
+            var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
+            response = try await dialogue.exchange(exchange, with: client)
+        } else {
+            response = try await client.exchange(exchange, via: path)
+        }
         var facts = LoadFacts()
         facts.hops = [response.facts]
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
@@ -47,6 +58,6 @@ struct ExchangeSettings: Sendable {
 
     /// Whether connections of the partition are of the session with this tag.
     static func isOf(_ tag: String, _ partition: String) -> Bool {
-        partition == tag || partition.hasPrefix("\(tag)/")
+        partition == tag || partition.hasPrefix("\(tag)/") || partition.hasPrefix("\(tag)#")
     }
 }

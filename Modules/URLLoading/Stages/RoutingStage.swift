@@ -55,11 +55,12 @@ struct RoutingStage: LoadStage {
 
     /// What settings, blocks and floor leave; blocks and floor hold on relayed connections.
     private func versions(for url: RequestURL, _ access: ServerAccess) throws(LoadError) -> TLSVersions {
-        var versions = settings.versions
+        guard url.isSecure, let host = url.endpoint?.host else { return .standard }
+        var versions = settings.versions.allowed(for: host)
         if access.relay != nil, !access.blockedTLSVersions.isEmpty || access.tlsFloor != nil {
             versions = versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
         }
-        guard !url.isSecure || !versions.allowed.isEmpty else {
+        guard !versions.allowed.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.")
         }
         return versions
@@ -74,11 +75,11 @@ struct DirectStage: LoadStage {
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        guard request.url.endpoint != nil else { throw RoutingStage.unsupported }
-        guard !request.url.isSecure || !settings.versions.allowed.isEmpty else {
+        guard let endpoint = request.url.endpoint else { throw RoutingStage.unsupported }
+        let versions = request.url.isSecure ? settings.versions.allowed(for: endpoint.host) : .standard
+        guard !versions.allowed.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "The session's settings leave no version of TLS.")
         }
-        return try await settings.exchange(
-            request, in: context, relay: nil, versions: settings.versions, with: client)
+        return try await settings.exchange(request, in: context, relay: nil, versions: versions, with: client)
     }
 }

@@ -79,6 +79,13 @@ package final class TestServer: Sendable {
 
     package var endpoint: Endpoint { get throws { try Endpoint("127.0.0.1:\(port)") } }
 
+    /// Ends all connections; takes new ones.
+    package func closeConnections() {
+        state.withLock { state in
+            for descriptor in state.open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
+    }
+
     /// Ends all connections and takes no more.
     package func stop() {
         let isFirst = state.withLock { state in

@@ -1,11 +1,20 @@
 internal import COpenSSL
 internal import Glibc
+package import SallyportCore
 
 /// What a test server shows in TLS, and what it asks for.
 package struct TestTLS: Sendable {
     package var identity: TestIdentity
     /// The authority of the client certificates that are required; nil where none is asked for.
     package var clientAuthority: TestAuthority?
+    /// The only version that is spoken; nil for what OpenSSL speaks.
+    package var version: TLSVersion?
+    /// The lowest version that is spoken; nil for OpenSSL's own.
+    package var minimumVersion: TLSVersion?
+    /// Whether the authority of client certificates is named to the client.
+    package var namesAuthority = false
+    /// The OCSP answer that is stapled where the client asks for one.
+    package var staple: [UInt8]?
 
     package init(_ identity: TestIdentity, requiring clientAuthority: TestAuthority? = nil) {
         self.identity = identity
@@ -18,6 +27,7 @@ package struct TestTLS: Sendable {
         defer { SSL_CTX_free(context) }
         guard (try? use(context)) != nil, let tls = SSL_new(context) else { return nil }
         SSL_set_fd(tls, connection.descriptor)
+        setStaple(tls)
         guard SSL_accept(tls) == 1 else {
             SSL_free(tls)
             return nil
@@ -25,7 +35,32 @@ package struct TestTLS: Sendable {
         return TestTLSConnection(tls, connection.descriptor)
     }
 
+    /// OpenSSL frees the octets.
+    private func setStaple(_ tls: OpaquePointer) {
+        guard let staple, let octets = CRYPTO_malloc(staple.count, nil, 0) else { return }
+        octets.copyMemory(from: staple, byteCount: staple.count)
+        SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, staple.count, octets)
+    }
+
+    private func limit(_ context: OpaquePointer) {
+        guard let minimum = version ?? minimumVersion else { return }
+        SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0")
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Self.number(minimum), nil)
+        if let version { SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Self.number(version), nil) }
+    }
+
+    private static func number(_ version: TLSVersion) -> Int {
+        switch version {
+        case .tls10: 0x0301
+        case .tls11: 0x0302
+        case .tls12: 0x0303
+        case .tls13: 0x0304
+        }
+    }
+
     private func use(_ context: OpaquePointer) throws {
+        limit(context)
+        if staple != nil { sallyport_ask_for_staple(context) { _, _ in 0 } }
         var identifier: [UInt8] = [1]
         SSL_CTX_set_session_id_context(context, &identifier, 1)
         try withBIO(identity.pem) { bio in
@@ -42,6 +77,7 @@ package struct TestTLS: Sendable {
         try withBIO(clientAuthority.pem) { bio in
             let authority = PEM_read_bio_X509(bio, nil, nil, nil)
             X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority)
+            if namesAuthority { SSL_CTX_add_client_CA(context, authority) }
             X509_free(authority)
         }
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)

@@ -42,7 +42,7 @@ struct Pipeline {
     init(_ stages: [any LoadStage], _ client: StubClient) {
         self.client = client
         let settings = ExchangeSettings(
-            versions: .standard, trust: .system, connectTimeout: .seconds(1), tag: "0", principal: .instance)
+            trust: .system, connectTimeout: .seconds(1), tag: "0", principal: .instance)
         chain = LoadChain(stages + [DirectStage(client: client, settings: settings)])
     }
 

@@ -1,0 +1,47 @@
+internal import Logging
+public import SallyportCore
+
+/// What the app trusts for good lies in the reserved name space of its store, and can be read and written while the store
+/// can: not while authorization is withdrawn.
+extension Authorization: DecisionStore {
+    public nonisolated func trustedChain(at endpoint: Endpoint) async -> ChainFingerprint? {
+        guard isOpen else { return nil }
+        do {
+            return try records.trustedChain(at: endpoint).flatMap { ChainFingerprint(sha256: $0) }
+        } catch {
+            logger.warning("A decision on trust cannot be read.", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    public nonisolated func trust(_ chain: ChainFingerprint, at endpoint: Endpoint) async throws(LoadError) {
+        _ = try await set(chain.sha256, at: endpoint)
+    }
+
+    @discardableResult
+    public nonisolated func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
+        try await set(nil, at: endpoint)
+    }
+
+    private nonisolated func set(_ fingerprint: [UInt8]?, at endpoint: Endpoint) async throws(LoadError) -> Bool {
+        do throws(AccessDenied) {
+            try checkAuthorized()
+        } catch {
+            throw LoadError(error)
+        }
+        do {
+            return try await records.setTrustedChain(fingerprint, at: endpoint)
+        } catch {
+            throw LoadError(.fileSystem, "The decision on trust cannot be kept.", underlying: error)
+        }
+    }
+
+    private nonisolated var isOpen: Bool {
+        do throws(AccessDenied) {
+            try checkAuthorized()
+            return true
+        } catch {
+            return false
+        }
+    }
+}

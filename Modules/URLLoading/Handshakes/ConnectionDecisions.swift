@@ -1,0 +1,147 @@
+internal import SallyportCore
+internal import SallyportTransport
+internal import Synchronization
+
+/// What apps and servers have decided about connections, in memory; for all sessions of an instance.
+///
+/// One lock, a leaf, taken by loads whose session has a delegate or a decision.
+final class ConnectionDecisions: Sendable {
+    /// Where a decision holds.
+    struct Place: Hashable, Sendable {
+        /// The session's.
+        var tag: String
+        var endpoint: Endpoint
+    }
+
+    /// What a server that asks for a certificate is shown.
+    enum Presentation: Sendable, Hashable {
+        case nothing
+        case identity(ClientIdentity)
+    }
+
+    private struct State {
+        var trust: [Place: TrustDecision] = [:]
+        var presentations: [Place: Presentation] = [:]
+        /// What the last handshakes put in question that the server may put again: so that each load's own delegate is
+        /// asked without one.
+        var shown: [Place: ServerTrustEvaluation] = [:]
+        var wishes: [Place: CertificateRequest] = [:]
+        /// Authenticated once with TLS 1.2 or above.
+        var modern: Set<Endpoint> = []
+        /// Reached with lower versions, until when that is taken for granted.
+        var legacy: [Endpoint: ContinuousClock.Instant] = [:]
+    }
+
+    /// How long a server that was reached with lower versions of TLS only is not offered higher ones.
+    static let legacyLifetime = Duration.seconds(600)
+    /// How many servers' last questions are kept; beyond, they are put by a handshake again.
+    static let questionLimit = 1000
+
+    private let state = Lock(State())
+    /// Whether there is any decision of an app: read by each load.
+    private let hasDecisions = Atomic(false)
+    /// Decisions for good; nil where there is no store.
+    let store: (any DecisionStore)?
+    let pending = PendingQuestions()
+
+    init(store: (any DecisionStore)? = nil) { self.store = store }
+
+    var isEmpty: Bool { !hasDecisions.load(ordering: .acquiring) }
+
+    // MARK: Trust
+
+    func trust(at place: Place) -> TrustDecision? { state.withLock { $0.trust[place] } }
+
+    func set(_ decision: TrustDecision, at place: Place) {
+        state.withLock { $0.trust[place] = decision }
+        hasDecisions.store(true, ordering: .releasing)
+    }
+
+    func forget(_ place: Place) { state.withLock { $0.trust[place] = nil } }
+
+    /// Forgets what was decided on a server's chain, in all sessions.
+    ///
+    /// - Returns: whether anything was trusted.
+    func forgetTrust(at endpoint: Endpoint) -> Bool {
+        state.withLock { state in
+            let affected = state.trust.filter { $0.key.endpoint == endpoint }
+            for place in affected.keys { state.trust[place] = nil }
+            return affected.values.contains { if case .decided(_, isTrusted: true) = $0 { true } else { false } }
+        }
+    }
+
+    /// The chain that verified when the server showed it last.
+    func shown(at place: Place) -> ServerTrustEvaluation? { state.withLock { $0.shown[place] } }
+
+    func set(_ shown: ServerTrustEvaluation, at place: Place) {
+        state.withLock { state in
+            if state.shown.count >= Self.questionLimit { state.shown = [:] }
+            state.shown[place] = shown.isTrusted ? shown : nil
+        }
+        hasDecisions.store(true, ordering: .releasing)
+    }
+
+    // MARK: Client certificates
+
+    func wish(at place: Place) -> CertificateRequest? { state.withLock { $0.wishes[place] } }
+
+    func set(_ wish: CertificateRequest, at place: Place) {
+        state.withLock { state in
+            if state.wishes.count >= Self.questionLimit { state.wishes = [:] }
+            state.wishes[place] = wish
+        }
+    }
+
+    func presentation(at place: Place) -> Presentation? { state.withLock { $0.presentations[place] } }
+
+    func set(_ presentation: Presentation, at place: Place) {
+        state.withLock { $0.presentations[place] = presentation }
+        hasDecisions.store(true, ordering: .releasing)
+    }
+
+    // MARK: Versions
+
+    /// The server has shown that it speaks TLS 1.2 or above.
+    func isModern(_ endpoint: Endpoint) -> Bool { state.withLock { $0.modern.contains(endpoint) } }
+
+    func reached(_ endpoint: Endpoint, withLowerVersions isLower: Bool) {
+        state.withLock { state in
+            if isLower {
+                state.legacy[endpoint] = .now + Self.legacyLifetime
+            } else {
+                state.modern.insert(endpoint)
+                state.legacy[endpoint] = nil
+            }
+        }
+    }
+
+    func isLegacy(_ endpoint: Endpoint) -> Bool {
+        state.withLock { state in
+            guard let end = state.legacy[endpoint] else { return false }
+            if end > .now { return true }
+            state.legacy[endpoint] = nil
+            return false
+        }
+    }
+
+    // MARK: End
+
+    /// The session is gone.
+    func forgetSession(_ tag: String) {
+        guard !isEmpty else { return }
+        state.withLock { state in
+            state.trust = state.trust.filter { $0.key.tag != tag }
+            state.presentations = state.presentations.filter { $0.key.tag != tag }
+            state.shown = state.shown.filter { $0.key.tag != tag }
+            state.wishes = state.wishes.filter { $0.key.tag != tag }
+        }
+    }
+
+    /// The app was locked or wiped.
+    func clear() {
+        state.withLock {
+            $0.trust = [:]
+            $0.presentations = [:]
+        }
+    }
+}

@@ -1,0 +1,89 @@
+public import Configuration
+public import SallyportCore
+
+/// Versions of TLS that are offered to application servers besides 1.2 and 1.3: the documented setting
+/// `ControlTLSVersions`.
+///
+/// An item is `TLS1.1` (or `GDEnableTLS1.1`), which adds TLS 1.1, or `TLS1.0`, which adds 1.0 and 1.1; both are unsafe.
+/// `TLS1.2` (or `GDEnableTLS1.2`) adds nothing and is logged. `HOST=ITEM` adds for one host alone. A handshake offers TLS
+/// 1.2 and 1.3 first. Where that ends with an alert, a close or a reset, one more is tried that offers only what was
+/// added, and says so (RFC 7507); never at a host that was once authenticated with a higher version. Whoever stands
+/// between can force this at a first contact: name the hosts that need it.
+///
+/// Holds for application servers alone, never for the gateway. On relayed connections the administrator's blocks and
+/// floor hold above it.
+public struct ControlTLSVersions: Sendable, Hashable {
+    /// The documented names of the setting; the first that has a value counts. In the environment they are
+    /// `CONTROL_TLSVERSIONS` and `GDCONTROL_TLSVERSIONS`.
+    public static let names = ["ControlTLSVersions", "GDControlTLSVersions"]
+    /// The longest list.
+    public static let limit = 1000
+
+    private var everywhere: Set<TLSVersion> = []
+    private var byHost: [Host: Set<TLSVersion>] = [:]
+    /// The items that add nothing.
+    public private(set) var ineffective: [String] = []
+
+    /// Adds nothing.
+    public init() {}
+
+    /// - Throws: `invalidConfiguration` for an item that is none of those.
+    public init(_ items: [String]) throws(LoadError) {
+        guard items.count <= Self.limit else { throw Self.invalid("has more than \(Self.limit) items") }
+        for item in items { try take(item) }
+    }
+
+    /// Reads the setting: a string, whose items commas part, or an array of strings.
+    ///
+    /// - Throws: as ``init(_:)``.
+    public init(reading reader: ConfigReader) throws(LoadError) {
+        for name in Self.names {
+            let key = ConfigKey([name])
+            guard let items = reader.stringArray(forKey: key) ?? reader.string(forKey: key).map({ [$0] }) else {
+                continue
+            }
+            try self.init(items.flatMap { $0.split(separator: ",").map(String.init) })
+            return
+        }
+        self.init()
+    }
+
+    func versions(for host: Host) -> Set<TLSVersion> {
+        guard !byHost.isEmpty, let own = byHost[host] else { return everywhere }
+        return everywhere.union(own)
+    }
+
+    private mutating func take(_ item: String) throws(LoadError) {
+        let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let added = try Self.added(by: parts[parts.count - 1].trimmed)
+        if added.isEmpty { ineffective.append(item) }
+        guard parts.count == 2 else { return everywhere.formUnion(added) }
+        do throws(AddressError) {
+            byHost[try Host(parts[0].trimmed), default: []].formUnion(added)
+        } catch {
+            throw Self.invalid("names a host that is not valid")
+        }
+    }
+
+    private static func added(by name: String) throws(LoadError) -> Set<TLSVersion> {
+        switch name {
+        case "TLS1.2", "GDEnableTLS1.2": []
+        case "TLS1.1", "GDEnableTLS1.1": [.tls11]
+        case "TLS1.0": [.tls10, .tls11]
+        default: throw invalid("knows TLS1.0, TLS1.1, GDEnableTLS1.1 and GDEnableTLS1.2 only")
+        }
+    }
+
+    private static func invalid(_ what: String) -> LoadError {
+        LoadError(.invalidConfiguration, "\(names[0]) \(what).")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String {
+        var text = self
+        while text.first == " " { text.removeFirst() }
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

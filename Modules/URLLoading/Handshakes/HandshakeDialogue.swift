@@ -1,0 +1,254 @@
+internal import Logging
+internal import SallyportCore
+internal import SallyportTransport
+
+/// One exchange over TLS, with what its handshakes put in question: the chain that the server shows, the certificate
+/// that it wants to see, and lower versions of TLS.
+///
+/// No handshake is held open while the app thinks: it ends, and the exchange is made anew with the answer. Nothing of the
+/// request was sent by then.
+struct HandshakeDialogue {
+    /// How many chains one exchange asks about: a server may change its certificate between question and answer.
+    static let limit = 3
+
+    private let endpoint: Endpoint
+    private let request: LoadRequest
+    private let context: LoadContext
+    private let decisions: ConnectionDecisions
+    private let tag: String
+    /// What is shown to the server unasked.
+    private let identity: ClientIdentity?
+    private var path: ConnectionPath
+    /// Offered once more, where the first offer ends the handshake.
+    private var fallback: TLSVersions?
+    private let mayFallBack: Bool
+    private var chains = 0
+
+    init(
+        with endpoint: Endpoint, for request: LoadRequest, in context: LoadContext, settings: ExchangeSettings,
+        path: ConnectionPath
+    ) {
+        self.endpoint = endpoint
+        self.request = request
+        self.context = context
+        self.path = path
+        decisions = settings.decisions
+        tag = settings.tag
+        identity = settings.identities.isEmpty ? nil : settings.identities[endpoint.host]
+        let offer = TLSVersionOffer(path.versions)
+        mayFallBack = offer.fallback != nil
+        self.path.versions = offer.first
+        self.path.identity = identity
+        applyFallback(offer)
+    }
+
+    mutating func exchange(
+        _ exchange: ExchangeRequest, with client: some ExchangeClient
+    ) async throws(LoadError) -> ExchangeResponse {
+        if context.responder != nil || !decisions.isEmpty { try await applyDecisions() }
+        while true {
+            do throws(LoadError) {
+                let response = try await client.exchange(exchange, via: path)
+                noteVersions()
+                return response
+            } catch {
+                if error.step == .request || error.step == .response { noteVersions() }
+                try await goOn(after: error)
+            }
+        }
+    }
+
+    private mutating func goOn(after error: LoadError) async throws(LoadError) {
+        if let evaluation = error.underlying as? ServerTrustEvaluation {
+            try await decide(evaluation, error)
+        } else if let request = error.underlying as? CertificateRequest {
+            try await decide(request)
+        } else {
+            try fallBack(after: error)
+        }
+    }
+
+    private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(tag: tag, endpoint: endpoint) }
+
+    /// What holds before the first handshake.
+    private mutating func applyDecisions() async throws(LoadError) {
+        try await applyTrust()
+        if identity == nil { try await applyPresentation() }
+    }
+
+    private mutating func applyTrust() async throws(LoadError) {
+        let decision = decisions.trust(at: place)
+        if case .decided(_, isTrusted: true)? = decision {
+            path.decision = decision ?? .ask
+        } else if let responder = context.responder {
+            path.decision = responder.isOfSession ? decision ?? .ask : .ask
+            // A load's own delegate judges what the server showed last. Whether it still shows it is seen then.
+            guard !responder.isOfSession, let shown = decisions.shown(at: place) else { return }
+            try await decide(shown, LoadError(.serverNotTrusted, at: .serverTLS, "\(shown)", underlying: shown))
+        }
+    }
+
+    private mutating func applyPresentation() async throws(LoadError) {
+        guard let responder = context.responder else { return }
+        if responder.isOfSession, let decided = decisions.presentation(at: place) {
+            if case .identity(let identity) = decided { path.identity = identity }
+            return
+        }
+        path.asksForIdentity = true
+        if !responder.isOfSession, let wish = decisions.wish(at: place) { try await decide(wish) }
+    }
+}
+
+// MARK: The server's chain
+
+extension HandshakeDialogue {
+    private mutating func decide(_ evaluation: ServerTrustEvaluation, _ error: LoadError) async throws(LoadError) {
+        // What was decided on this chain stands.
+        if case .decided(evaluation.fingerprint, _) = path.decision { throw error }
+        chains += 1
+        guard chains <= Self.limit else { throw error }
+        if await isDecided(evaluation.fingerprint) { return }
+        decisions.set(evaluation, at: place)
+        guard let responder = context.responder else {
+            // Nobody is there to ask. The server may have got a chain that verifies since one was trusted.
+            guard path.decision != .verification else { throw error }
+            path.decision = .verification
+            return
+        }
+        switch try await answer(to: challenge(evaluation), by: responder, evaluation.fingerprint) {
+        case .trust(let persistence): try await trust(evaluation.fingerprint, persistence)
+        case .performDefaultHandling, .notImplemented:
+            guard evaluation.isTrusted else { throw error }
+            path.decision = .decided(evaluation.fingerprint, isTrusted: false)
+            if responder.isOfSession { decisions.set(path.decision, at: place) }
+        case .rejectProtectionSpace:
+            throw LoadError(
+                .serverNotTrusted, at: .serverTLS, "The app rejected the server's certificate.",
+                underlying: evaluation)
+        case .cancel: throw cancelled(.serverTrust)
+        case .use, .present: throw Self.wrongAnswer
+        }
+    }
+
+    /// Whether somebody else has decided on the chain since, or it is trusted for good.
+    private mutating func isDecided(_ fingerprint: ChainFingerprint) async -> Bool {
+        if let decision = decisions.trust(at: place), case .decided(fingerprint, let isTrusted) = decision,
+            isTrusted || context.responder?.isOfSession == true
+        {
+            path.decision = decision
+            return true
+        }
+        guard await decisions.store?.trustedChain(at: endpoint) == fingerprint else { return false }
+        path.decision = .decided(fingerprint, isTrusted: true)
+        decisions.set(path.decision, at: place)
+        return true
+    }
+
+    private mutating func trust(
+        _ fingerprint: ChainFingerprint, _ persistence: TrustPersistence
+    ) async throws(LoadError) {
+        path.decision = .decided(fingerprint, isTrusted: true)
+        switch persistence {
+        case .none:
+            // No other load uses the connection.
+            path.partition = "\(tag)#\(context.requestID)/\(context.principal.name)"
+        case .forSession: decisions.set(path.decision, at: place)
+        case .permanent:
+            try await decisions.store?.trust(fingerprint, at: endpoint)
+            decisions.set(path.decision, at: place)
+        }
+    }
+
+    private func challenge(_ evaluation: ServerTrustEvaluation) -> AuthenticationChallenge {
+        AuthenticationChallenge(
+            protectionSpace: ProtectionSpace(origin: request.url.origin, realm: nil, method: .serverTrust),
+            serverTrust: evaluation)
+    }
+}
+
+// MARK: The client's certificate
+
+extension HandshakeDialogue {
+    private mutating func decide(_ wish: CertificateRequest) async throws(LoadError) {
+        path.asksForIdentity = false
+        guard let responder = context.responder else { return }
+        decisions.set(wish, at: place)
+        let space = ProtectionSpace(origin: request.url.origin, realm: nil, method: .clientCertificate)
+        let challenge = AuthenticationChallenge(protectionSpace: space, certificateRequest: wish)
+        switch try await answer(to: challenge, by: responder, nil) {
+        case .present(let identity):
+            path.identity = identity
+            if responder.isOfSession { decisions.set(.identity(identity), at: place) }
+        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace:
+            if responder.isOfSession { decisions.set(.nothing, at: place) }
+        case .cancel: throw cancelled(.clientCertificate)
+        case .use, .trust: throw Self.wrongAnswer
+        }
+    }
+}
+
+// MARK: The app's answer
+
+extension HandshakeDialogue {
+    /// Waits for the app until the load's deadline.
+    private func answer(
+        to challenge: AuthenticationChallenge, by responder: any ChallengeResponder, _ fingerprint: ChainFingerprint?
+    ) async throws(LoadError) -> ChallengeDisposition {
+        let question = PendingQuestions.Question(
+            place: place, method: challenge.protectionSpace.method, fingerprint: fingerprint,
+            requestID: responder.isOfSession ? nil : context.requestID)
+        let answer = await untilDeadline(context.deadline) { [pending = decisions.pending] in
+            await pending.answer(to: question) { await responder.respond(to: challenge) }
+        }
+        if Task.isCancelled { throw .cancelled() }
+        guard let disposition = answer ?? nil else {
+            throw LoadError(
+                .resourceTimeout, at: .serverTLS, "The challenge was not answered in the time for the load.")
+        }
+        return disposition
+    }
+
+    private func cancelled(_ method: AuthenticationMethod) -> LoadError {
+        LoadError(.authenticationCancelled, at: .serverTLS, "The app cancelled the challenge of \(method).")
+    }
+
+    private static var wrongAnswer: LoadError {
+        LoadError(.invalidRequest, at: .serverTLS, "The app's answer is not one to the challenge.")
+    }
+}
+
+// MARK: Lower versions
+
+extension HandshakeDialogue {
+    private mutating func applyFallback(_ offer: TLSVersionOffer) {
+        guard let lower = offer.fallback, !decisions.isModern(endpoint) else { return }
+        if decisions.isLegacy(endpoint) {
+            path.versions = lower
+            path.isFallback = true
+        } else {
+            fallback = lower
+        }
+    }
+
+    private mutating func fallBack(after error: LoadError) throws(LoadError) {
+        guard let lower = fallback, error.step == .serverTLS, Self.asksForLowerVersions(error) else { throw error }
+        fallback = nil
+        path.versions = lower
+        path.isFallback = true
+        context.logger.debug("Trying lower versions of TLS.", metadata: ["request": "\(context.requestID)"])
+    }
+
+    /// An alert, a close or a reset in the handshake.
+    private static func asksForLowerVersions(_ error: LoadError) -> Bool {
+        switch error.code {
+        case .noCommonTLSVersion, .connectionLost: true
+        case .tlsFailed: error.underlying is TLSAlert
+        default: false
+        }
+    }
+
+    /// The handshake was good.
+    private func noteVersions() {
+        if mayFallBack { decisions.reached(endpoint, withLowerVersions: path.isFallback) }
+    }
+}

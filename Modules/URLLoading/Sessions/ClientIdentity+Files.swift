@@ -1,0 +1,41 @@
+internal import FoundationEssentials
+public import SallyportCore
+internal import SallyportTransport
+
+extension ClientIdentity {
+    /// Reads an identity from PEM files (RFC 7468).
+    ///
+    /// - Parameters:
+    ///   - certificates: a file with the client's certificate and, behind it, those of authorities that servers may
+    ///     not have; at most 4 MiB.
+    ///   - key: a file with its private key, PKCS#8, PKCS#1 or SEC 1; the first file where nil.
+    ///   - password: of an encrypted key.
+    /// - Throws: `LoadError` with the code `fileSystem` where a file cannot be read, or the key is another's.
+    public static func pem(
+        certificates: String, key: String? = nil, password: Redacted<String>? = nil
+    ) throws(LoadError) -> ClientIdentity {
+        try IdentityReader.identity(
+            certificates: PEMFile.blocks("CERTIFICATE", at: certificates, limit: 4 << 20),
+            key: octets(of: key ?? certificates), password: password)
+    }
+
+    /// Reads an identity from a PKCS#12 file (RFC 7292), of at most 4 MiB.
+    ///
+    /// - Throws: `LoadError` with the code `fileSystem` where it cannot be read, the password is another, or it has no
+    ///   certificate with a key. Files encrypted with RC2, as old programs write them, cannot be read: write them anew
+    ///   (`openssl pkcs12 -legacy`).
+    public static func pkcs12(file: String, password: Redacted<String>) throws(LoadError) -> ClientIdentity {
+        try IdentityReader.identity(pkcs12: octets(of: file), password: password)
+    }
+
+    private static func octets(of path: String) throws(LoadError) -> [UInt8] {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw LoadError(.fileSystem, "The file of the identity cannot be read.", underlying: error)
+        }
+        guard data.count <= 4 << 20 else { throw LoadError(.fileSystem, "The file of the identity is too long.") }
+        return Array(data)
+    }
+}

@@ -1,0 +1,36 @@
+internal import FoundationEssentials
+internal import SallyportCore
+
+/// A file of objects in PEM (RFC 7468).
+enum PEMFile {
+    /// The objects of one kind, decoded.
+    ///
+    /// - Parameters:
+    ///   - label: as in `-----BEGIN LABEL-----`.
+    ///   - limit: of the file, in octets.
+    /// - Throws: `fileSystem` where the file cannot be read, or has no such object.
+    static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw LoadError(.fileSystem, "The PEM file cannot be read.", underlying: error)
+        }
+        guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
+            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) octets.")
+        }
+        // What stands before the first object, though it be nothing, is not one.
+        let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false)
+        let objects = try blocks.dropFirst().map(object)
+        guard !objects.isEmpty else { throw LoadError(.fileSystem, "The PEM file holds no \(label).") }
+        return objects
+    }
+
+    private static func object(_ block: Substring) throws(LoadError) -> [UInt8] {
+        let lines = block.split(whereSeparator: \.isNewline).prefix { !$0.hasPrefix("-----END") }
+        guard let data = Data(base64Encoded: lines.joined()), !data.isEmpty else {
+            throw LoadError(.fileSystem, "An object of the PEM file is not base64.")
+        }
+        return Array(data)
+    }
+}

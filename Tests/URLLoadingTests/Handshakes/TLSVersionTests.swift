@@ -1,0 +1,174 @@
+import Configuration
+import HTTPTypes
+import SallyportCore
+import SallyportTransport
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// The setting and its items (DESIGN §6, first row).
+struct ControlTLSVersionsTests {
+    private static let host = Host.address(.v4(0x0a00_0001))
+
+    private func versions(_ values: [AbsoluteConfigKey: ConfigValue]) throws -> ControlTLSVersions {
+        try ControlTLSVersions(reading: ConfigReader(provider: InMemoryProvider(values: values)))
+    }
+
+    @Test(arguments: [
+        ("TLS1.1", [TLSVersion.tls11]), ("GDEnableTLS1.1", [.tls11]), ("TLS1.0", [.tls10, .tls11]),
+        ("GDEnableTLS1.2", []), ("TLS1.2", []), ("GDEnableTLS1.1, GDEnableTLS1.2", [.tls11]),
+    ])
+    func aStringOrAnArrayAddsVersions(_ text: String, _ added: [TLSVersion]) throws {
+        for name in ControlTLSVersions.names {
+            let key = AbsoluteConfigKey([name])
+            let items = text.split(separator: ",").map(String.init)
+            for value in [ConfigValue(.string(text), isSecret: false), .init(.stringArray(items), isSecret: false)] {
+                #expect(try versions([key: value]).versions(for: Self.host) == Set(added), "\(name) \(text)")
+            }
+        }
+    }
+
+    @Test func theEnvironmentIsAProvider() throws {
+        let provider = EnvironmentVariablesProvider(environmentVariables: ["CONTROL_TLSVERSIONS": "TLS1.1"])
+        let versions = try ControlTLSVersions(reading: ConfigReader(provider: provider))
+        #expect(versions.versions(for: Self.host) == [.tls11])
+    }
+
+    @Test func aHostIsGivenItsOwn() throws {
+        let versions = try ControlTLSVersions(["Old.Example.=TLS1.0", "10.0.0.1=TLS1.1"])
+        #expect(try versions.versions(for: Host("old.example")) == [.tls10, .tls11])
+        #expect(versions.versions(for: Self.host) == [.tls11])
+        #expect(try versions.versions(for: Host("new.example")).isEmpty)
+    }
+
+    @Test func whatAddsNothingIsKept() throws {
+        #expect(try ControlTLSVersions(["GDEnableTLS1.2", "TLS1.1"]).ineffective == ["GDEnableTLS1.2"])
+    }
+
+    @Test(arguments: ["SSLv3", "TLS1.3", "", "tls1.1", "GDEnableTLS1.0", "a b=TLS1.1", "=TLS1.1"])
+    func anythingElseIsAnError(_ item: String) {
+        #expect(throws: LoadError.self) { try ControlTLSVersions([item]) }
+    }
+
+    @Test func tooManyItemsAreAnError() {
+        let items = [String](repeating: "TLS1.1", count: ControlTLSVersions.limit)
+        #expect(throws: Never.self) { try ControlTLSVersions(items) }
+        #expect(throws: LoadError.self) { try ControlTLSVersions(items + ["TLS1.1"]) }
+    }
+}
+
+/// What is offered to whom, and in which order.
+struct TLSVersionRulesTests {
+    private static let host = Host.address(.v4(0x0a00_0001))
+
+    private func rules(
+        _ items: [String] = [], _ minimum: TLSVersion? = nil, _ maximum: TLSVersion? = nil
+    ) throws -> TLSVersionOffer {
+        let rules = TLSVersionRules(control: try ControlTLSVersions(items), minimum: minimum, maximum: maximum)
+        return TLSVersionOffer(rules.allowed(for: Self.host))
+    }
+
+    @Test func byDefaultOnly12And13AreOffered() throws {
+        let offer = try rules()
+        #expect(offer.first == .standard && offer.fallback == nil)
+    }
+
+    @Test func whatIsAddedIsOfferedAfterThose() throws {
+        let offer = try rules(["TLS1.0"])
+        #expect(offer.first == .standard && offer.fallback?.allowed == [.tls10, .tls11])
+        #expect(try rules(["TLS1.1"]).fallback?.allowed == [.tls11])
+    }
+
+    @Test func theSessionsBoundsHold() throws {
+        #expect(try rules(["TLS1.0"], .tls11).fallback?.allowed == [.tls11])
+        #expect(try rules(["TLS1.0"], .tls12).fallback == nil)
+        #expect(try rules([], .tls13).first.allowed == [.tls13])
+        #expect(try rules([], nil, .tls12).first.allowed == [.tls12])
+        #expect(try rules([], .tls10).fallback?.allowed == [.tls10, .tls11])
+        #expect(try rules(["TLS1.1"], nil, .tls11).first.allowed == [.tls11])
+        #expect(try rules([], nil, .tls11).first.allowed.isEmpty)
+    }
+}
+
+/// Lower versions on the wire.
+@Suite(.timeLimit(.minutes(1)))
+struct TLSFallbackTests {
+    private let site: Site
+    private let gate = StubGate()
+
+    init() throws { site = try Site(TestAuthority()) }
+
+    private func session(_ items: [String], minimum: TLSVersion? = nil) throws -> SecureSession {
+        let loading = URLLoadingSystem(gate: gate, controlTLSVersions: try ControlTLSVersions(items))
+        var configuration = SessionConfiguration()
+        configuration.trust = try .only([site.authority.der])
+        configuration.minimumTLSVersion = minimum
+        return loading.makeSession(configuration)
+    }
+
+    @Test(arguments: [TLSVersion.tls10, .tls11])
+    func anOldServerIsReachedWhereItsVersionWasAdded(_ version: TLSVersion) async throws {
+        site.change { $0.version = version }
+        let session = try session(["TLS1.0"])
+        for _ in 0..<3 { #expect(await session.failure(try site.request()) == nil) }
+        #expect(site.seen.handshakes == 2 && site.seen.heads.count == 3)
+    }
+
+    @Test func anOldServerIsNotReachedOtherwise() async throws {
+        site.change { $0.version = .tls11 }
+        #expect(await (try session([])).failure(try site.request())?.code == .noCommonTLSVersion)
+        #expect(await (try session(["TLS1.1"], minimum: .tls12)).failure(try site.request()) != nil)
+        #expect(await (try session(["other.example=TLS1.1"])).failure(try site.request()) != nil)
+        #expect(site.seen.heads.isEmpty)
+    }
+
+    /// Somebody in between ends the first handshake; the server sees from the second that it is not the first
+    /// (RFC 7507).
+    @Test func aForcedFallbackIsFoundOut() async throws {
+        let tls = try TestTLS(site.authority.server(addresses: [.v4(0x7f00_0001)]))
+        let connections = Lock(0)
+        let server = try TestServer { connection in
+            let isFirst = connections.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst { return }
+            var old = tls
+            old.minimumVersion = .tls11
+            guard let client = old.accept(connection) else { return connection.awaitEnd() }
+            client.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let failure = await (try session(["TLS1.1"])).failure(LoadRequest(.get, try server.url(scheme: "https")))
+        #expect(failure?.code == .tlsFailed, "\(String(describing: failure))")
+        #expect(server.acceptedConnections == 2)
+    }
+
+    @Test func aHostThatSpokeAHigherVersionIsNeverOfferedLowerOnes() async throws {
+        let session = try session(["TLS1.1"])
+        #expect(await session.failure(try site.request()) == nil)
+        site.change { $0.version = .tls11 }
+        site.server.closeConnections()
+        #expect(await session.failure(try site.request())?.code == .noCommonTLSVersion)
+        #expect(site.seen.handshakes == 2)
+    }
+
+    @Test func aServerThatIsNotTrustedIsNotTriedAgain() async throws {
+        let loading = URLLoadingSystem(gate: gate, controlTLSVersions: try ControlTLSVersions(["TLS1.1"]))
+        #expect(await loading.makeSession().failure(try site.request())?.code == .serverNotTrusted)
+        #expect(site.seen.handshakes == 1)
+    }
+
+    @Test func blocksAndFloorHoldOnRelayedConnections() async throws {
+        let client = StubClient([StubAnswer()])
+        let loading = URLLoadingSystem(
+            gate: gate, controlTLSVersions: try ControlTLSVersions(["TLS1.0"]), client: client)
+        gate.route(
+            by: RoutingTable(default: .relay(cluster: "main")), relay: try RelayAccess.stub(),
+            blocking: [.tls10, .tls13])
+        _ = await loading.makeSession().failure(try .get("https://a.example/"))
+        gate.route(by: RoutingTable(default: .relay(cluster: "main")), relay: try RelayAccess.stub(), floor: .tls13)
+        _ = await loading.makeSession().failure(try .get("https://a.example/"))
+        #expect(client.exchanges.map(\.path.versions.allowed) == [[.tls12], [.tls13]])
+    }
+}
