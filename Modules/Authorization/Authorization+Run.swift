@@ -22,12 +22,14 @@ extension Authorization {
                 if isStopped { group.cancelAll() }
             }
         }
+        board.set(.unknown)
     }
 
     /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
     public nonisolated func shutdown() {
         stop.finish()
         hub.finish()
+        board.finish()
     }
 
     private var isWiped: Bool { if case .wiped = state { true } else { false } }
@@ -40,6 +42,7 @@ extension Authorization {
     private func followEvents() async -> Bool {
         while !Task.isCancelled, !isWiped {
             let end = await readEvents()
+            board.set(end == .replaced || identity == nil ? .unknown : .unreachable)
             let wait = end == .replaced ? .seconds(60) : Backoff.retry(using: &random)
             guard (try? await clock.sleep(for: wait)) != nil else { return false }
         }
@@ -57,6 +60,7 @@ extension Authorization {
         do {
             let (status, body) = try await client.open(request)
             guard status == 200 else { return .lost }
+            board.set(.reachable)
             hint.yield()
             var parser = ServerSentEventParser()
             for try await chunk in body {

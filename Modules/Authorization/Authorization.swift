@@ -11,6 +11,7 @@ internal import SallyportWire
 public actor Authorization {
     nonisolated let gate: Gate
     nonisolated let hub = EventHub()
+    nonisolated let board = InfrastructureBoard()
     nonisolated let published = Lock(Published())
     nonisolated let stopped: AsyncStream<Void>
     nonisolated let stop: AsyncStream<Void>.Continuation
@@ -135,4 +136,14 @@ extension Authorization: AccessGate {
     public nonisolated func onWithdrawal(
         _ observer: @escaping @Sendable (AccessDenied) -> Void
     ) -> WithdrawalObservation { gate.observe(observer) }
+}
+
+/// The gateway is within reach while its event stream is open, which ``Authorization/run()`` keeps: heartbeats come each
+/// 2 s, and a stream without one for 5 s is over. Nobody looks while it does not run.
+extension Authorization: InfrastructureStatus {
+    public nonisolated var infrastructure: InfrastructureState { board.infrastructure }
+
+    public nonisolated func infrastructureChanges() -> AsyncStream<InfrastructureState> {
+        board.infrastructureChanges()
+    }
 }

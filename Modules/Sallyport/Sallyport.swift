@@ -71,7 +71,7 @@ public final class Sallyport: Sendable {
         self.authorization = authorization
         loading = URLLoadingSystem(
             gate: authorization, stages: [AuthenticationStage(credentials: credentials)], decisions: authorization,
-            controlTLSVersions: versions, logger: logger)
+            controlTLSVersions: versions, infrastructure: authorization, logger: logger)
         withdrawal = authorization.onWithdrawal { [credentials] denied in
             if [.remoteLockout, .wiped].contains(denied.code) { credentials.clear() }
         }

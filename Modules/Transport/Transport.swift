@@ -33,6 +33,7 @@ package final class Transport: Sendable {
         if request.url.isSecure { try checkVersions(path) }
         try checkSocket(path)
         let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
+        exchange.attachControl()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
                 exchange.continuation = continuation
@@ -42,13 +43,16 @@ package final class Transport: Sendable {
             exchange.isCancelled.store(true, ordering: .releasing)
             exchange.engine.post(.cancel(exchange))
         }
-        return try response(result.get(), to: request)
+        guard exchange.isExpectationRefused else { return try response(result.get(), to: request) }
+        return try await self.exchange(request.withoutExpectation, via: path)
     }
 
     private func response(_ answer: Answer, to request: ExchangeRequest) throws(LoadError) -> ExchangeResponse {
         var facts = HopFacts(url: request.url)
         facts.timing = answer.timing
         facts.connection = answer.connection
+        facts.retries = answer.retries
+        if !answer.earlyHints.isEmpty { facts.earlyHints = answer.earlyHints.map(HeadParser.fields(ofHead:)) }
         return try ExchangeResponse(head: HeadParser.parse(answer.head), body: answer.body, facts: facts)
     }
 

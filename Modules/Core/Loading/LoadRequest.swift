@@ -70,6 +70,11 @@ public struct LoadOptions: Sendable {
     public var originBoundFields: Set<HTTPField.Name> = []
     /// In whose name the request is made; the session's where nil.
     public var principal: Principal?
+    /// Whether a load that finds no connection waits for one instead of failing; the session's (no) where nil.
+    public var waitsForConnectivity: Bool?
+    /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent unasked. Nil sends it
+    /// at once. A server that answers 417 gets the request again without the question; over HTTP/2 nothing is waited for.
+    public var continueTimeout: Duration?
     /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
     /// drops it.
     public var credential: Credential?

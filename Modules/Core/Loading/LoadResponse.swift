@@ -41,6 +41,11 @@ public struct HopFacts: Sendable, Hashable {
     public var url: RequestURL
     public var timing = ExchangeTiming()
     public var connection = ConnectionFacts()
+    /// How often the request was sent again because its connection died before the first octet of an answer, or because
+    /// the server said that it had not looked at it (RFC 9110 §9.2.2, RFC 9113 §8.7).
+    public var retries = 0
+    /// The fields of each `103 Early Hints` that came before the head (RFC 8297); 16 at most.
+    public var earlyHints: [HTTPFields] = []
 
     public init(url: RequestURL) { self.url = url }
 }

@@ -48,6 +48,8 @@ public struct LoadContext: Sendable {
     public let collectsUpTo: ByteCount?
     /// Who answers challenges; nil where default handling does.
     public let responder: (any ChallengeResponder)?
+    /// The task that the load is of; nil where nobody suspends it or follows it.
+    package var control: (any TransferControl)?
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,

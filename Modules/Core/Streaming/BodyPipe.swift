@@ -1,3 +1,5 @@
+package import HTTPTypes
+
 /// A bounded buffer of chunks between one producer and one consumer, either of which may be an event loop.
 ///
 /// A loop calls the synchronous side (``push(_:)``, ``finish(_:)``, ``take(upTo:)``) and is told by a hook when to
@@ -89,8 +91,8 @@ extension BodyPipe {
     }
 
     /// Nothing more comes. The first call counts.
-    package func finish(_ failure: LoadError? = nil) {
-        perform(machine.withLock { $0.finished(failure) })
+    package func finish(_ failure: LoadError? = nil, trailers: HTTPFields? = nil) {
+        perform(machine.withLock { $0.finished(failure, trailers: trailers) })
     }
 
     private static func closed() -> LoadError {
@@ -138,6 +140,8 @@ extension BodyPipe {
         }
         return try result.get()
     }
+
+    package var trailers: HTTPFields? { machine.withLock { $0.trailers } }
 
     /// Octets that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }

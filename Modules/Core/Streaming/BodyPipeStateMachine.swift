@@ -1,3 +1,5 @@
+internal import HTTPTypes
+
 /// What a ``BodyPipe`` decides: no I/O, no lock, no thread.
 struct BodyPipeStateMachine: Sendable {
     typealias Producer = CheckedContinuation<Result<Void, LoadError>, Never>
@@ -21,6 +23,10 @@ struct BodyPipeStateMachine: Sendable {
     private var consumer: Consumer?
     private var owesHasRoom = false
     private var owesHasBytes = false
+    private var receivedTrailers: HTTPFields?
+
+    /// What came behind the chunks, once they were all taken.
+    var trailers: HTTPFields? { if case .finished = end, chunks.isEmpty { receivedTrailers } else { nil } }
 
     var bufferedOctets: Int { chunks.octets }
 
@@ -68,9 +74,10 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    mutating func finished(_ failure: LoadError?) -> Actions {
+    mutating func finished(_ failure: LoadError?, trailers: HTTPFields? = nil) -> Actions {
         var actions = Actions()
         guard case .open = end else { return actions }
+        if failure == nil { receivedTrailers = trailers }
         end = failure.map(End.failed) ?? .finished
         owesHasRoom = false
         actions.callsHasBytes = clearOwed(&owesHasBytes)

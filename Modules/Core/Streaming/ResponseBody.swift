@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// The octets of an answer's body, in chunks, read once.
 ///
 /// Reading slowly slows the sender down. Ending the iteration early, by leaving the loop or by cancelling the task,
@@ -21,6 +23,9 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
     /// Ends the transfer without reading the rest. Has no effect on a body that was read to its end.
     public func discard() { owner.source.discard() }
+
+    /// The fields behind the body (RFC 9110 §6.5), once it was read to its end; nil before, and where there are none.
+    public var trailers: HTTPFields? { owner.source.trailers }
 
     /// Reads the whole body.
     ///
@@ -77,6 +82,12 @@ public protocol BodySource: Sendable {
     func next() async throws(LoadError) -> [UInt8]?
     /// The consumer takes no more: stop the transfer. May come from any thread, more than once, and after the end.
     func discard()
+    /// The fields behind the body; nil before its end, and where there are none.
+    var trailers: HTTPFields? { get }
+}
+
+extension BodySource {
+    public var trailers: HTTPFields? { nil }
 }
 
 private struct BytesSource: BodySource {

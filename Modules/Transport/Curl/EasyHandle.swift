@@ -14,7 +14,8 @@ final class EasyHandle {
         func rewindBody() -> Bool
         func willConnect(_ descriptor: Int32)
         func willHandshake(_ context: OpaquePointer)
-        func willSendRequest()
+        /// - Returns: false where it must not be sent.
+        func willSendRequest() -> Bool
     }
 
     let curl: OpaquePointer
@@ -99,7 +100,6 @@ final class EasyHandle {
         set(CURLOPT_TCP_KEEPALIVE, 1)
         // libcurl frees its buffer between transfers; from 64 KiB on that makes malloc tidy its whole heap each time.
         set(CURLOPT_BUFFERSIZE, 48 << 10)
-        set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
     }
 }
 
@@ -144,8 +144,8 @@ private func beforeRequest(
     _ context: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CChar>?, _: UnsafeMutablePointer<CChar>?, _: Int32,
     _: Int32
 ) -> Int32 {
-    unsafe handle(context)?.client?.willSendRequest()
-    return CURL_PREREQFUNC_OK
+    guard let client = unsafe handle(context)?.client else { return CURL_PREREQFUNC_ABORT }
+    return client.willSendRequest() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
 private func beforeHandshake(

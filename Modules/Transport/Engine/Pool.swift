@@ -105,7 +105,17 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     func start(_ member: any PoolMember) {
         members[ObjectIdentifier(member)] = member
+        guard !member.isSuspended else { return member.attempt.isParked = true }
         if origins.admits(member) { begin(member) }
+    }
+
+    /// A member that has not begun is suspended, goes on, or has become more or less urgent: it stands elsewhere from now.
+    func requeue(_ member: any PoolMember) {
+        guard members[ObjectIdentifier(member)] != nil, member.attempt.handle == nil else { return }
+        if !member.attempt.isParked { origins.leftQueue(member) }
+        member.attempt.isParked = member.isSuspended
+        if !member.isSuspended, origins.admits(member) { begin(member) }
+        if origins.isStirred { scheduleTurn() }
     }
 
     private func begin(_ member: any PoolMember) {
@@ -159,7 +169,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
         member.finished(failure)
         members[ObjectIdentifier(member)] = nil
-        origins.left(member)
+        if !member.attempt.isParked { origins.left(member) }
         if isRetired || origins.isStirred { scheduleTurn() }
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil

@@ -7,12 +7,20 @@ protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
     /// Somebody on this side keeps what it carries from flowing.
     var isPaused: Bool { get }
+    /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
+    var isSuspended: Bool { get }
+    var urgency: Urgency { get }
     /// Its turn has come: sets what is its own on a handle of the pool.
     func begins(with handle: EasyHandle)
     /// The transfer is over; the handle is still in the pool.
     func finished(_ failure: LoadError?)
     /// Everything that came together in one turn is there.
     func turnEnds()
+}
+
+extension PoolMember {
+    var isSuspended: Bool { false }
+    var urgency: Urgency { .standard }
 }
 
 /// How far one transfer has come on its connection. On the loop only.
@@ -29,6 +37,8 @@ final class Attempt {
     var relays: ArraySlice<Endpoint> = []
     var relayAnswer = RelayAnswer()
     var isSignalled = false
+    /// It stands outside the queue, suspended before it began.
+    var isParked = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
 

@@ -11,6 +11,7 @@ actor TransportEngine {
         case cancel(Exchange)
         case resumeReceiving(Exchange)
         case resumeSending(Exchange)
+        case controlChanged(Exchange)
         case open(TunnelOpening, ConnectionPath)
         case cancelOpening(TunnelOpening)
         case pump(TunnelStream)
@@ -65,7 +66,8 @@ actor TransportEngine {
         case .start(let exchange, _): exchange.refuse(Self.invalidated())
         case .open(let opening, _): opening.refuse(Self.invalidated())
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .cancelOpening, .pump, .close, .retire, .end: break
+        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .close, .retire, .end:
+            break
         }
     }
 
@@ -75,6 +77,7 @@ actor TransportEngine {
         case .cancel(let exchange): exchange.pool?.end(exchange, .cancelled())
         case .resumeReceiving(let exchange): exchange.resumeReceiving()
         case .resumeSending(let exchange): exchange.resumeSending()
+        case .controlChanged(let exchange): exchange.controlChanged()
         case .open(let opening, let path): open(opening, path)
         case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
         case .pump(let stream): stream.pump()

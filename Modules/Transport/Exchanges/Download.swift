@@ -21,11 +21,22 @@ struct Download {
 
     enum HeaderFailure { case tooLong, malformed }
 
-    /// Takes a line, which ends with its line break. An interim head (1xx) is dropped, and so are trailers.
+    /// The heads of 103 that are kept.
+    private static let hintLimit = 16
+    private(set) var earlyHints: [[UInt8]] = []
+    /// Lines behind the body. The limit of the head counts them too.
+    private var trailers: [UInt8] = []
+    var hasTrailers: Bool { !trailers.isEmpty }
+    var trailerFields: HTTPFields? { trailers.isEmpty ? nil : HeadParser.fields(in: trailers) }
+
+    /// Takes a line, which ends with its line break. An interim head (1xx) is never the answer's.
     mutating func received(_ line: UnsafeRawBufferPointer) -> HeaderFailure? {
         headerOctets += line.count
         guard headerOctets <= headerLimit else { return .tooLong }
-        guard !isHeadWhole else { return nil }
+        guard !isHeadWhole else {
+            if line.count > 2 { unsafe trailers.append(contentsOf: line) }
+            return nil
+        }
         if head.isEmpty { head.reserveCapacity(512) }
         let start = head.count
         unsafe head.append(contentsOf: line)
@@ -35,6 +46,7 @@ struct Download {
             isHeadWhole = true
             return nil
         }
+        if status?.elementsEqual("103".utf8) == true, earlyHints.count < Self.hintLimit { earlyHints.append(head) }
         head.removeAll(keepingCapacity: true)
         check = HeaderBlockCheck()
         return nil
@@ -42,10 +54,18 @@ struct Download {
 
     /// `HTTP/1.1 1xx` or `HTTP/2 1xx`; 101 was not asked for and is no interim answer.
     private var isInterim: Bool {
-        guard let space = head.firstIndex(of: UInt8(ascii: " ")), space + 3 < head.count else { return false }
-        let status = head[(space + 1)...(space + 3)]
+        guard let status else { return false }
         return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
     }
+
+    /// The three octets of the head's status.
+    private var status: ArraySlice<UInt8>? {
+        guard let space = head.firstIndex(of: UInt8(ascii: " ")), space + 3 < head.count else { return nil }
+        return head[(space + 1)...(space + 3)]
+    }
+
+    /// The server does not do what `Expect` asks for (RFC 9110 §15.5.18).
+    var isExpectationFailed: Bool { status?.elementsEqual("417".utf8) == true }
 
     var isHTTP2: Bool { head.starts(with: "HTTP/2".utf8) }
 
@@ -76,6 +96,14 @@ enum HeadParser {
             throw LoadError(.protocolViolation, at: .response, "The answer has no status line that can be read.")
         }
         return response
+    }
+
+    /// The fields of an interim head.
+    static func fields(ofHead octets: [UInt8]) -> HTTPFields { (try? parse(octets))?.headerFields ?? [:] }
+
+    /// Fields without a status line.
+    static func fields(in octets: [UInt8]) -> HTTPFields {
+        fields(ofHead: Array("HTTP/1.1 200 OK\r\n".utf8) + octets)
     }
 
     private static func parse(_ octets: UnsafeBufferPointer<UInt8>) -> HTTPResponse? {

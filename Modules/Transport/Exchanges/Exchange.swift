@@ -11,6 +11,10 @@ struct Answer: Sendable {
     var body: ResponseBody
     var timing: ExchangeTiming
     var connection: ConnectionFacts
+    /// How often libcurl sent the request again.
+    var retries: Int
+    /// Heads of interim answers, as they came.
+    var earlyHints: [[UInt8]]
 }
 
 /// One exchange on its way: made by the caller, run by a pool on the loop.
@@ -32,6 +36,16 @@ final class Exchange: @unchecked Sendable {
     private var download: Download
     private var pipe: BodyPipe?
     private var isDownloadPaused = false
+    /// Suspended from outside, in both directions.
+    private var isHeld = false
+    /// libcurl forgets a pause that comes before it sends: it is made when the turn ends.
+    private var isHoldDue = false
+    /// How often the request was about to be sent.
+    private var sends = 0
+    private let asksToContinue: Bool
+    /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
+    private(set) var isExpectationRefused = false
+    private var controlNumber: UInt64 = 0
     private(set) var pool: Pool?
     private var queueTime = Duration.zero
     private let deadline: LoopInstant
@@ -50,11 +64,17 @@ final class Exchange: @unchecked Sendable {
             throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
         }
         upload = try Upload(request.body)
-        lines = HeaderLines(
-            request.headerFields, extra: upload.extraLines(for: request.method, request.headerFields))
+        asksToContinue = request.asksToContinue
+        lines = HeaderLines(request.headerFields, extra: upload.extraLines(for: request))
         download = Download(headerLimit: request.headerLimit.octets)
         idleNanoseconds = request.idleTimeout.wholeNanoseconds
         deadline = request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+    }
+
+    /// Lets whoever steers the exchange reach it, until it ends. Called once, by the caller before the start.
+    func attachControl() {
+        guard let control = request.control else { return }
+        controlNumber = control.attach { [self] in engine.post(.controlChanged(self)) }
     }
 
     // MARK: Commands, on the loop
@@ -85,14 +105,24 @@ final class Exchange: @unchecked Sendable {
     private func flowChanged() {
         guard let handle = attempt.handle, let pool else { return }
         lastActivity = pool.now
-        let bits = (isDownloadPaused ? CURLPAUSE_RECV : 0) | (upload.isPaused ? CURLPAUSE_SEND : 0)
+        let bits = (isDownloadPaused || isHeld ? CURLPAUSE_RECV : 0) | (upload.isPaused || isHeld ? CURLPAUSE_SEND : 0)
         _ = unsafe curl_easy_pause(handle.raw, bits)
         pool.scheduleTurn()
+    }
+
+    /// It was suspended or resumed, or is more or less urgent than it was.
+    func controlChanged() {
+        guard let pool else { return }
+        guard attempt.handle != nil else { return pool.requeue(self) }
+        guard isHeld != isSuspended else { return }
+        isHeld.toggle()
+        if sends > 0 { flowChanged() }
     }
 
     /// Answers an exchange that never reached a pool.
     func refuse(_ failure: LoadError) {
         upload.end()
+        request.control?.detach(controlNumber)
         continuation.take()?.resume(returning: .failure(failure))
     }
 
@@ -119,7 +149,9 @@ final class Exchange: @unchecked Sendable {
 // MARK: Pool
 
 extension Exchange: PoolMember {
-    var isPaused: Bool { isDownloadPaused || upload.isPaused }
+    var isPaused: Bool { isDownloadPaused || upload.isPaused || isHeld }
+    var isSuspended: Bool { request.control?.isSuspended ?? false }
+    var urgency: Urgency { request.control.map { Urgency($0.priority) } ?? .standard }
 
     func begins(with handle: EasyHandle) {
         active()
@@ -132,15 +164,16 @@ extension Exchange: PoolMember {
         handle.set(CURLOPT_HTTP_VERSION, Int(version))
         let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
-        upload.configure(handle, request.method)
+        upload.configure(handle, request)
     }
 
     func finished(_ failure: LoadError?) {
         let failure = failure.map { attempt.failure ?? upload.failure ?? $0 } ?? truncation
         upload.end()
-        if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
+        request.control?.detach(controlNumber)
+        if !isExpectationRefused, failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
         continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
-        pipe?.finish(failure)
+        pipe?.finish(failure, trailers: download.trailerFields)
         pipe = nil
         pool = nil
     }
@@ -157,6 +190,10 @@ extension Exchange: PoolMember {
 
     func turnEnds() {
         guard pool != nil else { return }
+        if isHoldDue {
+            isHoldDue = false
+            flowChanged()
+        }
         answer(isComplete: false)
     }
 
@@ -164,7 +201,7 @@ extension Exchange: PoolMember {
     private func answer(isComplete: Bool) {
         guard download.isHeadWhole else { return }
         guard let continuation = continuation.take() else { return pushChunk() }
-        if isComplete && pipe == nil {
+        if isComplete && pipe == nil && !download.hasTrailers {
             return resume(continuation, with: ResponseBody(download.takeChunk()))
         }
         let pipe = openPipe()
@@ -174,7 +211,10 @@ extension Exchange: PoolMember {
 
     private func resume(_ continuation: Continuation, with body: ResponseBody) {
         continuation.resume(
-            returning: .success(Answer(head: download.head, body: body, timing: timing, connection: connectionFacts)))
+            returning: .success(
+                Answer(
+                    head: download.head, body: body, timing: timing, connection: connectionFacts,
+                    retries: max(0, sends - 1), earlyHints: download.earlyHints)))
     }
 
     private func openPipe() -> BodyPipe {
@@ -214,12 +254,24 @@ extension Exchange {
         unsafe attempt.willHandshake(pool.configuration, context)
     }
 
-    func willSendRequest() {
+    /// libcurl sends a request again, up to five times, where a connection that was used before ends without an octet of
+    /// an answer, or where the server refused the stream: whatever the method, unless it is kept from it here.
+    func willSendRequest() -> Bool {
+        sends += 1
+        guard sends == 1 || mayBeSentAgain else { return failsOnce() }
         attempt.step = upload.isSent ? .response : .request
         active()
-        guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return }
+        if isHeld {
+            isHoldDue = true
+            pool?.signal(self)
+        }
+        guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return true }
         pool?.learned(origin, isMultiplexed: handshake.choseHTTP2)
+        return true
     }
+
+    /// RFC 9110 §9.2.2: idempotent methods, and others of which no octet was sent.
+    private var mayBeSentAgain: Bool { request.isIdempotent || attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
 
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
         active()
@@ -238,12 +290,17 @@ extension Exchange {
                 }
             return false
         }
-        if download.isHeadWhole { pool?.signal(self) }
+        guard download.isHeadWhole else { return true }
+        if asksToContinue, download.isExpectationFailed, upload.canStartAnew {
+            isExpectationRefused = true
+            return false
+        }
+        pool?.signal(self)
         return true
     }
 
     func received(body: UnsafeRawBufferPointer) -> Int {
-        guard !isDownloadPaused else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard !isDownloadPaused, !isHeld else { return Int(CURL_WRITEFUNC_PAUSE) }
         active()
         unsafe download.append(body)
         if download.chunk.count >= Download.chunkSize { pushChunk() }
@@ -252,13 +309,22 @@ extension Exchange {
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard !isHeld else { return Int(CURL_READFUNC_PAUSE) }
         active()
         let count = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
+        request.control?.sent(upload.sentOctets, of: upload.totalOctets)
         if upload.isSent { attempt.step = .response }
         return count
     }
 
-    func rewindBody() -> Bool { upload.rewind() }
+    func rewindBody() -> Bool { mayBeSentAgain && upload.rewind() || failsOnce() }
+
+    /// Ends the exchange instead of sending it a second time.
+    private func failsOnce() -> Bool {
+        attempt.failure = LoadError(
+            .connectionLost, at: .request, "The connection ended, and the request is not one to be sent twice.")
+        return false
+    }
 }
 
 // MARK: Facts

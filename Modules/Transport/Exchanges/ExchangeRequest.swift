@@ -30,6 +30,11 @@ package struct ExchangeRequest: Sendable {
     /// at once that collect, or as many as this says where that is more.
     package var connectionsPerOrigin = 6
 
+    /// Who suspends the exchange and follows it.
+    package var control: (any TransferControl)?
+    /// How long the body waits for `100 Continue`; nil sends it at once.
+    package var continueTimeout: Duration?
+
     package init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
         body: RequestBody? = nil
@@ -54,4 +59,27 @@ package struct ExchangeResponse: Sendable {
     /// Reading slowly slows the server down; leaving the loop early ends the exchange.
     package var body: ResponseBody
     package var facts: HopFacts
+}
+
+extension ExchangeRequest {
+    /// The request as it is sent again after 417 (RFC 9110 §10.1.1).
+    var withoutExpectation: ExchangeRequest {
+        var request = self
+        request.continueTimeout = nil
+        request.headerFields[.expect] = nil
+        return request
+    }
+
+    /// Whether the request says that it waits for `100 Continue`.
+    var asksToContinue: Bool {
+        body != nil && (continueTimeout != nil || headerFields[.expect]?.lowercased() == "100-continue")
+    }
+
+    /// Whether sending it twice does what sending it once does (RFC 9110 §9.2.2).
+    var isIdempotent: Bool {
+        switch method {
+        case .get, .head, .options, .trace, .put, .delete: true
+        default: false
+        }
+    }
 }

@@ -16,6 +16,7 @@ final class Upload {
     private static let watermarks = BodyPipe.Watermarks(low: 64 << 10, high: 256 << 10)
 
     private let source: Source
+    private let isReplayable: Bool
     /// In octets; -1 where it is not known.
     private let length: Int64
     private var offset = 0
@@ -36,13 +37,20 @@ final class Upload {
             length = try FileBody.length(path)
             source = .produced { writer in try await FileBody.send(path, to: writer) }
         }
+        isReplayable = body?.isReplayable ?? true
         if case .none = source { isSent = true }
     }
 
+    /// What libcurl has of it.
+    var sentOctets: Int64 { Int64(offset) }
+    var totalOctets: Int64? { length < 0 ? nil : length }
+
     /// Lines that keep libcurl from making its own: it would wait for `100 Continue`, and call every body a form.
-    func extraLines(for method: HTTPRequest.Method, _ fields: HTTPFields) -> [StaticString] {
-        guard hasBody || Self.expectsBody(method) else { return [] }
-        return (fields[.expect] == nil ? ["Expect:"] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
+    func extraLines(for request: ExchangeRequest) -> [StaticString] {
+        guard hasBody || Self.expectsBody(request.method) else { return [] }
+        let fields = request.headerFields
+        let expectation: StaticString = request.asksToContinue ? "Expect: 100-continue" : "Expect:"
+        return (fields[.expect] == nil ? [expectation] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
     }
 
     private var hasBody: Bool { if case .none = source { false } else { true } }
@@ -52,7 +60,8 @@ final class Upload {
         method == .post || method == .put || method == .patch
     }
 
-    func configure(_ handle: EasyHandle, _ method: HTTPRequest.Method) {
+    func configure(_ handle: EasyHandle, _ request: ExchangeRequest) {
+        let method = request.method
         if !hasBody && method == .get && handle.isPlain { return }
         handle.isPlain = !hasBody && method == .get
         guard hasBody || Self.expectsBody(method) else {
@@ -63,7 +72,9 @@ final class Upload {
         handle.set(CURLOPT_POST, 1)
         handle.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: length)
         handle.set(CURLOPT_CUSTOMREQUEST, method.rawValue)
-        if !hasBody { handle.set(CURLOPT_COPYPOSTFIELDS, "") }
+        guard hasBody else { return handle.set(CURLOPT_COPYPOSTFIELDS, "") }
+        let milliseconds = (request.continueTimeout ?? .seconds(1)).wholeNanoseconds / 1_000_000
+        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, Int(min(max(1, milliseconds), 1 << 30)))
     }
 
     // MARK: Octets
@@ -119,10 +130,19 @@ final class Upload {
         return Int(CURL_READFUNC_ABORT)
     }
 
-    /// Whether the body can be sent from its start again, on another connection.
+    /// Whether the body can be had from its start, as far as it was read by now.
+    var canStartAnew: Bool { isReplayable || pipe == nil }
+
+    /// Begins anew, for another connection.
+    ///
+    /// - Returns: whether the body can be sent from its start again.
     func rewind() -> Bool {
-        if case .produced = source { return pipe == nil }
+        guard canStartAnew else { return false }
+        end()
+        pipe = nil
+        isPaused = false
         offset = 0
+        isSent = !hasBody
         return true
     }
 

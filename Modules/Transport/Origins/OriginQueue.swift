@@ -14,7 +14,7 @@ struct OriginClaim {
     /// How many exchanges of the origin go on at once, where each has a connection to itself.
     var limit: Int
     /// Its place in the queue, while it waits.
-    var ticket: UInt64?
+    var ticket: OriginTicket?
 }
 
 /// The lanes of a pool's origins.
@@ -30,9 +30,17 @@ struct OriginQueue {
     /// - Returns: whether the member may go on now. One without a claim always may.
     mutating func admits(_ member: any PoolMember) -> Bool {
         guard let claim = member.attempt.claim else { return true }
-        let ticket = lanes[claim.origin, default: .init()].arrived(member, limit: claim.limit)
+        let ticket = lanes[claim.origin, default: .init()].arrived(
+            member, limit: claim.limit, urgency: member.urgency)
         member.attempt.claim?.ticket = ticket
         return ticket == nil
+    }
+
+    /// The member waits no more where it waited.
+    mutating func leftQueue(_ member: any PoolMember) {
+        guard let claim = member.attempt.claim, let ticket = claim.ticket else { return }
+        member.attempt.claim?.ticket = nil
+        change(claim.origin) { $0.gaveUp(ticket) }
     }
 
     /// The member has ended, wherever it was.

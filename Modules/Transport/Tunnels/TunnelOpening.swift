@@ -76,7 +76,7 @@ extension TunnelOpening: PoolMember {
         unsafe attempt.willHandshake(pool.configuration, context)
     }
 
-    func willSendRequest() {}
+    func willSendRequest() -> Bool { true }
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool { unsafe attempt.relayAnswer.received(line) }
     func received(body: UnsafeRawBufferPointer) -> Int { 0 }
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int { Int(CURL_READFUNC_ABORT) }

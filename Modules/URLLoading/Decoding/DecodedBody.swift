@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import SallyportCore
 
 /// A body that is decoded while it is read, in bounded pieces, on the task that reads it.
@@ -44,4 +45,6 @@ final class DecodedBody: BodySource {
     }
 
     func discard() { encoded.discard() }
+
+    var trailers: HTTPFields? { encoded.trailers }
 }

@@ -1,3 +1,4 @@
+public import HTTPTypes
 public import SallyportCore
 
 /// Answers a session's questions: one delegate for the session and its loads, and one for a single load where it has its
@@ -18,6 +19,54 @@ public protocol SessionDelegate: Sendable {
     func session(
         _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition
+
+    /// The server redirects a load, which would go on with `proposed`: asked for each hop, before anything is sent.
+    ///
+    /// Called for loads that follow redirects, and within their limit. The load's own delegate is asked first.
+    ///
+    /// - Parameters:
+    ///   - request: the one that `response` answers.
+    ///   - proposed: with the method, the body and the fields that the standards leave it.
+    func session(
+        _ session: SecureSession, loading request: LoadRequest, willRedirectTo proposed: LoadRequest,
+        response: HTTPResponse
+    ) async -> RedirectDecision
+
+    /// The time has come for a task that was made with an earliest begin.
+    ///
+    /// Called once for a task, before its load begins; its own delegate is asked first.
+    func session(_ session: SecureSession, willBeginDelayed request: LoadRequest) async -> DelayedBegin
+
+    /// A load with ``SessionConfiguration/waitsForConnectivity`` has found no connection, and waits for one. Told to the
+    /// load's own delegate and to the session's, once for each time that it begins to wait.
+    func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async
+}
+
+/// What becomes of a redirect.
+public enum RedirectDecision: Sendable {
+    /// As if there were no method: the next delegate is asked, and the proposed request is sent where there is none.
+    case notImplemented
+    /// Goes on with this request: the proposed one, or one that the app has changed.
+    ///
+    /// Where its URL has another origin than the proposed one's, `Authorization`, `Cookie`, `Proxy-Authorization`, the
+    /// fields bound to the origin and the credential are dropped, unless they have other values than in the proposed
+    /// request: what the app sets on purpose is its own choice. Its next redirect is judged as any.
+    case follow(LoadRequest)
+    /// The redirect itself is the answer, with its body.
+    case stop
+    /// The load ends with `redirectRefused`.
+    case refuse
+}
+
+/// What becomes of a task whose time to begin has come.
+public enum DelayedBegin: Sendable {
+    /// As if there were no method: the next delegate is asked, and the request is loaded where there is none.
+    case notImplemented
+    case proceed
+    /// Loads this request instead.
+    case change(LoadRequest)
+    /// The task ends with `cancelled`.
+    case cancel
 }
 
 extension SessionDelegate {
@@ -28,9 +77,20 @@ extension SessionDelegate {
     public func session(
         _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition { .notImplemented }
+
+    public func session(
+        _ session: SecureSession, loading request: LoadRequest, willRedirectTo proposed: LoadRequest,
+        response: HTTPResponse
+    ) async -> RedirectDecision { .notImplemented }
+
+    public func session(_ session: SecureSession, willBeginDelayed request: LoadRequest) async -> DelayedBegin {
+        .notImplemented
+    }
+
+    public func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {}
 }
 
-/// Hands the challenges of one load to whoever answers them.
+/// Hands the questions of one load to whoever answers them.
 struct DelegateResponder: ChallengeResponder {
     let session: SecureSession
     let request: LoadRequest
@@ -44,10 +104,37 @@ struct DelegateResponder: ChallengeResponder {
             let disposition = await delegate.session(session, didReceive: challenge)
             guard disposition == .notImplemented else { return disposition }
         }
-        for delegate in [own, session.delegate].compactMap(\.self) {
+        for delegate in delegates {
             let disposition = await delegate.session(session, loading: request, didReceive: challenge)
             guard disposition == .notImplemented else { return disposition }
         }
         return .notImplemented
+    }
+
+    /// The load's own first.
+    private var delegates: [any SessionDelegate] { [own, session.delegate].compactMap(\.self) }
+
+    func redirects(_ request: LoadRequest, to proposed: LoadRequest, _ response: HTTPResponse) async -> RedirectDecision
+    {
+        for delegate in delegates {
+            let decision = await delegate.session(
+                session, loading: request, willRedirectTo: proposed, response: response)
+            if case .notImplemented = decision { continue }
+            return decision
+        }
+        return .notImplemented
+    }
+
+    func begins(_ request: LoadRequest) async -> DelayedBegin {
+        for delegate in delegates {
+            let decision = await delegate.session(session, willBeginDelayed: request)
+            if case .notImplemented = decision { continue }
+            return decision
+        }
+        return .notImplemented
+    }
+
+    func waitsForConnectivity() async {
+        for delegate in delegates { await delegate.session(session, isWaitingForConnectivity: request) }
     }
 }

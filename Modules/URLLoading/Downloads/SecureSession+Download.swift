@@ -28,11 +28,19 @@ extension SecureSession {
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
+        try await downloadResponse(
+            for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
+    }
+
+    func downloadResponse(
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
+        progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> LoadResponse {
         var request = request
         if !request.headerFields.contains(where: { $0.name == .acceptEncoding }) {
             request.headerFields[.acceptEncoding] = "identity"
         }
-        let response = try await bytes(for: request)
+        let response = try await source.response(to: request)
         guard isKept(response.head) else {
             response.body.discard()
             return response

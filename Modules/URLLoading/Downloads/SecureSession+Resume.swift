@@ -33,6 +33,14 @@ extension SecureSession {
         for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool,
         progress: (TransferProgress) -> Void
     ) async throws(LoadError) -> LoadResponse {
+        try await resumedResponse(
+            for: request, to: path, keeping: isKept, from: DownloadSource(session: self), progress: progress)
+    }
+
+    func resumedResponse(
+        for request: LoadRequest, to path: String, keeping isKept: (HTTPResponse) -> Bool, from source: DownloadSource,
+        progress: (TransferProgress) -> Void
+    ) async throws(LoadError) -> LoadResponse {
         let fields = request.headerFields
         guard request.method == .get, request.body == nil, fields[.range] == nil, fields[.ifRange] == nil else {
             throw LoadError(
@@ -42,7 +50,7 @@ extension SecureSession {
         request.headerFields[.acceptEncoding] = "identity"
         var file = try PartialFile.open(for: path)
         if let record = file.record, record.isOf(request) {
-            let response = try await bytes(for: record.ask(request))
+            let response = try await source.response(to: record.ask(request))
             switch try await goOn(request, with: response, file: &file, keeping: isKept, progress: progress) {
             case .whole:
                 try await file.commit()
@@ -53,7 +61,7 @@ extension SecureSession {
             case .useless: await response.drain()
             }
         }
-        let response = try await bytes(for: request)
+        let response = try await source.response(to: request)
         guard isKept(response.head) else {
             response.body.discard()
             return response

@@ -12,6 +12,9 @@ final class SecureEngine: Sendable {
     let client: any ExchangeClient
     let registry: ProtocolRegistry
     let handlerLoads = HandlerLoads()
+    let waitingLoads = WaitingLoads()
+    /// Whether the gateway is within reach; nil where nobody knows.
+    let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and Routing.
     let stages: [any LoadStage]
     let decisions: ConnectionDecisions
@@ -24,8 +27,10 @@ final class SecureEngine: Sendable {
     init(
         gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage],
         decisions: ConnectionDecisions = ConnectionDecisions(),
-        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), logger: Logger
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(),
+        infrastructure: (any InfrastructureStatus)? = nil, logger: Logger
     ) {
+        self.infrastructure = infrastructure
         self.gate = gate
         self.client = client
         self.stages = stages
@@ -36,12 +41,13 @@ final class SecureEngine: Sendable {
             logger.notice("A version of TLS is offered in any case.", metadata: ["setting": "\(item)"])
         }
         registry = ProtocolRegistry(logger: logger) { !Self.isUnauthorized(gate) }
-        withdrawal = gate.onWithdrawal { [client, handlerLoads, decisions] denied in
+        withdrawal = gate.onWithdrawal { [client, handlerLoads, waitingLoads, decisions] denied in
             let failure = LoadError(denied)
             if [.remoteLockout, .wiped].contains(denied.code) { decisions.clear() }
             client.endExchanges(with: failure) { _ in true }
             client.closeConnections { _ in true }
             handlerLoads.end(with: failure)
+            waitingLoads.end(with: failure)
         }
     }
 
@@ -77,6 +83,7 @@ final class SecureEngine: Sendable {
         client.endExchanges(with: failure) { isAffected($0.partition) }
         client.closeConnections { isAffected($0.partition) }
         handlerLoads.end(with: failure, where: isAffected)
+        waitingLoads.end(with: failure, where: isAffected)
     }
 
     /// - Throws: `notAuthorized` or `withdrawn`, else `disabled`.

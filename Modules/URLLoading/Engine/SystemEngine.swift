@@ -9,6 +9,7 @@ final class SystemEngine: Sendable {
 
     let client: any ExchangeClient
     let handlerLoads = HandlerLoads()
+    let waitingLoads = WaitingLoads()
     let decisions = ConnectionDecisions()
 
     init(client: any ExchangeClient) { self.client = client }

@@ -19,13 +19,15 @@ final class HandlerLoad: Sendable {
     let tag: String
     /// The session's own way for `http` and `https`, which a handler may use.
     let http: LoadChain
+    let tunnels: any RoutedTunnels
     private let state = Lock(HandlerLoadStateMachine())
     private let pipe: BodyPipe
     private let work = Lock<Task<Void, Never>?>(nil)
 
-    init(tag: String, http: LoadChain) {
+    init(tag: String, http: LoadChain, tunnels: any RoutedTunnels) {
         self.tag = tag
         self.http = http
+        self.tunnels = tunnels
         pipe = BodyPipe(hooks: BodyPipe.Hooks(wasDiscarded: { [work] in work.withLock { $0 }?.cancel() }))
     }
 

@@ -14,6 +14,10 @@ public struct ResponseWriter: Sendable {
         self.context = context
     }
 
+    /// Streams of bytes to servers, relayed, direct or refused as policy says where the session is secure. Whoever opens
+    /// one closes it.
+    public var tunnels: any RoutedTunnels { target.tunnels }
+
     /// Hands over the head. The caller's `bytes(for:)` returns with it.
     ///
     /// - Parameter url: the URL that answered, where it is not the request's.
@@ -44,6 +48,19 @@ public struct ResponseWriter: Sendable {
 package protocol ResponseTarget: Sendable {
     /// The session's own way for `http` and `https`.
     var http: LoadChain { get }
+    /// The session's own way for streams of bytes.
+    var tunnels: any RoutedTunnels { get }
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError)
     func write(_ bytes: [UInt8]) async throws(LoadError)
+}
+
+extension ResponseTarget {
+    package var tunnels: any RoutedTunnels { NoTunnels() }
+}
+
+/// Where there is no session.
+private struct NoTunnels: RoutedTunnels {
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+        throw LoadError(.unsupportedScheme, at: .routing, "No session is here to open tunnels.")
+    }
 }

@@ -19,13 +19,16 @@ extension SecureSession {
         try await response(to: request, collectsUpTo: nil, delegate)
     }
 
-    /// - Parameter limit: up to which length the caller takes the body at once; nil where it streams.
+    /// - Parameters:
+    ///   - limit: up to which length the caller takes the body at once; nil where it streams.
+    ///   - control: the task that the load is of.
     package func response(
-        to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?
+        to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
+        control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
         try admit()
         let request = prepared(request)
-        let context = context(for: request, collectsUpTo: limit, delegate: delegate)
+        let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
         guard let observer else { return try await load(request, in: context) }
         return try await observer.observe(request) { request throws(LoadError) in
             try await self.load(request, in: context)
@@ -55,10 +58,7 @@ extension SecureSession {
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
         delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
-        var request = request
-        if request.method == .get { request.method = .post }
-        request.body = body
-        return try await data(for: request, upTo: limit, delegate: delegate)
+        try await data(for: request.uploading(body), upTo: limit, delegate: delegate)
     }
 
     /// Asks the handlers in their order.
@@ -85,7 +85,7 @@ extension SecureSession {
     ) async throws(LoadError) -> LoadResponse? {
         if case .secure(let engine) = kind { try engine.checkAuthorized() }
         let loads = handlerLoads
-        let load = HandlerLoad(tag: tag, http: chain)
+        let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
         loads.insert(load)
         let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(load) }
         switch outcome {

@@ -28,6 +28,8 @@ public final class SecureSession: Sendable {
     private let generation: Int?
     private let isInvalidated = Atomic(false)
     let chain: LoadChain
+    /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
+    let tunnels: SessionTunnels
     let observer: LoadObserver?
     let logger: Logger
 
@@ -49,11 +51,18 @@ public final class SecureSession: Sendable {
         switch kind {
         case .secure(let engine):
             logger = engine.logger
-            let routing = RoutingStage(gate: engine.gate, client: engine.client, settings: settings)
+            let routing = RoutingStage(
+                gate: engine.gate, client: engine.client, settings: settings,
+                waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, engine.infrastructure))
             chain = LoadChain([redirects, DecodingStage()] + engine.stages + [routing])
+            tunnels = SessionTunnels(routing: routing, client: engine.client, settings: settings)
         case .system(let engine, _):
             logger = Logger(label: "sallyport.system")
-            chain = LoadChain([redirects, DecodingStage(), DirectStage(client: engine.client, settings: settings)])
+            let direct = DirectStage(
+                client: engine.client, settings: settings,
+                waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, nil))
+            chain = LoadChain([redirects, DecodingStage(), direct])
+            tunnels = SessionTunnels(routing: nil, client: engine.client, settings: settings)
         }
     }
 
@@ -132,15 +141,19 @@ extension SecureSession {
     }
 
     func context(
-        for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?
+        for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?,
+        control: (any TransferControl)? = nil
     ) -> LoadContext {
         let timeout = request.options.resourceTimeout ?? configuration.resourceTimeout
-        return LoadContext(
+        var context = LoadContext(
             requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
             deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
             principal: request.options.principal ?? configuration.principal, collectsUpTo: limit,
             responder: own == nil && delegate == nil
                 ? nil : DelegateResponder(session: self, request: request, own: own))
+        context.control = control
+        control?.began(until: context.deadline)
+        return context
     }
 
     /// The handlers to ask, in order.

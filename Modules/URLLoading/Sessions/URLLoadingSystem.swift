@@ -19,24 +19,26 @@ public final class URLLoadingSystem: Sendable {
     ///   - stages: stand between Decoding and Routing, from the top down.
     ///   - decisions: keeps what is trusted for good; without one, it is trusted for as long as the instance lives.
     ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
+    ///   - infrastructure: says when a load that waits for a relay is tried again; without one, pauses do.
     public convenience init(
         gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(),
-        logger: Logger = Logger(label: "sallyport.loading")
+        infrastructure: (any InfrastructureStatus)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
             gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
-            client: Transport(), logger: logger)
+            client: Transport(), infrastructure: infrastructure, logger: logger)
     }
 
     init(
         gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), client: any ExchangeClient,
-        system: SystemEngine = .process, logger: Logger = Logger(label: "sallyport.loading")
+        system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
+        logger: Logger = Logger(label: "sallyport.loading")
     ) {
         engine = SecureEngine(
             gate: gate, client: client, stages: stages, decisions: ConnectionDecisions(store: decisions),
-            controlTLSVersions: controlTLSVersions, logger: logger)
+            controlTLSVersions: controlTLSVersions, infrastructure: infrastructure, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
         self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
     }
@@ -102,6 +104,7 @@ public final class URLLoadingSystem: Sendable {
     public func shutdown() async {
         Self.defaultInstance.withLock { if $0 === self { $0 = nil } }
         engine.handlerLoads.end(with: SecureEngine.invalidated())
+        engine.waitingLoads.end(with: SecureEngine.invalidated())
         await engine.client.shutdown()
     }
 

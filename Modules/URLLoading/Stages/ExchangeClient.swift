@@ -4,6 +4,7 @@ internal import SallyportTransport
 /// What the last stage sends requests with: `Transport`, or a test's stand-in for it.
 protocol ExchangeClient: Sendable {
     func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse
+    func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel
     /// Lets no new exchange use the connections of these paths.
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
     /// Ends the exchanges of these paths with `failure`, those whose body streams included.
@@ -34,9 +35,7 @@ struct ExchangeSettings: Sendable {
         _ request: LoadRequest, in context: LoadContext, relay: RelayAccess?, versions: TLSVersions,
         with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
-        let partition = context.principal == principal ? tag : "\(tag)/\(context.principal.name)"
-        let path = ConnectionPath(
-            relay: relay, versions: versions, trust: trust, pins: pins, revocation: revocation, partition: partition)
+        let path = path(of: context.principal, relay: relay, versions: versions)
         var exchange = ExchangeRequest(
             request.method, request.url, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = context.idleTimeout
@@ -44,6 +43,8 @@ struct ExchangeSettings: Sendable {
         exchange.connectTimeout = connectTimeout
         exchange.connectionsPerOrigin = connectionsPerOrigin
         exchange.collectsUpTo = context.collectsUpTo
+        exchange.control = context.control
+        exchange.continueTimeout = request.options.continueTimeout
         let response: ExchangeResponse
         if request.url.isSecure, let endpoint = request.url.endpoint {
             var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
@@ -54,6 +55,13 @@ struct ExchangeSettings: Sendable {
         var facts = LoadFacts()
         facts.hops = [response.facts]
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
+    }
+
+    /// The connections of the session and a principal.
+    func path(of principal: Principal, relay: RelayAccess?, versions: TLSVersions) -> ConnectionPath {
+        let partition = principal == self.principal ? tag : "\(tag)/\(principal.name)"
+        return ConnectionPath(
+            relay: relay, versions: versions, trust: trust, pins: pins, revocation: revocation, partition: partition)
     }
 
     /// Whether connections of the partition are of the session with this tag.

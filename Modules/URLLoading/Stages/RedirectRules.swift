@@ -61,6 +61,22 @@ enum RedirectRules {
         return next
     }
 
+    /// The request that the app has chosen over the proposed one, without what it would take along unawares.
+    ///
+    /// - Throws: `redirectRefused` for anything but an `http` or `https` URL.
+    static func request(
+        _ chosen: LoadRequest, chosenOver proposed: LoadRequest
+    ) throws(LoadError) -> LoadRequest {
+        guard chosen.url.endpoint != nil else { throw refused("Redirects lead to http and https only.") }
+        guard chosen.url.origin != proposed.url.origin else { return chosen }
+        var next = chosen
+        let bound = credentialFields.union(proposed.options.originBoundFields).union(chosen.options.originBoundFields)
+        next.headerFields.drop(bound.filter { chosen.headerFields[values: $0] == proposed.headerFields[values: $0] })
+        let isOwn = chosen.options.credential != proposed.options.credential
+        next.options.credential = isOwn ? chosen.options.credential : nil
+        return next
+    }
+
     /// 303 asks for a GET; 301 and 302 turn POST into GET, as all clients do (RFC 9110 §15.4.2, §15.4.3).
     private static func method(_ method: HTTPRequest.Method, after status: HTTPResponse.Status) -> HTTPRequest.Method {
         switch status.code {
@@ -79,4 +95,31 @@ extension HTTPFields {
     fileprivate mutating func drop(_ names: Set<HTTPField.Name>) {
         self = HTTPFields(filter { !names.contains($0.name) })
     }
+}
+
+/// The requests of one load so far, to find one that is made again.
+struct RedirectTrail {
+    private struct Step: Hashable {
+        let method: HTTPRequest.Method
+        let url: String
+        let fields: HTTPFields
+        let hasBody: Bool
+
+        /// The fragment is never sent, and makes no difference.
+        init(_ request: LoadRequest) {
+            method = request.method
+            url = request.url.absoluteText
+            fields = request.headerFields
+            hasBody = request.body != nil
+        }
+    }
+
+    private var steps: Set<Step> = []
+
+    /// A request was answered. What sets a cookie may answer the same request otherwise the next time.
+    mutating func add(_ request: LoadRequest, _ answer: HTTPResponse) {
+        if answer.headerFields[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
+    }
+
+    func has(_ request: LoadRequest) -> Bool { steps.contains(Step(request)) }
 }

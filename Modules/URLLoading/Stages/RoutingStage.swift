@@ -7,25 +7,53 @@ struct RoutingStage: LoadStage {
     let gate: any AccessGate
     let client: any ExchangeClient
     let settings: ExchangeSettings
+    var waiter = ConnectivityWaiter()
 
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
+        do throws(LoadError) {
+            return try await send(request, in: context)
+        } catch {
+            guard waiter.waits(after: error, request) else { throw error }
+            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
+                try await send(request, in: context)
+            }
+        }
+    }
+
+    private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw Self.unsupported }
-        let access = try admitted { () throws(AccessDenied) in try gate.access(to: endpoint) }
-        let relay = try relay(of: access)
-        let versions = try versions(for: request.url, access)
+        let way = try way(to: endpoint, isSecure: request.url.isSecure)
         var response = try await settings.exchange(
-            request, in: context, relay: relay, versions: versions, with: client)
+            request, in: context, relay: way.relay, versions: way.versions, with: client)
         // A withdrawal between the question and the exchange's start found nothing to end.
         do throws(LoadError) {
-            try admitted { () throws(AccessDenied) in try gate.checkAuthorized() }
+            try checkAuthorized()
         } catch {
             response.body.discard()
             throw error
         }
-        response.facts.decision = access.decision
+        response.facts.decision = way.decision
         return response
+    }
+
+    /// How a server is reached, by the policy of this moment.
+    struct Way {
+        let decision: RouteDecision
+        let relay: RelayAccess?
+        let versions: TLSVersions
+    }
+
+    func way(to endpoint: Endpoint, isSecure: Bool) throws(LoadError) -> Way {
+        let access = try admitted { () throws(AccessDenied) in try gate.access(to: endpoint) }
+        return Way(
+            decision: access.decision, relay: try relay(of: access),
+            versions: try versions(for: endpoint, access, isSecure: isSecure))
+    }
+
+    func checkAuthorized() throws(LoadError) {
+        try admitted { () throws(AccessDenied) in try gate.checkAuthorized() }
     }
 
     static var unsupported: LoadError {
@@ -54,9 +82,11 @@ struct RoutingStage: LoadStage {
     }
 
     /// What settings, blocks and floor leave; blocks and floor hold on relayed connections.
-    private func versions(for url: RequestURL, _ access: ServerAccess) throws(LoadError) -> TLSVersions {
-        guard url.isSecure, let host = url.endpoint?.host else { return .standard }
-        var versions = settings.versions.allowed(for: host)
+    private func versions(
+        for endpoint: Endpoint, _ access: ServerAccess, isSecure: Bool
+    ) throws(LoadError) -> TLSVersions {
+        guard isSecure else { return .standard }
+        var versions = settings.versions.allowed(for: endpoint.host)
         if access.relay != nil, !access.blockedTLSVersions.isEmpty || access.tlsFloor != nil {
             versions = versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
         }
@@ -71,10 +101,22 @@ struct RoutingStage: LoadStage {
 struct DirectStage: LoadStage {
     let client: any ExchangeClient
     let settings: ExchangeSettings
+    var waiter = ConnectivityWaiter()
 
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
+        do throws(LoadError) {
+            return try await send(request, in: context)
+        } catch {
+            guard waiter.waits(after: error, request) else { throw error }
+            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
+                try await send(request, in: context)
+            }
+        }
+    }
+
+    private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw RoutingStage.unsupported }
         let versions = request.url.isSecure ? settings.versions.allowed(for: endpoint.host) : .standard
         guard !versions.allowed.isEmpty else {

@@ -48,7 +48,7 @@ struct OriginLaneTests {
     func oneAlwaysGoesOn(_ limit: Int) {
         var lane = OriginLane<Int>()
         let tickets = [lane.arrived(0, limit: limit), lane.arrived(1, limit: limit)]
-        #expect(tickets == [nil, 0])
+        #expect(tickets.map { $0?.number } == [nil, 0])
         lane.ended()
         expectNext(1, &lane)
     }

@@ -66,6 +66,10 @@ final class StubClient: ExchangeClient {
         return ExchangeResponse(head: head, body: ResponseBody(pipe), facts: HopFacts(url: request.url))
     }
 
+    package func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
+        throw LoadError(.cannotConnect, at: .connect, "A stub opens no tunnel.")
+    }
+
     package func endExchanges(
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
     ) {

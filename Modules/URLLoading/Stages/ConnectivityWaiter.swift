@@ -1,0 +1,123 @@
+internal import Logging
+internal import SallyportCore
+
+/// Tries a request again that found no connection, when there may be one: only where nothing of it was sent.
+struct ConnectivityWaiter: Sendable {
+    /// Whether requests wait that do not say.
+    var isOn = false
+    /// Names the session whose loads wait.
+    var tag = ""
+    var loads = WaitingLoads()
+    var infrastructure: (any InfrastructureStatus)?
+    var rule = ConnectivityRule()
+
+    func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
+        ConnectivityRule.isLackOfConnection(failure.code) && request.options.waitsForConnectivity ?? isOn
+    }
+
+    /// - Throws: what the last try throws where that is anything else; `resourceTimeout` at the load's deadline; the
+    ///   reason of a withdrawal and of the session's end meanwhile.
+    func load(
+        _ request: LoadRequest, in context: LoadContext, after first: LoadError,
+        trying attempt: () async throws(LoadError) -> LoadResponse
+    ) async throws(LoadError) -> LoadResponse {
+        var failure = first
+        var tries = 0
+        await (context.responder as? DelegateResponder)?.waitsForConnectivity()
+        while waits(after: failure, request) {
+            context.logger.debug(
+                "Waiting for a connection.",
+                metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
+            context.control?.waits(true)
+            defer { context.control?.waits(false) }
+            let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
+            try await wait(pause, until: context.deadline, after: failure)
+            try await context.control?.proceed()
+            do throws(LoadError) {
+                return try await attempt()
+            } catch {
+                failure = error
+            }
+            tries += 1
+        }
+        throw failure
+    }
+
+    private func wait(
+        _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError
+    ) async throws(LoadError) {
+        let (number, end) = loads.insert(tag)
+        defer { loads.remove(number) }
+        let wake = min(deadline, .now + pause.longest)
+        let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
+        let reason = await untilDeadline(wake) { () -> LoadError? in
+            await Self.first(of: end, infrastructure)
+        }
+        if Task.isCancelled { throw .cancelled() }
+        if case .some(.some(let reason)) = reason { throw reason }
+        guard ContinuousClock.now < deadline else {
+            throw LoadError(
+                .resourceTimeout, at: failure.step, "No connection came about in the time for the whole load.",
+                underlying: failure)
+        }
+    }
+
+    /// Returns when the load must end, with the reason, or the infrastructure is there.
+    private static func first(
+        of end: AsyncStream<LoadError>, _ infrastructure: (any InfrastructureStatus)?
+    ) async -> LoadError? {
+        await withTaskGroup(of: LoadError?.self) { group in
+            group.addTask { await end.first { _ in true } }
+            if let infrastructure {
+                group.addTask {
+                    for await state in infrastructure.infrastructureChanges() where state == .reachable { return nil }
+                    // Whoever told is gone: the pause counts.
+                    try? await Task.sleep(until: .now + .seconds(86_400), clock: .continuous)
+                    return nil
+                }
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+}
+
+extension ConnectivityWaiter {
+    init(
+        _ configuration: SessionConfiguration, tag: String, _ loads: WaitingLoads,
+        _ infrastructure: (any InfrastructureStatus)?
+    ) {
+        isOn = configuration.waitsForConnectivity
+        self.tag = tag
+        self.loads = loads
+        self.infrastructure = infrastructure
+    }
+}
+
+/// When a request that found no connection is tried again: values only.
+struct ConnectivityRule: Sendable {
+    struct Pause: Equatable {
+        var longest: Duration
+        /// Whether the return of the infrastructure ends it.
+        var endsWithInfrastructure: Bool
+    }
+
+    /// Before the second try; doubled before each further one.
+    var shortest = Duration.seconds(1)
+    var longest = Duration.seconds(30)
+    /// While the infrastructure is known to be out of reach: whoever tells may be wrong.
+    var withoutInfrastructure = Duration.seconds(60)
+
+    /// The failures that say that there is no connection, all of them before a request is sent.
+    static func isLackOfConnection(_ code: LoadError.Code) -> Bool {
+        [.cannotFindHost, .cannotConnect, .relayUnreachable].contains(code)
+    }
+
+    /// - Parameter tries: how many there were since the first failure.
+    func pause(after tries: Int, _ code: LoadError.Code, _ infrastructure: InfrastructureState) -> Pause {
+        if code == .relayUnreachable, infrastructure == .unreachable {
+            return Pause(longest: withoutInfrastructure, endsWithInfrastructure: true)
+        }
+        return Pause(longest: min(longest, shortest * (1 << min(tries, 16))), endsWithInfrastructure: false)
+    }
+}

@@ -1,0 +1,56 @@
+public import FoundationEssentials
+internal import SallyportCore
+
+/// What a task has besides its request.
+public struct LoadTaskOptions: Sendable {
+    /// From 0 to 1: of the loads of a session that wait for a connection with one origin, the highest gets it first.
+    /// Anything else counts as the nearest of the two. It does not make a server faster, and a task of low priority
+    /// waits as long as others come.
+    public var priority: Double
+    /// When the load may begin. Its time-outs count from then.
+    public var earliestBegin: EarliestBegin
+
+    public init(priority: Double = 0.5, earliestBegin: EarliestBegin = .atOnce) {
+        self.priority = priority
+        self.earliestBegin = earliestBegin
+    }
+}
+
+/// When the load of a task may begin, at the earliest.
+public struct EarliestBegin: Sendable, Hashable {
+    private enum Value: Hashable {
+        case atOnce
+        case after(Duration)
+        case at(Date)
+    }
+    private let value: Value
+
+    public static let atOnce = EarliestBegin(value: .atOnce)
+
+    /// So long after the first `resume()`, by a clock that nobody sets.
+    public static func after(_ delay: Duration) -> EarliestBegin { EarliestBegin(value: .after(delay)) }
+
+    /// At a time of the wall clock, which is looked at each minute: a clock that is set is followed.
+    public static func at(_ date: Date) -> EarliestBegin { EarliestBegin(value: .at(date)) }
+
+    /// Whether the app is asked before the load begins: it was made to wait, whether or not the time has come meanwhile.
+    var isDelayed: Bool { value != .atOnce }
+
+    /// Returns when the time has come.
+    ///
+    /// - Throws: `cancelled` with the task.
+    func wait() async throws(LoadError) {
+        do {
+            switch value {
+            case .atOnce: return
+            case .after(let delay): try await Task.sleep(for: delay)
+            case .at(let date):
+                while case let left = date.timeIntervalSinceNow, left > 0 {
+                    try await Task.sleep(for: .seconds(min(left, 60)))
+                }
+            }
+        } catch {
+            throw .cancelled()
+        }
+    }
+}

@@ -1,0 +1,138 @@
+public import HTTPTypes
+public import SallyportCore
+
+extension SecureSession {
+    /// A task that loads a request and collects the body.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    ///   - delegate: answers this load's questions before the session's does.
+    public func dataTask(
+        for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
+        delegate: (any SessionDelegate)? = nil
+    ) -> LoadTask<(body: [UInt8], response: HTTPResponse)> {
+        task(for: request, options, delegate) { request, control throws(LoadError) in
+            let response = try await self.steeredResponse(to: request, delegate, control)
+            return (try await response.body.collect(upTo: limit), response.head)
+        }
+    }
+
+    /// A task that sends a body and collects that of the answer.
+    ///
+    /// - Parameters:
+    ///   - request: a `GET` becomes a `POST`.
+    ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
+    ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    ///   - delegate: answers this load's questions before the session's does.
+    public func uploadTask(
+        for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
+        options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil
+    ) -> LoadTask<(body: [UInt8], response: HTTPResponse)> {
+        dataTask(for: request.uploading(body), upTo: limit, options: options, delegate: delegate)
+    }
+
+    /// A task that loads a request into a file, which appears only when the body is whole and synced to disk: as
+    /// ``download(for:to:progress:keeping:)``. Its value is the head of the answer.
+    ///
+    /// - Parameters:
+    ///   - path: the target; a file that stands there is replaced. Its directory must exist.
+    ///   - isResumable: goes on where an earlier one was ended, as ``resumeDownload(for:to:progress:keeping:)``.
+    ///   - delegate: answers this load's questions before the session's does.
+    ///   - isKept: whether an answer with this head becomes the file.
+    public func downloadTask(
+        for request: LoadRequest, to path: String, isResumable: Bool = false,
+        options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil,
+        keeping isKept: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status.kind == .successful }
+    ) -> LoadTask<HTTPResponse> {
+        task(for: request, options, delegate) { request, control throws(LoadError) in
+            let source = DownloadSource(session: self, delegate: delegate, control: control)
+            let tell: (TransferProgress) -> Void = { control.receivedProgress.set($0) }
+            return isResumable
+                ? try await self.resumedResponse(for: request, to: path, keeping: isKept, from: source, progress: tell)
+                    .head
+                : try await self.downloadResponse(for: request, to: path, keeping: isKept, from: source, progress: tell)
+                    .head
+        }
+    }
+
+    /// A task that loads a request; its value is there with the head, while the body comes. The task is completed when the
+    /// body is read to its end, or is no longer wanted.
+    ///
+    /// - Parameter delegate: answers this load's questions before the session's does.
+    public func bytesTask(
+        for request: LoadRequest, options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil
+    ) -> LoadTask<LoadResponse> {
+        task(for: request, options, delegate, hasBody: true) { request, control throws(LoadError) in
+            try await self.steeredResponse(to: request, delegate, control, endsTask: true)
+        }
+    }
+
+    /// Opens a stream of bytes to a server, by the policy and with the settings of this session.
+    ///
+    /// Returns once the stream stands. Cancelling the task gives the opening up.
+    ///
+    /// - Parameters:
+    ///   - isSecure: whether TLS is spoken with the server, from the start.
+    ///   - idleTimeout: the longest time of a read or a write without a byte in either direction; the session's where nil.
+    ///   - resourceTimeout: the longest time for the whole stream; the session's where nil.
+    /// - Throws: why the session takes no request now, `refusedByPolicy`, and why no connection came about.
+    public func streamTask(
+        to endpoint: Endpoint, isSecure: Bool = false, idleTimeout: Duration? = nil, resourceTimeout: Duration? = nil
+    ) async throws(LoadError) -> StreamTask {
+        try admit()
+        let deadline = ContinuousClock.now + (resourceTimeout ?? configuration.resourceTimeout)
+        let request = RoutedTunnelRequest(to: endpoint, isSecure: isSecure)
+        let tunnel = try await tunnels.open(request)
+        return StreamTask(
+            tunnel, request, of: self, idleTimeout: idleTimeout ?? configuration.idleTimeout, deadline: deadline)
+    }
+
+    // MARK: What tasks have in common
+
+    private func task<Value: Sendable>(
+        for request: LoadRequest, _ options: LoadTaskOptions, _ delegate: (any SessionDelegate)?, hasBody: Bool = false,
+        _ load: @escaping LoadTaskWork<Value>.Load
+    ) -> LoadTask<Value> {
+        let delegates = DelegateResponder(session: self, request: request, own: delegate)
+        return LoadTask(request, LoadTaskWork(request, options, asking: delegates, hasBody: hasBody, load))
+    }
+
+    /// The answer to a task's request, with a body that the task steers and follows.
+    func steeredResponse(
+        to request: LoadRequest, _ delegate: (any SessionDelegate)?, _ control: LoadTaskControl, endsTask: Bool = false,
+        counts: Bool = true
+    ) async throws(LoadError) -> LoadResponse {
+        var response = try await response(to: request, collectsUpTo: nil, delegate, control: control)
+        control.answered(response.head)
+        response.body = ResponseBody(TaskBody(response, control, endsTask: endsTask, counts: counts))
+        return response
+    }
+
+    /// - Throws: `notAuthorized` or `withdrawn`; never in the system session.
+    func checkAuthorized() throws(LoadError) {
+        if case .secure(let engine) = kind { try engine.checkAuthorized() }
+    }
+}
+
+extension LoadRequest {
+    /// The request with a body, which a GET does not have.
+    func uploading(_ body: RequestBody) -> LoadRequest {
+        var request = self
+        if request.method == .get { request.method = .post }
+        request.body = body
+        return request
+    }
+}
+
+/// Where a download has its answers from.
+struct DownloadSource: Sendable {
+    let session: SecureSession
+    var delegate: (any SessionDelegate)?
+    /// Of a download that is a task.
+    var control: LoadTaskControl?
+
+    func response(to request: LoadRequest) async throws(LoadError) -> LoadResponse {
+        guard let control else { return try await session.bytes(for: request, delegate: delegate) }
+        return try await session.steeredResponse(to: request, delegate, control, counts: false)
+    }
+}

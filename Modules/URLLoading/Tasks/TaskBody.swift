@@ -1,0 +1,47 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// The body of a task's answer: nothing is read of it while the task is suspended, and what is read counts.
+final class TaskBody: BodySource {
+    private let body: ResponseBody
+    private let control: LoadTaskControl
+    private let total: Int64?
+    /// Whether the task ends with the body; else with its value.
+    private let endsTask: Bool
+    /// Whether the task says by itself how much came.
+    private let counts: Bool
+
+    init(_ response: LoadResponse, _ control: LoadTaskControl, endsTask: Bool, counts: Bool) {
+        body = response.body
+        self.control = control
+        self.endsTask = endsTask
+        self.counts = counts
+        total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
+        if endsTask {
+            // The task of Swift's that loaded is gone by now: whoever reads is told here.
+            _ = control.attach { [body, weak control] in if control?.isCancelled == true { body.discard() } }
+        }
+        if counts { control.receivedProgress.set(TransferProgress(completed: 0, total: total)) }
+    }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        do throws(LoadError) {
+            try await control.proceed()
+            let chunk = try await body.next()
+            if let chunk, counts { control.receivedProgress.add(Int64(chunk.count), of: total) }
+            if chunk == nil, endsTask { control.ended() }
+            return chunk
+        } catch {
+            body.discard()
+            if endsTask { control.ended() }
+            throw error
+        }
+    }
+
+    func discard() {
+        body.discard()
+        if endsTask { control.ended() }
+    }
+
+    var trailers: HTTPFields? { body.trailers }
+}

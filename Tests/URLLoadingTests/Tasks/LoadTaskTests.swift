@@ -1,0 +1,409 @@
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// Tasks over real connections on loopback.
+@Suite(.timeLimit(.minutes(1))) struct LoadTaskTests {
+    private let loading = URLLoadingSystem(gate: StubGate())
+    private var session: SecureSession { loading.session }
+
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// Sends a body of `total` octets, and counts what the kernel took of it.
+    private func source(_ total: Int, _ written: Lock<Int>) throws -> TestServer {
+        try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+            let chunk = [UInt8](repeating: 7, count: 1 << 16)
+            var rest = total
+            while rest > 0, connection.write(Array(chunk.prefix(rest))) {
+                written.withLock { $0 += min(chunk.count, rest) }
+                rest -= chunk.count
+            }
+            connection.awaitEnd()
+        }
+    }
+
+    /// The count once it no longer grows.
+    private func settled(_ count: Lock<Int>) async throws -> Int {
+        while true {
+            let before = count.withLock { $0 }
+            try await Task.sleep(for: .milliseconds(100))
+            if count.withLock({ $0 }) == before { return before }
+        }
+    }
+
+    // MARK: Life
+
+    @Test func aTaskBeginsWhenItIsResumedAndGivesItsValueToAll() async throws {
+        let server = try TestServer { $0.answerAll(Self.ok) }
+        let task = session.dataTask(for: LoadRequest(.get, try server.url()))
+        #expect(task.state == .suspended && task.response == nil)
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(server.acceptedConnections == 0)
+        task.resume()
+        async let first = task.value
+        async let second = task.value
+        #expect(try await first.body == Array("ok".utf8))
+        #expect(try await second.response.status == .ok)
+        #expect(task.state == .completed && task.response?.status == .ok)
+        #expect(server.acceptedConnections == 1)
+    }
+
+    @Test func askingForTheValueBeginsIt() async throws {
+        let server = try TestServer { $0.answerAll(Self.ok) }
+        let body = try await session.dataTask(for: LoadRequest(.get, server.url())).value.body
+        #expect(body == Array("ok".utf8))
+    }
+
+    @Test func aFailureIsTheSameForAll() async throws {
+        let server = try TestServer { _ = $0.readHead() }
+        let task = session.dataTask(for: LoadRequest(.get, try server.url()))
+        for _ in 0..<2 {
+            let error = await #expect(throws: LoadError.self) { _ = try await task.value }
+            #expect(error?.code == .connectionLost)
+        }
+        #expect(task.state == .completed)
+    }
+
+    @Test func cancellingAWaiterLeavesTheLoadAlone() async throws {
+        let gate = Lock(false)
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            for _ in 0..<5000 where !gate.withLock({ $0 }) { usleep(2000) }
+            connection.write(Self.ok)
+            connection.awaitEnd()
+        }
+        let task = session.dataTask(for: LoadRequest(.get, try server.url()))
+        let waiter = Task { try await task.value.body }
+        #expect(try await eventually { server.openConnections == 1 })
+        waiter.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await waiter.value }
+        #expect(task.state == .running)
+        gate.withLock { $0 = true }
+        #expect(try await task.value.body == Array("ok".utf8))
+    }
+
+    enum Moment: CaseIterable { case unstarted, beforeAnswer, inBody, suspended, delayed }
+
+    @Test(arguments: Moment.allCases)
+    func cancellingEndsItAtAnyMoment(_ moment: Moment) async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            if moment != .beforeAnswer { connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc") }
+            connection.awaitEnd()
+        }
+        let options = LoadTaskOptions(earliestBegin: moment == .delayed ? .after(.seconds(3600)) : .atOnce)
+        let task = session.dataTask(for: LoadRequest(.get, try server.url()), options: options)
+        if moment != .unstarted { task.resume() }
+        if moment == .delayed { #expect(try await eventually { task.state == .waiting }) }
+        if [.beforeAnswer, .inBody, .suspended].contains(moment) {
+            #expect(try await eventually { server.openConnections == 1 })
+        }
+        if moment == .suspended { task.suspend() }
+        task.cancel()
+        task.cancel()
+        let error = await #expect(throws: LoadError.self) { _ = try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(task.state == .completed)
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func aRunningTaskGoesOnThoughNobodyKeepsItAndASuspendedOneEnds() async throws {
+        let directory = try TemporaryDirectory()
+        let server = try TestServer { $0.answerAll(Self.ok) }
+        let held = try TestServer { $0.awaitEnd() }
+        do {
+            session.downloadTask(for: LoadRequest(.get, try server.url()), to: directory.file("file")).resume()
+            let task = session.dataTask(for: LoadRequest(.get, try held.url()))
+            task.resume()
+            #expect(try await eventually { held.openConnections == 1 })
+            task.suspend()
+        }
+        #expect(try await eventually { FileManager.default.fileExists(atPath: directory.file("file")) })
+        #expect(try await eventually { held.openConnections == 0 })
+    }
+
+    // MARK: Suspension
+
+    @Test func aSuspendedDownloadSlowsTheServerDownAndStandsStillForTheIdleTimeout() async throws {
+        let directory = try TemporaryDirectory()
+        let written = Lock(0)
+        let total = 64 << 20
+        let server = try source(total, written)
+        var request = LoadRequest(.get, try server.url())
+        request.options.idleTimeout = .milliseconds(300)
+        let task = session.downloadTask(for: request, to: directory.file("file"))
+        task.resume()
+        #expect(try await eventually { written.withLock { $0 } > 1 << 20 })
+        task.suspend()
+        #expect(task.state == .suspended)
+        let paused = try await settled(written)
+        #expect(paused < total)
+        // Longer than the idle time-out.
+        try await Task.sleep(for: .milliseconds(700))
+        #expect(written.withLock { $0 } == paused && task.state == .suspended)
+        task.resume()
+        #expect(try await task.value.status == .ok)
+        let size = try FileManager.default.attributesOfItem(atPath: directory.file("file"))[.size] as? Int
+        #expect(size == total)
+    }
+
+    @Test func aSuspendedUploadSendsNothing() async throws {
+        let received = Lock(0)
+        let total = 32 << 20
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            while received.withLock({ $0 }) < total, case let chunk = connection.read(), !chunk.isEmpty {
+                received.withLock { $0 += chunk.count }
+                usleep(500)
+            }
+            connection.write(Self.ok)
+            connection.awaitEnd()
+        }
+        var request = LoadRequest(.put, try server.url())
+        request.options.idleTimeout = .milliseconds(300)
+        let task = session.uploadTask(for: request, from: .bytes([UInt8](repeating: 1, count: total)))
+        task.resume()
+        #expect(try await eventually { received.withLock { $0 } > 1 << 20 })
+        task.suspend()
+        let paused = try await settled(received)
+        #expect(paused < total)
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(received.withLock { $0 } == paused)
+        task.resume()
+        #expect(try await task.value.body == Array("ok".utf8))
+        #expect(received.withLock { $0 } == total)
+    }
+
+    @Test func theResourceTimeoutRunsWhileATaskIsSuspended() async throws {
+        let server = try source(64 << 20, Lock(0))
+        var request = LoadRequest(.get, try server.url())
+        request.options.resourceTimeout = .milliseconds(400)
+        let task = session.dataTask(for: request, upTo: .megabytes(100))
+        task.resume()
+        #expect(try await eventually { task.response != nil })
+        task.suspend()
+        let error = await #expect(throws: LoadError.self) { _ = try await task.value }
+        #expect(error?.code == .resourceTimeout)
+        #expect(task.state == .completed)
+    }
+
+    @Test func aTaskThatIsSuspendedWhileItWaitsForAConnectionLosesItsPlace() async throws {
+        var configuration = SessionConfiguration()
+        configuration.connectionsPerOrigin = 1
+        let session = loading.makeSession(configuration)
+        let (order, gate) = (Lock<[String]>([]), Lock(false))
+        let server = try queueServer(order, gate)
+        let url = { (name: String) in LoadRequest(.get, try server.url("/\(name)")) }
+        let first = session.dataTask(for: try url("first"))
+        first.resume()
+        #expect(try await eventually { order.withLock { $0 } == ["/first"] })
+        let tasks = try ["a", "b"].map { session.dataTask(for: try url($0)) }
+        for task in tasks {
+            task.resume()
+            try await Task.sleep(for: .milliseconds(30))
+        }
+        tasks[0].suspend()
+        gate.withLock { $0 = true }
+        _ = try await tasks[1].value
+        #expect(order.withLock { $0 } == ["/first", "/b"])
+        tasks[0].resume()
+        _ = try await tasks[0].value
+        #expect(order.withLock { $0 } == ["/first", "/b", "/a"])
+    }
+
+    @Test func aBodyThatTheAppReadsPausesToo() async throws {
+        let written = Lock(0)
+        let total = 32 << 20
+        let server = try source(total, written)
+        let task = session.bytesTask(for: LoadRequest(.get, try server.url()))
+        let response = try await task.value
+        #expect(task.state == .running)
+        _ = try await response.body.next()
+        task.suspend()
+        let reader = Task {
+            var count = 0
+            while let chunk = try await response.body.next() { count += chunk.count }
+            return count
+        }
+        let paused = try await settled(written)
+        #expect(paused < total)
+        task.resume()
+        #expect(try await reader.value > total - (1 << 20))
+        #expect(task.state == .completed)
+    }
+
+    @Test func cancellingABytesTaskEndsItsReader() async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+            connection.awaitEnd()
+        }
+        let task = session.bytesTask(for: LoadRequest(.get, try server.url()))
+        let response = try await task.value
+        #expect(try await response.body.next()?.count == 3)
+        let reader = Task { try await response.body.next() }
+        try await Task.sleep(for: .milliseconds(30))
+        task.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await reader.value }
+        #expect(task.state == .completed)
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    // MARK: Priority
+
+    /// Answers one request after another once the gate is open, and writes their targets down.
+    private func queueServer(_ order: Lock<[String]>, _ gate: Lock<Bool>) throws -> TestServer {
+        try TestServer { connection in
+            while let head = connection.readHead() {
+                let target = head.split(separator: " ").dropFirst().first.map(String.init) ?? ""
+                order.withLock { $0.append(target) }
+                for _ in 0..<5000 where !gate.withLock({ $0 }) { usleep(2000) }
+                connection.write(Self.ok)
+            }
+        }
+    }
+
+    @Test func theMostUrgentGetsTheConnectionFirst() async throws {
+        var configuration = SessionConfiguration()
+        configuration.connectionsPerOrigin = 1
+        let session = loading.makeSession(configuration)
+        let (order, gate) = (Lock<[String]>([]), Lock(false))
+        let server = try queueServer(order, gate)
+        let first = session.dataTask(for: LoadRequest(.get, try server.url("/first")))
+        first.resume()
+        #expect(try await eventually { order.withLock { $0 } == ["/first"] })
+        let names: [(String, Double)] = [("low", 0), ("a", 0.5), ("b", 0.5), ("high", 1), ("raised", 0.2)]
+        var tasks: [LoadTask<(body: [UInt8], response: HTTPResponse)>] = []
+        for (name, priority) in names {
+            let task = session.dataTask(
+                for: LoadRequest(.get, try server.url("/\(name)")), options: LoadTaskOptions(priority: priority))
+            task.resume()
+            tasks.append(task)
+            try await Task.sleep(for: .milliseconds(30))
+        }
+        tasks[4].priority = 0.9
+        try await Task.sleep(for: .milliseconds(30))
+        gate.withLock { $0 = true }
+        for task in tasks { _ = try await task.value }
+        #expect(order.withLock { $0 } == ["/first", "/high", "/raised", "/a", "/b", "/low"])
+    }
+
+    // MARK: Progress
+
+    @Test func bothDirectionsAreFollowedAndEndWithTheTask() async throws {
+        let total = 3_000_000
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            var rest = total
+            while rest > 0, case let chunk = connection.read(), !chunk.isEmpty { rest -= chunk.count }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+            connection.write([UInt8](repeating: 7, count: total))
+            connection.awaitEnd()
+        }
+        let task = session.uploadTask(
+            for: LoadRequest(.get, try server.url()), from: .bytes([UInt8](repeating: 1, count: total)))
+        let (sent, received) = (task.sent, task.received)
+        async let up = collect(sent)
+        async let down = collect(received)
+        task.resume()
+        #expect(try await task.value.body.count == total)
+        for progress in [await up, await down] {
+            #expect(progress.last == TransferProgress(completed: Int64(total), total: Int64(total)))
+            #expect(progress.last?.fraction == 1)
+            #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completed <= $1.completed })
+        }
+        // Asked for after the end: the last value, and the end.
+        let last = await collect(task.received)
+        #expect(last.map(\.completed) == [Int64(total)])
+    }
+
+    private func collect(_ updates: ProgressUpdates) async -> [TransferProgress] {
+        var progress: [TransferProgress] = []
+        for await update in updates { progress.append(update) }
+        return progress
+    }
+
+    @Test func aSlowFollowerHoldsOneValue() async {
+        let board = ProgressBoard()
+        let updates = board.updates()
+        for octets in 1...100_000 { board.set(TransferProgress(completed: Int64(octets), total: nil)) }
+        board.finish()
+        #expect(await collect(updates).map(\.completed) == [100_000])
+    }
+
+    // MARK: Begin
+
+    @Test func aDelayedTaskWaitsForItsTime() async throws {
+        let server = try TestServer { $0.answerAll(Self.ok) }
+        let start = ContinuousClock.now
+        for begin in [EarliestBegin.after(.milliseconds(200)), .at(Date().addingTimeInterval(0.4))] {
+            let task = session.dataTask(
+                for: LoadRequest(.get, try server.url()), options: LoadTaskOptions(earliestBegin: begin))
+            task.resume()
+            #expect(try await eventually { task.state == .waiting })
+            _ = try await task.value
+        }
+        #expect(ContinuousClock.now - start >= .milliseconds(390))
+    }
+
+    private struct Beginner: SessionDelegate {
+        let decision: DelayedBegin
+        func session(_ session: SecureSession, willBeginDelayed request: LoadRequest) async -> DelayedBegin { decision }
+    }
+
+    @Test func theAppDecidesWhetherADelayedTaskBeginsAndWithWhat() async throws {
+        let (order, gate) = (Lock<[String]>([]), Lock(true))
+        let server = try queueServer(order, gate)
+        let options = LoadTaskOptions(earliestBegin: .after(.milliseconds(10)))
+        let request = LoadRequest(.get, try server.url("/old"))
+        let changed = LoadRequest(.get, try server.url("/new"))
+        for decision in [DelayedBegin.notImplemented, .proceed, .change(changed)] {
+            let task = session.dataTask(for: request, options: options, delegate: Beginner(decision: decision))
+            _ = try await task.value
+        }
+        #expect(order.withLock { $0 } == ["/old", "/old", "/new"])
+        let refused = session.dataTask(for: request, options: options, delegate: Beginner(decision: .cancel))
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await refused.value }
+        // Without a delay nobody is asked.
+        _ = try await session.dataTask(for: request, delegate: Beginner(decision: .cancel)).value
+        #expect(order.withLock { $0.count } == 4)
+    }
+
+    // MARK: Downloads
+
+    @Test func aResumableDownloadTaskGoesOnWhereItWasCancelled() async throws {
+        let directory = try TemporaryDirectory()
+        let content = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let ranges = Lock<[String?]>([])
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                let range = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("range:") }
+                ranges.withLock { $0.append(range.map(String.init)) }
+                let start = range?.split(separator: "=").last.flatMap { Int($0.dropLast()) } ?? 0
+                let partial = "Content-Range: bytes \(start)-\(content.count - 1)/\(content.count)\r\n"
+                connection.write(
+                    "HTTP/1.1 \(start > 0 ? "206 Partial" : "200 OK")\r\nETag: \"a\"\r\n\(start > 0 ? partial : "")"
+                        + "Content-Length: \(content.count - start)\r\n\r\n")
+                guard connection.write(Array(content[start...])) else { return }
+            }
+        }
+        let request = LoadRequest(.get, try server.url())
+        let first = session.downloadTask(for: request, to: directory.file("file"), isResumable: true)
+        first.resume()
+        for await progress in first.received where progress.completed > 1 << 20 { break }
+        first.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { _ = try await first.value }
+        #expect(!FileManager.default.fileExists(atPath: directory.file("file")))
+        let second = session.downloadTask(for: request, to: directory.file("file"), isResumable: true)
+        #expect(try await second.value.status.code == 206)
+        #expect(FileManager.default.contents(atPath: directory.file("file")).map(Array.init) == content)
+        #expect(ranges.withLock { $0.count } == 2 && ranges.withLock { $0[1] } != nil)
+    }
+}

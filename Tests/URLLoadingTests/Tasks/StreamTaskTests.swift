@@ -1,0 +1,191 @@
+import HTTPTypes
+import SallyportCore
+import SallyportTransport
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// Streams of bytes, direct and through a relay.
+@Suite(.timeLimit(.minutes(1))) struct StreamTaskTests {
+    private let gate = StubGate()
+    private let loading: URLLoadingSystem
+    private let gateway: TestAuthority
+    private let origin: TestAuthority
+
+    init() throws {
+        loading = URLLoadingSystem(gate: gate)
+        gateway = try TestAuthority(name: "Gateway")
+        origin = try TestAuthority(name: "Origin")
+    }
+
+    private var session: SecureSession {
+        get throws {
+            var configuration = SessionConfiguration()
+            configuration.trust = try .only([origin.der])
+            return loading.makeSession(configuration)
+        }
+    }
+
+    private func relayed() throws -> TestServer {
+        let tls = try TestTLS(gateway.server(names: ["localhost"]), requiring: gateway)
+        let relay = try TestServer { TestRelay.serve($0, tls) }
+        let access = try RelayAccess(
+            cluster: "main", relays: [.init(Endpoint("localhost:\(relay.port)"), priority: 1)],
+            authorities: [gateway.der], identity: gateway.client().clientIdentity)
+        gate.route(by: RoutingTable(domains: [], default: .relay, defaultPorts: Set(1...65535)), relay: access)
+        return relay
+    }
+
+    /// Sends everything back once the client has ended its side.
+    private func echo(isSecure: Bool) throws -> TestServer {
+        let tls = try TestTLS(origin.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
+        return try TestServer { connection in
+            var bytes: [UInt8] = []
+            guard isSecure else {
+                while case let chunk = connection.read(), !chunk.isEmpty { bytes += chunk }
+                connection.write(bytes)
+                return
+            }
+            guard let client = tls.accept(connection) else { return }
+            while case let chunk = client.read(), !chunk.isEmpty { bytes += chunk }
+            for start in stride(from: 0, to: bytes.count, by: 16384) {
+                client.write(Array(bytes[start..<min(start + 16384, bytes.count)]))
+            }
+            client.end()
+        }
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func carriesBytesBothWays(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let server = try echo(isSecure: isSecure)
+        let relay = isRelayed ? try relayed() : nil
+        let stream = try await session.streamTask(to: server.endpoint, isSecure: isSecure)
+        #expect(stream.decision?.route == (isRelayed ? .relay : .direct))
+        let payload = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        try await stream.write(Array(payload.prefix(100_000)))
+        try await stream.write(Array(payload.dropFirst(100_000)))
+        stream.closeWrite()
+        var received: [UInt8] = []
+        while let chunk = try await stream.read(upTo: 1000) {
+            #expect(chunk.count <= 1000)
+            received += chunk
+        }
+        #expect(received == payload)
+        #expect(relay?.acceptedConnections ?? 1 == 1 && server.acceptedConnections == 1)
+    }
+
+    @Test func aDeniedServerIsNotConnectedTo() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        gate.route(by: RoutingTable(default: .deny))
+        await #expect(throws: LoadError(.refusedByPolicy, "")) {
+            _ = try await session.streamTask(to: server.endpoint)
+        }
+        #expect(server.acceptedConnections == 0)
+    }
+
+    @Test func aRelayedStreamNeverGoesDirect() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let relay = try relayed()
+        relay.stop()
+        let error = await #expect(throws: LoadError.self) { _ = try await session.streamTask(to: server.endpoint) }
+        #expect(error?.code == .relayUnreachable && server.acceptedConnections == 0)
+    }
+
+    @Test func whatMayNotLoadMayNotStream() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let (endpoint, session) = try (server.endpoint, session)
+        loading.disable()
+        await #expect(throws: LoadError(.disabled, "")) { _ = try await session.streamTask(to: endpoint) }
+        loading.enable()
+        gate.withdraw(.blocked)
+        await #expect(throws: LoadError(.withdrawn, "")) {
+            _ = try await loading.session.streamTask(to: endpoint)
+        }
+        #expect(server.acceptedConnections == 0)
+    }
+
+    @Test(arguments: [false, true]) func withdrawalEndsAStreamWithItsCode(_ isReading: Bool) async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let stream = try await loading.session.streamTask(to: server.endpoint)
+        let work = Task {
+            while isReading { _ = try await stream.read() }
+            while true { try await stream.write([UInt8](repeating: 0, count: 1 << 16)) }
+        }
+        try await Task.sleep(for: .milliseconds(50))
+        gate.withdraw(.wiped)
+        let error = await #expect(throws: LoadError.self) { try await work.value }
+        #expect(error?.code == .withdrawn && (error?.underlying as? AccessDenied)?.code == .wiped)
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func theEndOfTheSessionEndsAStream() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let session = try session
+        let stream = try await session.streamTask(to: server.endpoint)
+        let reader = Task { try await stream.read() }
+        try await Task.sleep(for: .milliseconds(50))
+        session.invalidate()
+        await #expect(throws: LoadError(.sessionInvalidated, "")) { try await reader.value }
+    }
+
+    @Test func timeIsLimited() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let idle = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(150))
+        await #expect(throws: LoadError(.idleTimeout, "")) { _ = try await idle.read() }
+        let late = try await session.streamTask(to: server.endpoint, resourceTimeout: .milliseconds(150))
+        await #expect(throws: LoadError(.resourceTimeout, "")) { _ = try await late.read() }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func writingKeepsAReaderFromBeingIdle() async throws {
+        let server = try TestServer { connection in
+            var count = 0
+            while count < 10, case let chunk = connection.read(), !chunk.isEmpty { count += chunk.count }
+            connection.write("done")
+            connection.awaitEnd()
+        }
+        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(500))
+        async let answer = stream.read()
+        for _ in 0..<10 {
+            try await Task.sleep(for: .milliseconds(100))
+            try await stream.write([1])
+        }
+        #expect(try await answer == Array("done".utf8))
+        stream.close()
+        stream.close()
+        await #expect(throws: LoadError.self) { _ = try await stream.read() }
+        await #expect(throws: LoadError(.invalidRequest, "")) { _ = try await stream.read(upTo: 0) }
+    }
+
+    @Test func releasingAStreamClosesIt() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        do { _ = try await session.streamTask(to: server.endpoint) }
+        #expect(try await eventually { server.acceptedConnections == 1 && server.openConnections == 0 })
+    }
+
+    // MARK: Handlers
+
+    /// Serves `tunnel:PORT` with what a server says on a routed tunnel.
+    private struct TunnelHandler: ProtocolHandler {
+        static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "tunnel" }
+
+        func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+            let tunnel = try await response.tunnels.open(.init(to: Endpoint("127.0.0.1:\(request.url.path)")))
+            defer { tunnel.close() }
+            try response.begin(HTTPResponse(status: .ok))
+            while let bytes = try await tunnel.read() { try await response.write(bytes) }
+        }
+    }
+
+    @Test func aHandlersTunnelsGoByThePolicy() async throws {
+        let server = try TestServer { $0.write("hello") }
+        loading.protocols.register(TunnelHandler.self)
+        #expect(try await loading.session.text("tunnel:\(server.port)") == "hello")
+        gate.route(by: RoutingTable(default: .deny))
+        await #expect(throws: LoadError(.refusedByPolicy, "")) {
+            _ = try await loading.session.text("tunnel:\(server.port)")
+        }
+        #expect(server.acceptedConnections == 1)
+    }
+}
