@@ -32,6 +32,24 @@ import Testing
         await running
     }
 
+    @Test("The infrastructure is within reach while the event stream is open") func infrastructure() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let stream = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = stream }
+        var changes = authorization.infrastructureChanges().makeAsyncIterator()
+        #expect(await changes.next() == .unknown)
+        async let running: Void = authorization.run()
+        #expect(await changes.next() == .reachable)
+        stream.finish(LoadError(.connectionLost, "The gateway is gone."))
+        #expect(await changes.next() == .unreachable)
+        #expect(authorization.infrastructure == .unreachable)
+        authorization.shutdown()
+        await running
+        #expect(authorization.infrastructure == .unknown)
+        #expect(await changes.next() == nil)
+    }
+
     @Test("Cancelling ends it") func cancelled() async throws {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (authorization, _) = try await fixture.activated()

@@ -28,10 +28,10 @@ struct ConnectivityWaiter: Sendable {
             context.logger.debug(
                 "Waiting for a connection.",
                 metadata: ["request": "\(context.requestID)", "failure": "\(failure.shortDescription)"])
-            context.control?.waits(true)
-            defer { context.control?.waits(false) }
             let pause = rule.pause(after: tries, failure.code, infrastructure?.infrastructure ?? .unknown)
+            context.control?.waits(true)
             try await wait(pause, until: context.deadline, after: failure)
+            context.control?.waits(false)
             try await context.control?.proceed()
             do throws(LoadError) {
                 return try await attempt()

@@ -22,6 +22,8 @@ final class FakeGateway: ControlClient {
         var bodies: [String: [UInt8]] = [:]
         var configuration: ConfigurationDocument
         var events: [String] = []
+        /// An event stream that stays open, where there is one.
+        var stream: BodyPipe?
     }
 
     static let instance = "0e0a8b5c-8d2e-4f66-9a7f-3b1f0a6f2d11"
@@ -108,6 +110,7 @@ final class FakeGateway: ControlClient {
 
     func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody) {
         try admit(request)
+        if let stream = state.withLock({ $0.stream }) { return (200, ResponseBody(stream)) }
         let text = state.withLock { state in
             defer { state.events = [] }
             return state.events.joined()

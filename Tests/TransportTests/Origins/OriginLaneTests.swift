@@ -35,6 +35,32 @@ struct OriginLaneTests {
         expectNext(2, &lane)
     }
 
+    @Test func theMostUrgentGoesOnFirstAndEqualsInTheirOrder() {
+        var lane = full(1, limit: 1)
+        for (waiter, priority) in [(1, 0.2), (2, 0.8), (3, 0.8), (4, 1), (5, 0.2)] {
+            _ = lane.arrived(waiter, limit: 1, urgency: Urgency(priority))
+        }
+        for expected in [4, 2, 3, 1, 5] {
+            lane.ended()
+            expectNext(expected, &lane)
+            expectNext(nil, &lane)
+        }
+        lane.ended()
+        #expect(!lane.isWaitedFor && lane.isForgettable)
+    }
+
+    @Test func whoeverMovesStandsBehindItsEquals() throws {
+        var lane = full(1, limit: 1)
+        let ticket = lane.arrived(1, limit: 1)
+        _ = lane.arrived(2, limit: 1)
+        lane.gaveUp(try #require(ticket))
+        _ = lane.arrived(1, limit: 1)
+        for expected in [2, 1] {
+            lane.ended()
+            expectNext(expected, &lane)
+        }
+    }
+
     @Test func nobodyPassesOneThatWaits() {
         var lane = full(2, limit: 1)
         let ticket = lane.arrived(2, limit: 10)
