@@ -76,6 +76,7 @@ let package = Package(
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
         .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
         .library(name: "SallyportUnixSocket", targets: ["SallyportUnixSocket"]),
+        .library(name: "SallyportCassette", targets: ["SallyportCassette"]),
         .library(name: "SallyportPluginConformance", targets: ["SallyportPluginConformance"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
@@ -170,6 +171,9 @@ let package = Package(
             name: "SallyportUnixSocket", dependencies: ["SallyportCore", "SallyportTransport", "SallyportURLLoading"],
             path: "Plugins/UnixSocket"),
         .target(
+            name: "SallyportCassette",
+            dependencies: ["SallyportCore", "SallyportURLLoading", .crypto, .httpTypes], path: "Plugins/Cassette"),
+        .target(
             name: "SallyportPluginConformance",
             dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes, .logging],
             path: "Plugins/PluginConformance"),
@@ -210,7 +214,8 @@ let package = Package(
         .executableTarget(
             name: "Plugins",
             dependencies: [
-                "SallyportCore", "SallyportDataURL", "SallyportUnixSocket", "SallyportURLLoading", .httpTypes,
+                "SallyportCassette", "SallyportCore", "SallyportDataURL", "SallyportUnixSocket", "SallyportURLLoading",
+                .httpTypes,
             ],
             path: "Examples/Plugins"),
 
@@ -234,6 +239,11 @@ let package = Package(
             "PluginConformance",
             dependencies: [
                 "SallyportPluginConformance", "SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes,
+            ]),
+        tests(
+            "Cassette",
+            dependencies: [
+                "SallyportCassette", "SallyportPluginConformance", "SallyportURLLoading", "SallyportCore", .httpTypes,
             ]),
         tests(
             "UnixSocket",
@@ -303,7 +313,7 @@ let package = Package(
             name: "LinkClients",
             dependencies: [
                 "Sallyport", "SallyportDataURL", "SallyportUnixSocket", "SallyportPKCS11Protector",
-                "SallyportPluginConformance",
+                "SallyportPluginConformance", "SallyportCassette",
             ],
             path: "Tests/LinkTests/Clients"),
         .executableTarget(

@@ -1,13 +1,12 @@
 internal import SallyportCore
-internal import SallyportURLLoading
 
 /// Whether the handler takes a sample, and whether its canonical form is one.
 struct CanonicalForm {
-    private let handler: any ProtocolHandler.Type
+    private let handler: Subject
     private let sample: SampleRequest
     private let ledger: Ledger
 
-    init(_ handler: any ProtocolHandler.Type, _ sample: SampleRequest, _ ledger: Ledger) {
+    init(_ handler: Subject, _ sample: SampleRequest, _ ledger: Ledger) {
         self.handler = handler
         self.sample = sample
         self.ledger = ledger
@@ -19,12 +18,12 @@ struct CanonicalForm {
             ledger.add(.takesItsRequests, sample.name, "canHandle does not take the request.")
             return false
         }
-        let once = handler.canonicalForm(of: sample.request)
+        let once = handler.canonicalForm(sample.request)
         guard handler.canHandle(once) else {
             ledger.add(.canonicalForm, sample.name, "canHandle does not take the canonical form of the request.")
             return false
         }
-        let twice = handler.canonicalForm(of: once)
+        let twice = handler.canonicalForm(once)
         if let part = difference(once, twice) {
             ledger.add(.canonicalForm, sample.name, "The canonical form of a canonical form has another \(part).")
         }

@@ -36,11 +36,19 @@ public struct PluginConformance: Sendable {
     /// What stands in for the session's own way for `http` and `https`, for handlers that use it.
     public var http = LoadChain([])
 
-    let handler: any ProtocolHandler.Type
+    let subject: Subject
     let samples: [SampleRequest]
 
     public init(_ handler: any ProtocolHandler.Type, samples: [SampleRequest]) {
-        self.handler = handler
+        subject = Subject(handler)
+        self.samples = samples
+    }
+
+    /// Tries a handler that an app makes itself.
+    ///
+    /// - Parameter make: gives the handler of each load: a new one where it answers a request only once, else the same.
+    public init(samples: [SampleRequest], _ make: @escaping @Sendable () -> any RequestHandler) {
+        subject = Subject(make)
         self.samples = samples
     }
 
@@ -48,8 +56,8 @@ public struct PluginConformance: Sendable {
     public func run() async -> ConformanceReport {
         let ledger = Ledger()
         let limits = Recorder.Limits(chunk: largestChunk.octets, answer: Self.longestAnswer)
-        let trials = Trials(handler: handler, patience: patience, limits: limits, http: http, ledger: ledger)
-        for sample in samples where CanonicalForm(handler, sample, ledger).isSound() {
+        let trials = Trials(subject: subject, patience: patience, limits: limits, http: http, ledger: ledger)
+        for sample in samples where CanonicalForm(subject, sample, ledger).isSound() {
             if let hold = sample.hold {
                 await SlowSource(sample: sample, hold: hold, trials: trials).check()
             } else {

@@ -10,7 +10,7 @@ struct SessionLoads {
     func check() async {
         let loading = URLLoadingSystem(gate: OpenGate())
         var configuration = SessionConfiguration()
-        configuration.protocolClasses = [Self.watched(trials.handler)]
+        configuration.handlers = [Watched(subject: trials.subject)]
         configuration.resourceTimeout = trials.patience * 2
         let session = loading.makeSession(configuration)
         await compare("A session") { try await session.data(for: sample.request, upTo: .megabytes(16)).body }
@@ -49,10 +49,6 @@ struct SessionLoads {
         trials.ledger.add(
             .endsWhenCancelled, sample.name, "The handler runs on \(trials.patience) after its reader has left.")
     }
-
-    private static func watched<Handler: ProtocolHandler>(_: Handler.Type) -> any ProtocolHandler.Type {
-        Watched<Handler>.self
-    }
 }
 
 /// How many handlers run in a load.
@@ -64,14 +60,16 @@ private final class Running: Sendable {
 }
 
 /// The handler under test, which tells when it runs.
-private struct Watched<Handler: ProtocolHandler>: ProtocolHandler {
-    static func canHandle(_ request: LoadRequest) -> Bool { Handler.canHandle(request) }
-    static func canonicalForm(of request: LoadRequest) -> LoadRequest { Handler.canonicalForm(of: request) }
+private struct Watched: RequestHandler {
+    let subject: Subject
+
+    func canHandle(_ request: LoadRequest) -> Bool { subject.canHandle(request) }
+    func canonicalForm(of request: LoadRequest) -> LoadRequest { subject.canonicalForm(request) }
 
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         Running.current?.add(1)
         defer { Running.current?.add(-1) }
-        try await Handler().load(request, into: response)
+        try await subject.make().load(request, response)
     }
 }
 

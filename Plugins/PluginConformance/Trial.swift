@@ -7,7 +7,7 @@ internal import SallyportURLLoading
 ///
 /// Each runs in a task of its own, so that one that does not end when it is cancelled can be given up.
 struct Trials: Sendable {
-    let handler: any ProtocolHandler.Type
+    let subject: Subject
     let patience: Duration
     let limits: Recorder.Limits
     let http: LoadChain
@@ -21,14 +21,14 @@ struct Trials: Sendable {
     ) -> Recorder {
         let recorder = Recorder(
             sample.name, pace: pace, cancelAfter: cancelAfter, limits: limits, http: http, ledger: ledger)
-        let request = handler.canonicalForm(of: request ?? sample.request)
+        let request = subject.canonicalForm(request ?? sample.request)
         let context = LoadContext(
             requestID: 0, logger: Logger(label: "sallyport.conformance"), deadline: .now + patience * 2,
             idleTimeout: patience * 2, principal: .instance)
         let (gate, opener) = AsyncStream<Void>.makeStream()
-        let task = Task { [handler, ledger] in
+        let task = Task { [subject, ledger] in
             for await _ in gate {}
-            let ending = await Self.perform(handler, request, sample.name, recorder, context, ledger)
+            let ending = await Self.perform(subject, request, sample.name, recorder, context, ledger)
             recorder.ended(ending)
         }
         ledger.countLoad()
@@ -40,15 +40,13 @@ struct Trials: Sendable {
     }
 
     private static func perform(
-        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, _ sample: String, _ recorder: Recorder,
+        _ subject: Subject, _ request: LoadRequest, _ sample: String, _ recorder: Recorder,
         _ context: LoadContext, _ ledger: Ledger
     ) async -> Ending {
-        let instance = handler.init()
-        if let object = instance as? any ProtocolHandler & AnyObject, type(of: instance) is AnyClass {
-            ledger.expectRelease(of: object, "The handler", sample)
-        }
+        let instance = subject.make()
+        if let object = instance.object { ledger.expectRelease(of: object, "The handler", sample) }
         do {
-            try await instance.load(request, into: ResponseWriter(recorder, url: request.url, context: context))
+            try await instance.load(request, ResponseWriter(recorder, url: request.url, context: context))
             return .whole
         } catch {
             return Ending(error)

@@ -68,7 +68,7 @@ enum Bindings {
         guard let binding = state.withLock({ $0.bindings[number]?.binding }) else {
             throw LoadError(.sessionInvalidated, at: .routing, "The configuration of the task is gone.")
         }
-        guard !binding.session.isSystem else {
+        guard !binding.session.goesDirect else {
             throw LoadError(.notAuthorized, at: .routing, "The system session is not bridged.")
         }
         return binding

@@ -48,7 +48,7 @@ struct BridgedLoad {
 
     private static func loadWhole(_ order: LoadOrder, _ delivery: TaskDelivery) async throws(LoadError) {
         let limit = order.binding.limit
-        let response = try await order.binding.session.response(to: order.request, collectsUpTo: limit, nil)
+        let response = try await order.binding.session.answer(to: order.request, collectingUpTo: limit)
         let head = try NativeResponse.head(response)
         let body = try await response.body.collect(upTo: limit)
         guard await delivery.deliver(.head(head)), !body.isEmpty else { return }

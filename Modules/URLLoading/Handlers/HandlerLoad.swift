@@ -33,7 +33,7 @@ final class HandlerLoad: Sendable {
 
     /// Runs the handler; returns with its head. `onEnd` is called once, when the handler has returned.
     func run(
-        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext,
+        _ handler: any RequestHandler, _ request: LoadRequest, in context: LoadContext,
         onEnd: @escaping @Sendable () -> Void
     ) async -> Outcome {
         let task = Task {
@@ -77,7 +77,7 @@ extension HandlerLoad: ResponseTarget {
     }
 
     private func perform(
-        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext
+        _ handler: any RequestHandler, _ request: LoadRequest, in context: LoadContext
     ) async {
         let failure = await withTaskGroup(of: LoadError?.self) { group in
             group.addTask { await self.invoke(handler, request, in: context) }
@@ -89,11 +89,11 @@ extension HandlerLoad: ResponseTarget {
     }
 
     private func invoke(
-        _ handler: any ProtocolHandler.Type, _ request: LoadRequest, in context: LoadContext
+        _ handler: any RequestHandler, _ request: LoadRequest, in context: LoadContext
     ) async -> LoadError? {
         let writer = ResponseWriter(self, url: request.url, context: context)
         do {
-            try await handler.init().load(request, into: writer)
+            try await handler.load(request, into: writer)
             return state.withLock { $0.hasBegun }
                 ? nil : LoadError(.handlerFailed, "The handler returned without an answer.")
         } catch let error as LoadError {

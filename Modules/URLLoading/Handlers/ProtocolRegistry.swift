@@ -62,7 +62,7 @@ public final class ProtocolRegistry: Sendable {
 enum HandlerEntry: Sendable, Equatable {
     case secureHTTP
     case systemHTTP
-    case plugin(any ProtocolHandler.Type)
+    case plugin(any RequestHandler)
 
     init(_ handler: any ProtocolHandler.Type) {
         if handler == SecureHTTPHandler.self {
@@ -70,14 +70,15 @@ enum HandlerEntry: Sendable, Equatable {
         } else if handler == SystemHTTPHandler.self {
             self = .systemHTTP
         } else {
-            self = .plugin(handler)
+            self = .plugin(HandlerOfType(type: handler))
         }
     }
 
     static func == (left: HandlerEntry, right: HandlerEntry) -> Bool {
         switch (left, right) {
         case (.secureHTTP, .secureHTTP), (.systemHTTP, .systemHTTP): true
-        case (.plugin(let left), .plugin(let right)): left == right
+        // Those that the app made stand in no registry, where entries are compared.
+        case (.plugin(let left as HandlerOfType), .plugin(let right as HandlerOfType)): left.type == right.type
         default: false
         }
     }

@@ -38,8 +38,13 @@ public struct ResponseWriter: Sendable {
     }
 
     /// Loads a request with the session's own handler for `http` and `https`: relayed, direct or refused as policy
-    /// says where the session is secure.
-    func loadHTTP(_ request: LoadRequest) async throws(LoadError) -> LoadResponse {
+    /// says where the session is secure. Redirects are followed and credentials found as for any load of the session.
+    ///
+    /// What a handler answers with that was had here is handed over with ``forward(_:)``. Other handlers are not asked,
+    /// so a handler that takes `http` itself does not meet itself. The load's deadline, time-outs and principal hold.
+    ///
+    /// - Throws: `unsupportedScheme` for other URLs, and all that a load throws; let it go through.
+    public func loadHTTP(_ request: LoadRequest) async throws(LoadError) -> LoadResponse {
         try await target.http.load(request, in: context)
     }
 }

@@ -81,7 +81,7 @@ extension SecureSession {
 
     /// Nil where the handler passes the request on.
     private func load(
-        _ request: LoadRequest, with handler: any ProtocolHandler.Type, in context: LoadContext
+        _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {
         if case .secure(let engine) = kind { try engine.checkAuthorized() }
         let loads = handlerLoads

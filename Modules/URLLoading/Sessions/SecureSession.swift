@@ -163,8 +163,9 @@ extension SecureSession {
             case .secure(let engine): engine.registry.secureEntries
             case .system(_, let registry): registry?.systemEntries ?? [.systemHTTP]
             }
-        guard !configuration.protocolClasses.isEmpty else { return registered }
-        return configuration.protocolClasses.map(HandlerEntry.init) + registered
+        guard !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty else { return registered }
+        return configuration.handlers.map(HandlerEntry.plugin) + configuration.protocolClasses.map(HandlerEntry.init)
+            + registered
     }
 
     var handlerLoads: HandlerLoads {
@@ -174,6 +175,5 @@ extension SecureSession {
         }
     }
 
-    /// Whether loads go direct and ask nobody.
-    package var isSystem: Bool { if case .system = kind { true } else { false } }
+    var isSystem: Bool { if case .system = kind { true } else { false } }
 }

@@ -37,6 +37,9 @@ public struct SessionConfiguration: Sendable {
     public var revocation = RevocationChecks()
     /// The certificates that hosts are shown which ask for one; see ``present(_:to:)``.
     public private(set) var clientIdentities: [Host: ClientIdentity] = [:]
+    /// Handlers of this session alone that the app made itself, with what they hold; asked in their order before
+    /// ``protocolClasses``.
+    public var handlers: [any RequestHandler] = []
     /// Handlers of this session alone, asked in their order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
     /// In whose name requests are made where they do not say. Principals never share a connection.

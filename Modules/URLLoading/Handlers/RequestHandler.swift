@@ -1,0 +1,36 @@
+public import SallyportCore
+
+/// Loads requests as a ``ProtocolHandler`` does, with what the app gave it: for handlers that have settings or keep
+/// something from one load to the next.
+///
+/// ```swift
+/// configuration.handlers = [try await Cassette.open("Fixtures/report.json", mode: .replay)]
+/// ```
+///
+/// The app makes one and gives it to sessions in ``SessionConfiguration/handlers``; it serves all their loads, also
+/// several at once. What is said of ``ProtocolHandler`` holds, but for the life of the handler.
+public protocol RequestHandler: Sendable {
+    /// Whether this handler takes the request. Called for every request of a session: be quick and do no I/O.
+    func canHandle(_ request: LoadRequest) -> Bool
+
+    /// As `ProtocolHandler.canonicalForm(of:)`; unless implemented, the request as it is.
+    func canonicalForm(of request: LoadRequest) -> LoadRequest
+
+    /// As ``ProtocolHandler/load(_:into:)``.
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws
+}
+
+extension RequestHandler {
+    public func canonicalForm(of request: LoadRequest) -> LoadRequest { request }
+}
+
+/// A handler that is given as a type: a new one for each load.
+struct HandlerOfType: RequestHandler {
+    let type: any ProtocolHandler.Type
+
+    func canHandle(_ request: LoadRequest) -> Bool { type.canHandle(request) }
+    func canonicalForm(of request: LoadRequest) -> LoadRequest { type.canonicalForm(of: request) }
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        try await type.init().load(request, into: response)
+    }
+}

@@ -1,0 +1,209 @@
+internal import HTTPTypes
+public import SallyportCore
+public import SallyportURLLoading
+
+/// Records real exchanges to a file, and plays them in tests: strictly, and without any network.
+///
+/// ```swift
+/// let cassette = try await Cassette.open("Fixtures/report.json", mode: .recordIfMissing)
+/// configuration.handlers = [cassette]
+/// …
+/// try await cassette.save()
+/// #expect(cassette.unusedExchanges.isEmpty)
+/// ```
+///
+/// Takes every `http` and `https` request of its sessions. **Recording**, a request goes the session's own way, relayed
+/// or direct as its policy says, and the exchange is kept once its answer was read whole; redirects are followed
+/// before, so the answer is the last one. Nothing is written before ``save()``. **Replaying**, a request is answered by
+/// the next recording of the same request, which is then used up; one that has none fails, whatever the network would
+/// say. Requests are the same where method, URL, ``CassetteSettings/matchedFields`` and the SHA-256 of the body are.
+///
+/// What holds credentials is never recorded: see ``CassetteSettings``. So a replay sets no cookies, and asks for no
+/// credentials.
+///
+/// Errors of loads are `LoadError`, those of the cassette with the code `handlerFailed` and a ``CassetteError`` below.
+/// May be used from anywhere, by several sessions at once.
+public final class Cassette: RequestHandler {
+    public enum Mode: Sendable, Hashable {
+        case record
+        case replay
+        /// Replays the file where there is one, else records it.
+        case recordIfMissing
+    }
+
+    enum State {
+        /// Exchanges by the order in which they began.
+        case recording(began: Int, kept: [Int: RecordedExchange])
+        case replaying(ReplayTape)
+    }
+
+    private let state: Lock<State>
+    private let path: String?
+    private let redaction: Redaction
+    /// Whether it records, rather than plays.
+    public let isRecording: Bool
+
+    private var settings: CassetteSettings { redaction.settings }
+
+    private init(_ state: sending State, path: String?, isRecording: Bool, _ settings: CassetteSettings) {
+        self.state = Lock(state)
+        self.path = path
+        self.isRecording = isRecording
+        redaction = Redaction(settings: settings)
+    }
+
+    /// Plays what was read before.
+    public convenience init(replaying recording: Recording, settings: CassetteSettings = CassetteSettings()) {
+        self.init(.replaying(ReplayTape(recording.exchanges)), path: nil, isRecording: false, settings)
+    }
+
+    /// - Throws: `CassetteError`: `unreadable` where there is no file to play, and what `Recording.init(file:settings:)`
+    ///   throws.
+    public static func open(
+        _ path: String, mode: Mode, settings: CassetteSettings = CassetteSettings()
+    ) async throws(CassetteError) -> Cassette {
+        if mode == .record || (mode == .recordIfMissing && !CassetteFile.exists(path)) {
+            return Cassette(.recording(began: 0, kept: [:]), path: path, isRecording: true, settings)
+        }
+        let recording = try Recording(file: await CassetteFile.read(path, settings.fileLimit), settings: settings)
+        return Cassette(.replaying(ReplayTape(recording.exchanges)), path: path, isRecording: false, settings)
+    }
+
+    /// Recordings that were not played, in their order: empty where the test did all that was recorded. Nothing while
+    /// it records.
+    public var unusedExchanges: [RecordedExchange] {
+        state.withLock { state in
+            if case .replaying(let tape) = state { tape.unused } else { [] }
+        }
+    }
+
+    /// What was recorded so far; nothing while it plays.
+    public var recording: Recording {
+        state.withLock { state in
+            guard case .recording(_, let kept) = state else { return Recording() }
+            return Recording(kept.sorted { $0.key < $1.key }.map(\.value))
+        }
+    }
+
+    /// Writes the file, whole or not at all: a file that stood there before is replaced in one step. Does nothing while
+    /// it plays. Loads that have not ended are not in it.
+    ///
+    /// - Throws: `CassetteError`: `unwritable`; `tooLarge` for a file over its limit.
+    public func save() async throws(CassetteError) {
+        guard isRecording, let path else { return }
+        try await CassetteFile.write(recording.file(), to: path, settings.fileLimit)
+    }
+}
+
+// MARK: Loading
+
+extension Cassette {
+    public func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
+
+    public func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        let body = try await request.body?.collect(upTo: settings.bodyLimit)
+        if isRecording {
+            try await record(request, body, response)
+        } else {
+            try await play(request, body, response)
+        }
+    }
+
+    private func play(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
+        let recorded = redaction.request(request, body: body)
+        let answer = try take(recorded).response
+        let isBodyless = request.method == .head || answer.status == 204 || answer.status == 304
+        let head = try loadError { () throws(CassetteError) in try answer.head(isBodyless: isBodyless) }
+        try response.begin(head, from: try answer.url.map { try RequestURL($0) } ?? request.url)
+        guard !isBodyless else { return }
+        for start in stride(from: 0, to: answer.body.octets.count, by: Self.chunkSize) {
+            try await response.write(Array(answer.body.octets[start...].prefix(Self.chunkSize)))
+        }
+    }
+
+    private static var chunkSize: Int { 64 << 10 }
+
+    private func take(_ request: RecordedRequest) throws(LoadError) -> RecordedExchange {
+        let result = state.withLock { state -> Result<RecordedExchange, CassetteError> in
+            guard case .replaying(var tape) = state else {
+                return .failure(CassetteError(.notRecorded, "The cassette records."))
+            }
+            do throws(CassetteError) {
+                let exchange = try tape.take(request)
+                state = .replaying(tape)
+                return .success(exchange)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try loadError { () throws(CassetteError) in try result.get() }
+    }
+
+    private func record(_ request: LoadRequest, _ body: [UInt8]?, _ response: ResponseWriter) async throws {
+        let place = try loadError { () throws(CassetteError) in try begin() }
+        var request = request
+        if let body { request.body = .bytes(body) }
+        var answer = try await response.loadHTTP(request)
+        let copy = CopiedBody(answer.body, limit: settings.bodyLimit)
+        answer.body = ResponseBody(copy)
+        try await response.forward(answer)
+        let exchange = RecordedExchange(
+            request: redaction.request(request, body: body),
+            response: redaction.answer(answer, to: request.url, body: copy.octets))
+        state.withLock { state in
+            guard case .recording(let began, var kept) = state else { return }
+            kept[place] = exchange
+            state = .recording(began: began, kept: kept)
+        }
+    }
+
+    /// The place of an exchange that begins.
+    private func begin() throws(CassetteError) -> Int {
+        let place = state.withLock { state -> Int? in
+            guard case .recording(let began, let kept) = state, began < settings.exchangeLimit else { return nil }
+            state = .recording(began: began + 1, kept: kept)
+            return began
+        }
+        guard let place else {
+            throw CassetteError(.tooManyExchanges, "More than \(settings.exchangeLimit) exchanges are not recorded.")
+        }
+        return place
+    }
+
+    private func loadError<Value>(_ body: () throws(CassetteError) -> Value) throws(LoadError) -> Value {
+        do throws(CassetteError) {
+            return try body()
+        } catch {
+            throw error.loadError
+        }
+    }
+}
+
+/// Keeps what goes through.
+private final class CopiedBody: BodySource {
+    private let source: ResponseBody
+    private let limit: ByteCount
+    private let copy = Lock<[UInt8]>([])
+
+    init(_ source: ResponseBody, limit: ByteCount) {
+        self.source = source
+        self.limit = limit
+    }
+
+    var octets: [UInt8] { copy.withLock { $0 } }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        guard let chunk = try await source.next() else { return nil }
+        let count = copy.withLock { copy in
+            copy += chunk
+            return copy.count
+        }
+        guard count <= limit.octets else {
+            source.discard()
+            throw CassetteError(.tooLarge, "A body is longer than \(limit), which is not recorded.").loadError
+        }
+        return chunk
+    }
+
+    func discard() { source.discard() }
+}

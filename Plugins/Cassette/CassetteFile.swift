@@ -1,0 +1,34 @@
+internal import FoundationEssentials
+internal import SallyportCore
+
+/// The file of a cassette.
+enum CassetteFile {
+    static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    @concurrent
+    static func read(_ path: String, _ limit: ByteCount) async throws(CassetteError) -> [UInt8] {
+        do {
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            let size = (attributes[.size] as? any BinaryInteger).map { Int(clamping: $0) } ?? 0
+            guard size <= limit.octets else { throw CassetteError(.tooLarge, "The file is longer than \(limit).") }
+            return Array(try Data(contentsOf: URL(filePath: path)))
+        } catch let error as CassetteError {
+            throw error
+        } catch {
+            throw CassetteError(.unreadable, "The file cannot be read.", underlying: error)
+        }
+    }
+
+    /// Beside the target first, then in its place.
+    @concurrent
+    static func write(_ octets: [UInt8], to path: String, _ limit: ByteCount) async throws(CassetteError) {
+        guard octets.count <= limit.octets else {
+            throw CassetteError(.tooLarge, "The file would be longer than \(limit).")
+        }
+        do {
+            try Data(octets).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            throw CassetteError(.unwritable, "The file cannot be written.", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import SallyportCore
+
+/// The exchanges of a cassette, in the order in which they began: what its file holds.
+public struct Recording: Sendable {
+    /// The version that is written, and the latest that is read.
+    public static let version = 1
+    static let format = "sallyport-cassette"
+
+    public internal(set) var exchanges: [RecordedExchange]
+
+    public init() { exchanges = [] }
+    init(_ exchanges: [RecordedExchange]) { self.exchanges = exchanges }
+
+    private struct File: Codable {
+        var format: String
+        var version: Int
+        var exchanges: [RecordedExchange]
+    }
+
+    private struct Header: Codable {
+        var format: String
+        var version: Int
+    }
+
+    /// Reads what a file holds.
+    ///
+    /// - Throws: `CassetteError`: `tooLarge`, `tooManyExchanges`, `malformed`, `unsupportedVersion`.
+    public init(file octets: [UInt8], settings: CassetteSettings = CassetteSettings()) throws(CassetteError) {
+        guard octets.count <= settings.fileLimit.octets else {
+            throw CassetteError(.tooLarge, "The file is longer than \(settings.fileLimit).")
+        }
+        let header: Header = try Self.decoded(octets)
+        guard header.format == Self.format else { throw CassetteError(.malformed, "The file is not a cassette.") }
+        guard header.version == Self.version else {
+            throw CassetteError(.unsupportedVersion, "The file has the version \(header.version).")
+        }
+        let file: File = try Self.decoded(octets)
+        guard file.exchanges.count <= settings.exchangeLimit else {
+            throw CassetteError(.tooManyExchanges, "The file has more than \(settings.exchangeLimit) exchanges.")
+        }
+        for exchange in file.exchanges { try Self.check(exchange, settings) }
+        exchanges = file.exchanges
+    }
+
+    private static func decoded<Value: Decodable>(_ octets: [UInt8]) throws(CassetteError) -> Value {
+        do {
+            return try JSONDecoder().decode(Value.self, from: Data(octets))
+        } catch {
+            throw CassetteError(.malformed, "The file is not JSON of a cassette.", underlying: error)
+        }
+    }
+
+    private static func check(_ exchange: RecordedExchange, _ settings: CassetteSettings) throws(CassetteError) {
+        _ = try exchange.response.head(isBodyless: false)
+        guard exchange.response.body.octets.count <= settings.bodyLimit.octets else {
+            throw CassetteError(.tooLarge, "A body is longer than \(settings.bodyLimit).")
+        }
+        do throws(AddressError) {
+            _ = try RequestURL(exchange.request.url)
+            if let url = exchange.response.url { _ = try RequestURL(url) }
+        } catch {
+            throw CassetteError(.malformed, "A URL is none.", underlying: error)
+        }
+    }
+
+    /// What a file holds: JSON for people, the same for the same exchanges.
+    func file() throws(CassetteError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            let file = File(format: Self.format, version: Self.version, exchanges: exchanges)
+            return Array(try encoder.encode(file)) + Array("\n".utf8)
+        } catch {
+            throw CassetteError(.unwritable, "The recording has no JSON.", underlying: error)
+        }
+    }
+}

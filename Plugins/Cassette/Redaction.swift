@@ -1,0 +1,75 @@
+internal import Crypto
+internal import HTTPTypes
+internal import SallyportCore
+
+/// Takes secrets out of what is recorded.
+struct Redaction {
+    static let placeholder = "REDACTED"
+    /// Fields that hold a URL.
+    private static let references: Set<HTTPField.Name> = [.location, .contentLocation, .referer]
+    /// Fields that speak of one connection, or of octets that are not the recorded ones.
+    private static let perConnection: Set<HTTPField.Name> = [
+        .contentLength, .transferEncoding, .connection, .trailer, .upgrade,
+    ]
+
+    let settings: CassetteSettings
+
+    func isSecret(_ name: HTTPField.Name) -> Bool {
+        CassetteSettings.alwaysSecretFields.contains(name) || settings.secretFields.contains(name)
+    }
+
+    /// The URL without its fragment and without the values of secret parameters.
+    func url(_ url: RequestURL) -> String { reference(url.absoluteText) }
+
+    /// A URL or a relative reference; the fragment of one is left out, as it may be secret, too.
+    private func reference(_ text: String) -> String {
+        let text = text.prefix { $0 != "#" }
+        guard let mark = text.firstIndex(of: "?") else { return String(text) }
+        let query = text[text.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false)
+        return text[...mark] + query.map(parameter).joined(separator: "&")
+    }
+
+    private func parameter(_ text: Substring) -> String {
+        guard let equals = text.firstIndex(of: "=") else { return String(text) }
+        let name = text[..<equals]
+        let octets = PercentCoding.decoded(String(name))
+        let plain = octets.map { String(decoding: $0, as: UTF8.self) } ?? String(name)
+        let isSecret = settings.secretParameters.contains { $0.lowercased() == plain.lowercased() }
+        return isSecret ? "\(name)=\(Self.placeholder)" : String(text)
+    }
+
+    /// The fields of an answer that are recorded.
+    func answerFields(_ fields: HTTPFields) -> [RecordedField] {
+        fields.filter { !isSecret($0.name) && !Self.perConnection.contains($0.name) }.map { field in
+            let isReference = Self.references.contains(field.name)
+            return RecordedField(
+                name: field.name.rawName, value: isReference ? reference(field.value) : field.value)
+        }
+    }
+
+    /// The fields of a request that are recorded and compared, in the order of their names.
+    func matchedFields(_ fields: HTTPFields) -> [RecordedField] {
+        fields.filter { settings.matchedFields.contains($0.name) && !isSecret($0.name) }
+            .map { RecordedField(name: $0.name.canonicalName, value: $0.value) }
+            .sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+    }
+
+    /// The request as it is recorded and compared.
+    func request(_ request: LoadRequest, body: [UInt8]?) -> RecordedRequest {
+        let body = body.map { settings.redact(.request, $0) }
+        return RecordedRequest(
+            method: request.method.rawValue, url: url(request.url), fields: matchedFields(request.headerFields),
+            bodyDigest: body.map {
+                SHA256.hash(data: $0).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            },
+            body: settings.recordsRequestBodies ? body.map(RecordedBody.init) : nil)
+    }
+
+    func answer(_ response: LoadResponse, to url: RequestURL, body: [UInt8]) -> RecordedAnswer {
+        let last = self.url(response.url)
+        return RecordedAnswer(
+            status: response.head.status.code, reason: response.head.status.reasonPhrase,
+            url: last == self.url(url) ? nil : last, fields: answerFields(response.head.headerFields),
+            body: RecordedBody(settings.redact(.response, body)))
+    }
+}
