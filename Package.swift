@@ -238,7 +238,8 @@ let package = Package(
         tests(
             "PluginConformance",
             dependencies: [
-                "SallyportPluginConformance", "SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes,
+                "SallyportPluginConformance", "SallyportCassette", "SallyportDataURL", "SallyportURLLoading",
+                "SallyportCore", .httpTypes,
             ]),
         tests(
             "Cassette",

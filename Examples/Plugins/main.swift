@@ -1,11 +1,14 @@
-// Plugins: one session that loads from a URL that carries its answer, and from a daemon at a Unix socket.
+// Plugins: one session that loads from a URL that carries its answer, and from a daemon at a Unix socket; and one that
+// records what it loads, or plays what it recorded.
 //
-//     Plugins SOCKET [TARGET]
+//     Plugins SOCKET [TARGET [URL CASSETTE]]
 //
 // For example `Plugins /run/docker.sock /version`. The app lists the socket that it means; every other one is refused,
-// and so is the whole network, which this program does not need. It ends within 10 s, whatever the daemon does.
+// and so is the whole network. With a URL and the file of a cassette it loads the URL once and records the exchange; run
+// again, it plays that, and needs the server no more. It ends within 20 s, whatever the daemon and the server do.
 import Glibc
 import HTTPTypes
+import SallyportCassette
 import SallyportCore
 import SallyportDataURL
 import SallyportURLLoading
@@ -28,7 +31,7 @@ struct NoHosts: AccessGate {
 }
 
 guard let socket = GivenSocket.allowedSockets.first else {
-    print("usage: Plugins SOCKET [TARGET]")
+    print("usage: Plugins SOCKET [TARGET [URL CASSETTE]]")
     exit(64)
 }
 let target = CommandLine.arguments.dropFirst(2).first ?? "/"
@@ -56,10 +59,36 @@ func showRefusal(of request: LoadRequest) async throws {
     }
 }
 
+/// Lets every host be reached from this machine, for a recording. An app passes its authorization here, too.
+struct AllHosts: AccessGate {
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+    }
+    func checkAuthorized() throws(AccessDenied) {}
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+        WithdrawalObservation {}
+    }
+}
+
+/// Records a load, or plays the one that was recorded.
+func showCassette(of url: String, at path: String) async throws {
+    let cassette = try await Cassette.open(path, mode: .recordIfMissing)
+    var configuration = SessionConfiguration()
+    configuration.handlers = [cassette]
+    configuration.resourceTimeout = .seconds(5)
+    let loading = URLLoadingSystem(gate: AllHosts())
+    let (body, response) = try await loading.makeSession(configuration).data(for: .get(url), upTo: .megabytes(1))
+    print("\(cassette.isRecording ? "recorded" : "played"): \(response.status.code), \(body.count) octets")
+    try await cassette.save()
+    await loading.shutdown()
+}
+
 do {
     try await show(.get("data:text/plain;base64,aGVsbG8="))
     try await show(LoadRequest(.get, UnixSocketURL(socket: socket, target: target).url))
     try await showRefusal(of: .get("http+unix://%2Frun%2Fnot-listed.sock/"))
+    let words = Array(CommandLine.arguments.dropFirst(3))
+    if words.count == 2 { try await showCassette(of: words[0], at: words[1]) }
 } catch {
     print("\(error)")
     exit(1)

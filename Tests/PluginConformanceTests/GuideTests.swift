@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import SallyportCassette
 public import SallyportCore
 import SallyportPluginConformance
 public import SallyportURLLoading
@@ -54,7 +55,98 @@ extension CountHandler {
     #expect(report.violations.isEmpty, "\(report)")
 }
 
+/// Loads `greet:NAME` with the greeting that the app wants.
+struct GreetHandler: RequestHandler {
+    var greeting: String
+
+    func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "greet" }
+
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        try response.begin(HTTPResponse(status: .ok))
+        try await response.write(Array("\(greeting), \(request.url.path)!".utf8))
+    }
+}
+
+/// Names the caller in every request, and what answered in every answer.
+struct NamingHandler: RequestHandler {
+    func canHandle(_ request: LoadRequest) -> Bool { request.url.endpoint != nil }
+
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        var request = request
+        request.headerFields[.userAgent] = "report/1.0"
+        var answer = try await response.loadHTTP(request)
+        answer.head.headerFields[.server] = nil
+        try await response.forward(answer)
+    }
+}
+
+private let loading = URLLoadingSystem(gate: OpenGate())
+
+func reports(from url: String, cassette path: String) async throws -> String {
+    let cassette = try await Cassette.open(path, mode: .recordIfMissing)
+    var configuration = SessionConfiguration()
+    configuration.handlers = [cassette]
+    let session = loading.makeSession(configuration)
+    let text = try await session.data(for: .get(url)).body
+    try await cassette.save()
+    #expect(cassette.unusedExchanges.isEmpty)
+    return String(decoding: text, as: UTF8.self)
+}
+
+/// Lets every host be reached directly.
+private struct OpenGate: AccessGate {
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+    }
+    func checkAuthorized() throws(AccessDenied) {}
+    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+        WithdrawalObservation {}
+    }
+}
+
 @Suite struct GuideTests {
+    @Test func handlersThatTheAppMakesConform() async throws {
+        let samples: [SampleRequest] = [
+            .answers("greeting", try .get("greet:world"), body: Array("Hello, world!".utf8))
+        ]
+        let report = await PluginConformance(samples: samples) { GreetHandler(greeting: "Hello") }.run()
+        #expect(report.violations.isEmpty, "\(report)")
+    }
+
+    @Test func aHandlerStandsInFrontOfTheSessionsOwnWay() async throws {
+        let heads = Lock("")
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                heads.withLock { $0 = head }
+                connection.write("HTTP/1.1 200 OK\r\nServer: secret\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        var configuration = SessionConfiguration()
+        configuration.handlers = [NamingHandler()]
+        let request = LoadRequest(.get, try server.url())
+        let (body, response) = try await loading.makeSession(configuration).data(for: request)
+        #expect(body == Array("ok".utf8) && response.headerFields[.server] == nil)
+        #expect(heads.withLock { $0 }.lowercased().contains("user-agent: report/1.0"))
+    }
+
+    @Test func aCassetteNeedsItsServerOnce() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let folder = try TemporaryDirectory()
+        let (url, path) = ("\(try server.url())", folder.file("report.json"))
+        #expect(try await reports(from: url, cassette: path) == "ok")
+        server.stop()
+        #expect(try await reports(from: url, cassette: path) == "ok")
+    }
+
+    @Test func theExampleRuns() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let folder = try TemporaryDirectory()
+        let arguments = ["/no/such.sock", "/", "\(try server.url())", folder.file("example.json")]
+        // Nobody listens at the socket: the program says so, and ends.
+        let outcome = try await ChildProcess(Programs.built("Plugins"), arguments).outcome()
+        #expect(outcome.status == 1 && outcome.output.contains("data: 200, 5 octets"))
+    }
+
     @Test func theGuideShowsThisCode() throws {
         let guide = try String(
             contentsOf: Programs.repository.appending(path: "Docs/Plugins.md"), encoding: .utf8)
