@@ -138,15 +138,6 @@ private struct OpenGate: AccessGate {
         #expect(try await reports(from: url, cassette: path) == "ok")
     }
 
-    @Test func theExampleRuns() async throws {
-        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-        let folder = try TemporaryDirectory()
-        let arguments = ["/no/such.sock", "/", "\(try server.url())", folder.file("example.json")]
-        // Nobody listens at the socket: the program says so, and ends.
-        let outcome = try await ChildProcess(Programs.built("Plugins"), arguments).outcome()
-        #expect(outcome.status == 1 && outcome.output.contains("data: 200, 5 octets"))
-    }
-
     @Test func theGuideShowsThisCode() throws {
         let guide = try String(
             contentsOf: Programs.repository.appending(path: "Docs/Plugins.md"), encoding: .utf8)

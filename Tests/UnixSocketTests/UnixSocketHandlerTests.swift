@@ -141,6 +141,17 @@ import Testing
                 """)
     }
 
+    @Test func theExampleRecordsAndPlays() async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let folder = try TemporaryDirectory()
+        let arguments = [daemon.socket(), "/name", "\(try server.url())", folder.file("example.json")]
+        let first = try await ChildProcess(Programs.built("Plugins"), arguments).outcome(within: .seconds(20))
+        #expect(first.status == 0 && first.output.hasSuffix("recorded: 200, 2 octets\n"), "\(first.error)")
+        server.stop()
+        let second = try await ChildProcess(Programs.built("Plugins"), arguments).outcome(within: .seconds(20))
+        #expect(second.status == 0 && second.output.hasSuffix("played: 200, 2 octets\n"), "\(second.error)")
+    }
+
     @Test func theHandlerConforms() async throws {
         let upload = [UInt8](repeating: 7, count: 50_000)
         let missing = daemon.socket("missing")
