@@ -90,8 +90,9 @@ extension LoadError {
         public static let responseTooLarge = Code(value: .responseTooLarge)
         /// The content coding is broken, or the body grows beyond what is allowed.
         public static let decodingFailed = Code(value: .decodingFailed)
+        /// More redirects than the limit, or redirects in a circle.
         public static let tooManyRedirects = Code(value: .tooManyRedirects)
-        /// The redirect leads where this session does not go.
+        /// The redirect leads where this session does not go, or the app refused it.
         public static let redirectRefused = Code(value: .redirectRefused)
         /// The app cancelled a challenge.
         public static let authenticationCancelled = Code(value: .authenticationCancelled)

@@ -72,8 +72,9 @@ public struct LoadOptions: Sendable {
     public var principal: Principal?
     /// Whether a load that finds no connection waits for one instead of failing; the session's (no) where nil.
     public var waitsForConnectivity: Bool?
-    /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent unasked. Nil sends it
-    /// at once. A server that answers 417 gets the request again without the question; over HTTP/2 nothing is waited for.
+    /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent unasked: all of that
+    /// time where the server never says so, as many do over HTTP/2. Nil sends it at once. A server that answers 417 gets
+    /// the request again without the question.
     public var continueTimeout: Duration?
     /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
     /// drops it.

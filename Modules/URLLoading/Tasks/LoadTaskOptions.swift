@@ -27,6 +27,9 @@ public struct EarliestBegin: Sendable, Hashable {
 
     public static let atOnce = EarliestBegin(value: .atOnce)
 
+    /// What no time-out needs to be told from never; beyond it, clocks overflow.
+    private static let longest = Duration.seconds(1 << 32)
+
     /// So long after the first `resume()`, by a clock that nobody sets.
     public static func after(_ delay: Duration) -> EarliestBegin { EarliestBegin(value: .after(delay)) }
 
@@ -43,7 +46,7 @@ public struct EarliestBegin: Sendable, Hashable {
         do {
             switch value {
             case .atOnce: return
-            case .after(let delay): try await Task.sleep(for: delay)
+            case .after(let delay): try await Task.sleep(for: min(delay, Self.longest))
             case .at(let date):
                 while case let left = date.timeIntervalSinceNow, left > 0 {
                     try await Task.sleep(for: .seconds(min(left, 60)))

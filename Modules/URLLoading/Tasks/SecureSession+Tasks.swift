@@ -56,7 +56,7 @@ extension SecureSession {
     }
 
     /// A task that loads a request; its value is there with the head, while the body comes. The task is completed when the
-    /// body is read to its end, or is no longer wanted.
+    /// body is read to its end, or is no longer wanted. The task keeps the body: one that is left unread ends with both.
     ///
     /// - Parameter delegate: answers this load's questions before the session's does.
     public func bytesTask(

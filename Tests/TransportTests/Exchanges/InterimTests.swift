@@ -115,6 +115,18 @@ struct InterimTests {
         #expect(try await eventually { received.withLock { $0 } == 0 })
     }
 
+    /// nginx does not say over HTTP/2 that it wants the body.
+    @Test func overHTTP2TheBodyIsSentAfterTheTimeToo() async throws {
+        let web = try await WebServer.start()
+        var request = try web.request("/stored")
+        request.method = .put
+        request.body = .text("body")
+        request.continueTimeout = .milliseconds(100)
+        let response = try await transport.exchange(request, via: web.path())
+        #expect(response.head.status.code == 201 && response.facts.connection.httpVersion == "HTTP/2")
+        #expect(try web.stored("stored") == Array("body".utf8))
+    }
+
     // MARK: Early hints
 
     @Test func earlyHintsAreFactsAndNeverTheHead() async throws {

@@ -256,6 +256,69 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
+    /// Writes as fast as it can, and counts.
+    private struct Writer: ProtocolHandler {
+        static let written = Lock(0)
+        static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "fast" }
+
+        func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+            try response.begin(HTTPResponse(status: .ok))
+            for _ in 0..<400 {
+                try await response.write([UInt8](repeating: 1, count: 1 << 16))
+                Self.written.withLock { $0 += 1 << 16 }
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+
+    @Test func aHandlerIsSlowedDownToo() async throws {
+        loading.protocols.register(Writer.self)
+        let task = session.dataTask(for: try .get("fast:load"), upTo: .megabytes(100))
+        task.resume()
+        #expect(try await eventually { Writer.written.withLock { $0 } > 1 << 20 })
+        task.suspend()
+        let paused = try await settled(Writer.written)
+        #expect(paused < 400 << 16)
+        task.resume()
+        #expect(try await task.value.body.count == 400 << 16)
+    }
+
+    @Test func whateverIsSuspendedAndResumedComesWhole() async throws {
+        let content = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+        let server = try TestServer { connection in
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(content.count)\r\n\r\n")
+                guard connection.write(content) else { return }
+            }
+        }
+        let request = LoadRequest(.get, try server.url())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<100 {
+                group.addTask {
+                    var generator = SeededGenerator(seed: UInt64(number))
+                    let task = session.dataTask(for: request)
+                    for _ in 0..<Int.random(in: 0...12, using: &generator) {
+                        if Bool.random(using: &generator) { task.resume() } else { task.suspend() }
+                        task.priority = Double.random(in: 0...1, using: &generator)
+                        try await Task.sleep(for: .microseconds(Int.random(in: 0...3000, using: &generator)))
+                    }
+                    if number.isMultiple(of: 5) {
+                        task.cancel()
+                        _ = try? await task.value
+                    } else {
+                        task.resume()
+                        let body = try await task.value.body
+                        #expect(body == content)
+                    }
+                    #expect(task.state == .completed)
+                }
+            }
+            try await group.waitForAll()
+        }
+        await loading.shutdown()
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
     // MARK: Priority
 
     /// Answers one request after another once the gate is open, and writes their targets down.
