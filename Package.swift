@@ -193,8 +193,8 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
-                "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments, .logging, .httpTypes, .crypto,
-                .lifecycle,
+                "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments, .configuration, .logging,
+                .httpTypes, .crypto, .lifecycle,
                 .unixSignals,
             ],
             path: "Modules/CommandLine"),
@@ -285,8 +285,8 @@ let package = Package(
         tests(
             "CommandLine",
             dependencies: [
-                "SallyportCommandLine", "SallyportCore", "SallyportSecureStore", "SallyportGateway", .arguments,
-                .httpTypes,
+                "SallyportCommandLine", "SallyportCore", "SallyportSecureStore", "SallyportGateway",
+                "SallyportURLLoading", .arguments, .configuration, .httpTypes,
             ]),
         tests(
             "Integration",

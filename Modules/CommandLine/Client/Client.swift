@@ -1,3 +1,4 @@
+import Configuration
 import Logging
 import Sallyport
 import SallyportAuthorization
@@ -66,18 +67,16 @@ struct Client {
     // MARK: Loading
 
     /// Runs `body` with a session of the authorized app.
-    ///
-    /// - Parameter authorities: a PEM file of authorities to trust besides the system's.
     func withSession(
-        trusting authorities: String?, _ body: @Sendable (SecureSession) async throws -> Void
+        _ configuration: SessionConfiguration, _ settings: ConfigReader,
+        _ body: @Sendable (SecureSession) async throws -> Void
     ) async throws {
         try await checkActivated()
         let sallyport = try await Sallyport.open(
-            store: location.store, protectedBy: protection.protector(), logger: Self.silent)
+            store: location.store, protectedBy: protection.protector(), configuration: settings,
+            logger: Self.silent)
         do {
             try await sallyport.authorize()
-            var configuration = SessionConfiguration()
-            if let authorities { configuration.trust = try .systemAnd(pemFile: authorities) }
             try await body(sallyport.makeSession(configuration))
             await sallyport.shutdown()
         } catch {

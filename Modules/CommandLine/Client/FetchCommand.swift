@@ -34,8 +34,7 @@ struct FetchCommand: AsyncParsableCommand {
     var fail = false
     @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
     var noRedirect = false
-    @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
-    var ca: String?
+    @OptionGroup var connection: ConnectionOptions
     @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
     var maxTime: Int?
     @OptionGroup var output: OutputOptions
@@ -55,7 +54,9 @@ struct FetchCommand: AsyncParsableCommand {
     func run() async throws {
         let command = self
         try await withInterruption {
-            try await Client(command.location).withSession(trusting: command.ca) { session in
+            let configuration = try command.connection.session(for: command.urls.map(Self.parsed))
+            let settings = try Settings.reader(file: command.connection.config)
+            try await Client(command.location).withSession(configuration, settings) { session in
                 try await Fetch(command, in: session).run()
             }
         }

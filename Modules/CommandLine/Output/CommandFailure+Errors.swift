@@ -39,7 +39,7 @@ extension CommandFailure {
         case .notAuthorized, .withdrawn, .refusedByPolicy, .disabled: .notAuthorized
         case .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable, .idleTimeout, .resourceTimeout:
             .unavailable
-        case .invalidRequest, .unsupportedScheme, .bodyNotReplayable: .usage
+        case .invalidRequest, .invalidConfiguration, .unsupportedScheme, .bodyNotReplayable: .usage
         case .fileSystem, .requestBodyFailed: .inputOutput
         case .cancelled, .internalFailure, .handlerFailed, .backgroundUnsupported, .sessionInvalidated: .software
         default: .protocolError
@@ -52,6 +52,7 @@ extension CommandFailure {
         case (.withdrawn, .wiped?), (.withdrawn, .appDenied?): "a new activation is needed: ask for another link"
         case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
         case (.refusedByPolicy, _): "'sallyport explain URL' says which rule decides"
+        case (.clientCertificateRefused, _): "a client certificate is shown with --cert FILE"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
         default: nil

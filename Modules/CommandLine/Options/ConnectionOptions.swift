@@ -1,0 +1,36 @@
+import ArgumentParser
+import SallyportCore
+import SallyportURLLoading
+
+/// Whom a session trusts, and what it shows of itself.
+struct ConnectionOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
+    var ca: String?
+    @Option(
+        help: ArgumentHelp(
+            "A client certificate, PEM, shown to the servers of the command that ask for one.", valueName: "file"))
+    var cert: String?
+    @Option(help: ArgumentHelp("The private key of --cert, where it is not in the same file.", valueName: "file"))
+    var key: String?
+    @Option(
+        help: ArgumentHelp(
+            "Settings, JSON, as {\"ControlTLSVersions\": \"TLS1.1\"}; the environment goes before it.",
+            valueName: "file"))
+    var config: String?
+
+    func validate() throws {
+        if key != nil, cert == nil { throw ValidationError("--key goes with --cert.") }
+    }
+
+    /// - Parameter urls: the hosts that are shown the certificate.
+    func session(for urls: [RequestURL]) throws -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        if let ca { configuration.trust = try .systemAnd(pemFile: ca) }
+        guard let cert else { return configuration }
+        let identity = try ClientIdentity.pem(certificates: cert, key: key)
+        for host in Set(urls.compactMap(\.endpoint?.host)) {
+            try configuration.present(identity, to: host.description)
+        }
+        return configuration
+    }
+}
