@@ -14,16 +14,20 @@ final class Site: Sendable {
         var certificates: [[UInt8]] = []
     }
 
+    typealias Answer = @Sendable (TestTLSConnection) -> Void
+
     let authority: TestAuthority
     let server: TestServer
     private let tls: Lock<TestTLS>
+    private let answering: Lock<Answer>
     private let state: Lock<Seen>
 
     init(_ authority: TestAuthority, requiring clients: TestAuthority? = nil) throws {
         self.authority = authority
         let tls = try Lock(TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]), requiring: clients))
         let state = Lock(Seen())
-        (self.tls, self.state) = (tls, state)
+        let answering = Lock<Answer> { $0.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        (self.tls, self.state, self.answering) = (tls, state, answering)
         server = try TestServer { connection in
             state.withLock { $0.handshakes += 1 }
             guard let client = tls.withLock({ $0 }).accept(connection) else {
@@ -33,7 +37,7 @@ final class Site: Sendable {
             if let certificate = client.peerCertificate { state.withLock { $0.certificates.append(certificate) } }
             while let head = client.readHead() {
                 state.withLock { $0.heads.append(head) }
-                client.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                answering.withLock { $0 }(client)
             }
         }
     }
@@ -41,6 +45,9 @@ final class Site: Sendable {
     var seen: Seen { state.withLock { $0 } }
 
     func change(_ change: @Sendable (inout TestTLS) -> Void) { tls.withLock { change(&$0) } }
+
+    /// Answers so from now on.
+    func answer(_ answer: @escaping Answer) { answering.withLock { $0 = answer } }
 
     /// Shows a new certificate from now on.
     func renew(names: [String] = ["localhost"], validity: TestAuthority.Validity = .current) throws {
