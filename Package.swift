@@ -74,6 +74,7 @@ let package = Package(
         .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
+        .library(name: "SallyportPKCS11Identity", targets: ["SallyportPKCS11Identity"]),
         .library(name: "SallyportDataURL", targets: ["SallyportDataURL"]),
         .library(name: "SallyportUnixSocket", targets: ["SallyportUnixSocket"]),
         .library(name: "SallyportCassette", targets: ["SallyportCassette"]),
@@ -109,6 +110,9 @@ let package = Package(
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
         cLibrary("CPKCS11", pkgConfig: "p11-kit-1", package: "libp11-kit-dev"),
+        .target(
+            name: "CIdentitySigner", path: "Modules/CIdentitySigner",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
@@ -127,7 +131,7 @@ let package = Package(
         // Level 3
         module(
             "Transport", touching: .touchesC,
-            dependencies: ["SallyportCore", "SallyportEventLoop", "CCurl", "COpenSSL"]),
+            dependencies: ["SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL"]),
 
         // Level 4
         module(
@@ -161,8 +165,14 @@ let package = Package(
         module("FoundationBridge", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes]),
 
         .target(
+            name: "SallyportPKCS11Token", dependencies: ["SallyportCore", "CPKCS11", .crypto],
+            path: "Plugins/PKCS11Token", swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "SallyportPKCS11Identity", dependencies: ["SallyportCore", "SallyportPKCS11Token", "CPKCS11"],
+            path: "Plugins/PKCS11Identity", swiftSettings: [.strictMemorySafety()]),
+        .target(
             name: "SallyportPKCS11Protector",
-            dependencies: ["SallyportCore", "SallyportSecureStore", "CPKCS11", .crypto],
+            dependencies: ["SallyportCore", "SallyportSecureStore", "SallyportPKCS11Token", .crypto],
             path: "Plugins/PKCS11Protector", swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "SallyportDataURL", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes],
@@ -233,7 +243,12 @@ let package = Package(
             path: "Tests/Support"),
         tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportEventLoop"]),
-        tests("PKCS11Protector", dependencies: ["SallyportPKCS11Protector", "SallyportSecureStore"]),
+        tests(
+            "PKCS11Protector",
+            dependencies: [
+                "SallyportPKCS11Protector", "SallyportPKCS11Identity", "SallyportSecureStore", "SallyportTransport",
+                "SallyportCore", .crypto, .httpTypes,
+            ]),
         tests("DataURL", dependencies: ["SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes]),
         tests(
             "PluginConformance",

@@ -1,5 +1,6 @@
 public import Crypto
 internal import SallyportCore
+internal import SallyportPKCS11Token
 public import SallyportSecureStore
 
 /// Protects a store by a key in a PKCS#11 token: a smart card, a USB key, a hardware security module.
@@ -47,19 +48,24 @@ public struct PKCS11Protector: KeyProtector {
         return try wrappingKey(salt: parameters, makesKey: false)
     }
 
-    /// One call of any module at a time: a login is the whole process's, and ends with a token's last session.
-    private static let turn = Lock<Void>(())
-
     private func wrappingKey(salt: [UInt8], makesKey: Bool) throws(StoreError) -> SymmetricKey {
-        try Self.turn.withLock { _ throws(StoreError) -> SymmetricKey in
-            let session = try TokenModule(path: module).session(with: token, pin: pin.reveal())
-            defer { session.close() }
-            let found = try session.secret(labelled: keyLabel)
-            if let found { return try session.authenticationCode(of: salt, with: found) }
-            guard makesKey else {
-                throw StoreError(.keyUnavailable, "The token \(token) has no secret \(keyLabel).")
+        do throws(TokenError) {
+            return try TokenTurn.lock.withLock { _ throws(TokenError) in
+                try wrappingKeyOfToken(salt: salt, makesKey: makesKey)
             }
-            return try session.authenticationCode(of: salt, with: session.makeSecret(labelled: keyLabel))
+        } catch {
+            throw StoreError(error.code == .wrongPIN ? .wrongKey : .keyUnavailable, error.message)
         }
+    }
+
+    private func wrappingKeyOfToken(salt: [UInt8], makesKey: Bool) throws(TokenError) -> SymmetricKey {
+        let session = try TokenModule(path: module).session(with: token, pin: pin.reveal())
+        defer { session.close() }
+        let found = try session.secret(labelled: keyLabel)
+        if let found { return try session.authenticationCode(of: salt, with: found) }
+        guard makesKey else {
+            throw TokenError(.unavailable, "The token \(token) has no secret \(keyLabel).")
+        }
+        return try session.authenticationCode(of: salt, with: session.makeSecret(labelled: keyLabel))
     }
 }

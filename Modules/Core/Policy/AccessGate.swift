@@ -74,19 +74,6 @@ public struct RelayAccess: Sendable, Hashable {
     }
 }
 
-/// A certificate chain and its private key, for TLS.
-public struct ClientIdentity: Sendable, Hashable {
-    /// The leaf first, DER.
-    public let certificates: [[UInt8]]
-    /// PKCS#8, PEM.
-    public let privateKey: Redacted<String>
-
-    public init(certificates: [[UInt8]], privateKey: Redacted<String>) {
-        self.certificates = certificates
-        self.privateKey = privateKey
-    }
-}
-
 /// Why the gate is closed.
 public struct AccessDenied: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Reason: Sendable, Hashable {

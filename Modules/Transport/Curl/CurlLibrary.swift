@@ -1,4 +1,5 @@
 internal import CCurl
+internal import CIdentitySigner
 internal import COpenSSL
 
 /// What is done once for the process. Never undone: FoundationNetworking may use the same libcurl.
@@ -10,8 +11,11 @@ enum CurlLibrary {
 
     private static let initialResult = sallyport_curl_global_init()
 
+    private static let hasSigners = sallyport_prepare_signers()
+
     static func prepare() {
         precondition(initialResult == CURLE_OK, "libcurl can be initialised.")
+        precondition(hasSigners == 1, "OpenSSL has memory for its methods.")
         _ = recordIndex
     }
 }

@@ -35,6 +35,7 @@ struct PathConfiguration {
         settings.pins = path.pins[host]
         settings.decision = path.decision
         settings.asksForIdentity = path.asksForIdentity
+        settings.signed = path.identity?.signer == nil ? nil : path.identity
         settings.revocation = path.revocation
         switch path.trust {
         case .systemAnd(let anchors): settings.additionalAuthorities = anchors
@@ -80,7 +81,7 @@ struct PathConfiguration {
         if let minimum = path.versions.minimum, minimum < .tls12 {
             handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:@SECLEVEL=0")
         }
-        guard let identity = path.identity else { return }
+        guard let identity = path.identity, identity.signer == nil else { return }
         handle.set(CURLOPT_SSLCERT_BLOB, blob: chain)
         handle.set(CURLOPT_SSLKEY_BLOB, blob: Array(identity.privateKey.reveal().utf8))
     }

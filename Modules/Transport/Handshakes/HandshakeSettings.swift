@@ -1,3 +1,4 @@
+internal import CIdentitySigner
 internal import COpenSSL
 internal import SallyportCore
 
@@ -15,6 +16,8 @@ struct HandshakeSettings {
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
     var asksForIdentity = false
+    /// What is shown where its key is elsewhere; libcurl shows all others.
+    var signed: ClientIdentity?
     var revocation = RevocationRules()
 
     /// - Returns: the record of the handshake that will be made with `context`.
@@ -25,6 +28,7 @@ struct HandshakeSettings {
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
         if isVerified { unsafe applyVerification(context) }
         if asksForIdentity { unsafe SSL_CTX_set_cert_cb(context, certificateRequested, nil) }
+        if let signed, let signer = signed.signer { unsafe show(signed.certificates, signer, context) }
         _ = unsafe SSL_CTX_set_options(context, forbidden)
         if isFallback { unsafe sallyport_send_fallback(context) }
         let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
@@ -58,6 +62,20 @@ struct HandshakeSettings {
         case .name: _ = unsafe X509_VERIFY_PARAM_set1_host(parameters, host.bareText, host.bareText.utf8.count)
         case .address(let address):
             _ = unsafe X509_VERIFY_PARAM_set1_ip(parameters, address.octets, address.octets.count)
+        }
+    }
+
+    /// A certificate that cannot be shown is not: the server says what it thinks of that.
+    private func show(_ certificates: [[UInt8]], _ signer: any IdentitySigner, _ context: OpaquePointer) {
+        for (index, der) in certificates.enumerated() {
+            guard let certificate = unsafe ShownChain.read(der) else { continue }
+            if index == 0 {
+                let box = unsafe Unmanaged.passRetained(SignerBox(signer)).toOpaque()
+                _ = unsafe sallyport_use_signer(context, certificate, sign, box, releaseSigner)
+            } else {
+                _ = unsafe sallyport_add_chain(context, certificate)
+            }
+            unsafe X509_free(certificate)
         }
     }
 

@@ -17,7 +17,7 @@ package enum IdentityReader {
             throw failure("The private key cannot be read; is it the right password?")
         }
         defer { unsafe EVP_PKEY_free(found) }
-        guard let first = certificates.first, let leaf = unsafe certificate(first) else {
+        guard let first = certificates.first, let leaf = unsafe ShownChain.read(first) else {
             throw failure("The certificate of the identity cannot be read.")
         }
         defer { unsafe X509_free(leaf) }
@@ -56,13 +56,6 @@ package enum IdentityReader {
         unsafe archive.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
             return unsafe d2i_PKCS12(nil, &start, buffer.count)
-        }
-    }
-
-    private static func certificate(_ der: [UInt8]) -> OpaquePointer? {
-        unsafe der.withUnsafeBufferPointer { buffer in
-            var start = buffer.baseAddress
-            return unsafe d2i_X509(nil, &start, buffer.count)
         }
     }
 

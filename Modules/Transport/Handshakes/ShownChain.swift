@@ -30,6 +30,14 @@ extension ShownChain {
         return ChainFingerprint(sha256: digest)
     }
 
+    /// The caller frees it. Nil for what is no certificate.
+    static func read(_ der: [UInt8]) -> OpaquePointer? {
+        unsafe der.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            return unsafe d2i_X509(nil, &start, buffer.count)
+        }
+    }
+
     static func certificate(_ chain: OpaquePointer?, _ index: Int32) -> [UInt8] {
         let count = unsafe sallyport_certificate(chain, index, nil)
         guard count > 0 else { return [] }

@@ -1,25 +1,24 @@
 internal import CPKCS11
 internal import Glibc
-internal import SallyportSecureStore
 
 /// A loaded PKCS#11 module.
 @safe
-struct TokenModule {
+package struct TokenModule {
     private let functions: UnsafePointer<ck_function_list>
 
     /// Loads and initialises it; again is nothing.
-    init(path: String) throws(StoreError) {
+    package init(path: String) throws(TokenError) {
         guard let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
-            throw StoreError(.keyUnavailable, "The PKCS#11 module \(path) cannot be loaded.")
+            throw TokenError(.unavailable, "The PKCS#11 module \(path) cannot be loaded.")
         }
         typealias GetFunctionList = @convention(c) (UnsafeMutablePointer<UnsafePointer<ck_function_list>?>) -> ck_rv_t
         guard let symbol = unsafe dlsym(handle, "C_GetFunctionList") else {
-            throw StoreError(.keyUnavailable, "\(path) is no PKCS#11 module.")
+            throw TokenError(.unavailable, "\(path) is no PKCS#11 module.")
         }
         var list: UnsafePointer<ck_function_list>?
         let result = unsafe unsafeBitCast(symbol, to: GetFunctionList.self)(&list)
         guard result == CKR_OK, let list = unsafe list else {
-            throw StoreError(.keyUnavailable, "The PKCS#11 module \(path) gives no functions (\(result)).")
+            throw TokenError(.unavailable, "The PKCS#11 module \(path) gives no functions (\(result)).")
         }
         unsafe functions = list
         var arguments = unsafe ck_c_initialize_args()
@@ -31,21 +30,21 @@ struct TokenModule {
     }
 
     /// Opens a session with the token of this label, and logs in.
-    func session(with label: String, pin: String) throws(StoreError) -> TokenSession {
+    package func session(with label: String, pin: String) throws(TokenError) -> TokenSession {
         let slot = try slot(ofToken: label)
         var session: ck_session_handle_t = 0
         let flags = CKF_SERIAL_SESSION | CKF_RW_SESSION
         try TokenSession.check(
             "open a session", unsafe functions.pointee.C_OpenSession?(slot, flags, nil, nil, &session))
         let opened = unsafe TokenSession(functions: functions, handle: session)
-        do throws(StoreError) { try opened.logIn(pin) } catch {
+        do throws(TokenError) { try opened.logIn(pin) } catch {
             opened.close()
             throw error
         }
         return opened
     }
 
-    private func slot(ofToken label: String) throws(StoreError) -> ck_slot_id_t {
+    private func slot(ofToken label: String) throws(TokenError) -> ck_slot_id_t {
         var count: UInt = 0
         try TokenSession.check("list the tokens", unsafe functions.pointee.C_GetSlotList?(1, nil, &count))
         // One may be plugged in between the calls.
@@ -59,7 +58,7 @@ struct TokenModule {
             let name = String(decoding: octets, as: UTF8.self)
             if name.prefix(while: { $0 != "\0" }).trimmed == label { return slot }
         }
-        throw StoreError(.keyUnavailable, "No token \(label) is there.")
+        throw TokenError(.unavailable, "No token \(label) is there.")
     }
 }
 

@@ -1,11 +1,10 @@
-internal import CPKCS11
-internal import Crypto
+package import CPKCS11
+package import Crypto
 internal import Glibc
-internal import SallyportSecureStore
 
 /// A session with a token.
 @safe
-struct TokenSession {
+package struct TokenSession {
     private static let secretLength = 32
 
     private let functions: UnsafePointer<ck_function_list>
@@ -16,9 +15,9 @@ struct TokenSession {
         self.handle = handle
     }
 
-    func close() { _ = unsafe functions.pointee.C_CloseSession?(handle) }
+    package func close() { _ = unsafe functions.pointee.C_CloseSession?(handle) }
 
-    func logIn(_ pin: String) throws(StoreError) {
+    func logIn(_ pin: String) throws(TokenError) {
         var octets = Array(pin.utf8)
         defer {
             unsafe octets.withUnsafeMutableBytes { unsafe explicit_bzero($0.baseAddress.unsafelyUnwrapped, $0.count) }
@@ -28,24 +27,56 @@ struct TokenSession {
         }
         if result == CKR_USER_ALREADY_LOGGED_IN { return }
         guard result != CKR_PIN_INCORRECT, result != CKR_PIN_LEN_RANGE, result != CKR_PIN_INVALID else {
-            throw StoreError(.wrongKey, "The token refuses the PIN.")
+            throw TokenError(.wrongPIN, "The token refuses the PIN.")
         }
         try Self.check("log in", result)
     }
 
     /// The secret of this label, or nil.
-    func secret(labelled label: String) throws(StoreError) -> ck_object_handle_t? {
+    package func secret(labelled label: String) throws(TokenError) -> ck_object_handle_t? {
+        try object(of: CKO_SECRET_KEY, labelled: label)
+    }
+
+    /// The first object of a class and a label, or nil.
+    package func object(of kind: UInt, labelled label: String) throws(TokenError) -> ck_object_handle_t? {
         var (found, count): (ck_object_handle_t, UInt) = (0, 0)
-        try unsafe withTemplate([(CKA_CLASS, octets(CKO_SECRET_KEY)), (CKA_LABEL, Array(label.utf8))]) {
+        try unsafe withTemplate([(CKA_CLASS, octets(kind)), (CKA_LABEL, Array(label.utf8))]) {
             unsafe functions.pointee.C_FindObjectsInit?(handle, $0, $1)
         }
         defer { _ = unsafe functions.pointee.C_FindObjectsFinal?(handle) }
-        try Self.check("look for the secret", unsafe functions.pointee.C_FindObjects?(handle, &found, 1, &count))
+        try Self.check("look for an object", unsafe functions.pointee.C_FindObjects?(handle, &found, 1, &count))
         return count == 1 ? found : nil
     }
 
+    /// An attribute of at most 16 KiB.
+    package func value(_ type: UInt, of object: ck_object_handle_t) throws(TokenError) -> [UInt8] {
+        var octets = [UInt8](repeating: 0, count: 16 << 10)
+        var count = 0
+        let result = unsafe octets.withUnsafeMutableBytes { buffer in
+            var attribute = unsafe ck_attribute(
+                type: type, value: buffer.baseAddress, value_len: UInt(buffer.count))
+            let result = unsafe functions.pointee.C_GetAttributeValue?(handle, object, &attribute, 1)
+            count = unsafe Int(clamping: attribute.value_len)
+            return result
+        }
+        try Self.check("read an object", result)
+        return Array(octets.prefix(count))
+    }
+
+    /// A signature of at most 1 KiB, made by the token.
+    package func signature(
+        of input: [UInt8], with key: ck_object_handle_t, by mechanism: UInt
+    ) throws(TokenError) -> [UInt8] {
+        var mechanism = unsafe ck_mechanism(mechanism: mechanism, parameter: nil, parameter_len: 0)
+        try Self.check("use the key", unsafe functions.pointee.C_SignInit?(handle, &mechanism, key))
+        var (input, signature, count) = (input, [UInt8](repeating: 0, count: 1 << 10), UInt(1 << 10))
+        let result = unsafe functions.pointee.C_Sign?(handle, &input, UInt(input.count), &signature, &count)
+        try Self.check("use the key", result)
+        return Array(signature.prefix(Int(count)))
+    }
+
     /// Makes a secret that stays in the token.
-    func makeSecret(labelled label: String) throws(StoreError) -> ck_object_handle_t {
+    package func makeSecret(labelled label: String) throws(TokenError) -> ck_object_handle_t {
         var made: ck_object_handle_t = 0
         var mechanism = unsafe ck_mechanism(mechanism: CKM_GENERIC_SECRET_KEY_GEN, parameter: nil, parameter_len: 0)
         try unsafe withTemplate([
@@ -59,7 +90,9 @@ struct TokenSession {
     }
 
     /// HMAC-SHA-256, made by the token.
-    func authenticationCode(of octets: [UInt8], with secret: ck_object_handle_t) throws(StoreError) -> SymmetricKey {
+    package func authenticationCode(of octets: [UInt8], with secret: ck_object_handle_t) throws(TokenError)
+        -> SymmetricKey
+    {
         var mechanism = unsafe ck_mechanism(mechanism: CKM_SHA256_HMAC, parameter: nil, parameter_len: 0)
         try Self.check("use the secret", unsafe functions.pointee.C_SignInit?(handle, &mechanism, secret))
         var (octets, code, count) = (octets, [UInt8](repeating: 0, count: 32), UInt(32))
@@ -68,7 +101,7 @@ struct TokenSession {
         }
         let result = unsafe functions.pointee.C_Sign?(handle, &octets, UInt(octets.count), &code, &count)
         try Self.check("use the secret", result)
-        guard count == 32 else { throw StoreError(.keyUnavailable, "The token gives a code of \(count) octets.") }
+        guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) octets.") }
         return SymmetricKey(data: code)
     }
 
@@ -82,7 +115,7 @@ struct TokenSession {
     /// Calls with attributes whose values stay where they are for as long.
     private func withTemplate(
         _ attributes: [(type: UInt, value: [UInt8])], _ body: (UnsafeMutablePointer<ck_attribute>?, UInt) -> ck_rv_t?
-    ) throws(StoreError) {
+    ) throws(TokenError) {
         var values = attributes.flatMap(\.value)
         let result = unsafe values.withUnsafeMutableBytes { values in
             var offset = 0
@@ -99,16 +132,19 @@ struct TokenSession {
 
     static func check(
         _ verb: String, _ result: ck_rv_t?, fileID: StaticString = #fileID, line: UInt = #line
-    ) throws(StoreError) {
+    ) throws(TokenError) {
         guard result != CKR_OK else { return }
         throw failure(verb, result ?? CKR_FUNCTION_NOT_SUPPORTED, fileID: fileID, line: line)
     }
 
     static func failure(
         _ verb: String, _ result: ck_rv_t, fileID: StaticString = #fileID, line: UInt = #line
-    ) -> StoreError {
-        StoreError(
-            .keyUnavailable, "Cannot \(verb): the PKCS#11 module answers 0x\(String(result, radix: 16)).",
+    ) -> TokenError {
+        TokenError(
+            .unavailable, "Cannot \(verb): the PKCS#11 module answers 0x\(String(result, radix: 16)).",
             fileID: fileID, line: line)
     }
 }
+
+// SAFETY: a handle and a table of functions that never change; whoever calls holds ``TokenTurn``.
+extension TokenSession: @unchecked Sendable {}

@@ -1,0 +1,20 @@
+/// The two forms of an ECDSA signature.
+enum ECDSASignature {
+    /// Two integers of one length behind each other, as PKCS#11 has them, as DER (RFC 3279 §2.2.3).
+    static func der(_ signature: [UInt8]) -> [UInt8] {
+        let half = signature.count / 2
+        let content = integer(signature[..<half]) + integer(signature[half...])
+        return [0x30] + length(content.count) + content
+    }
+
+    private static func integer(_ octets: ArraySlice<UInt8>) -> [UInt8] {
+        var value = Array(octets.drop { $0 == 0 })
+        if value.first.map({ $0 & 0x80 != 0 }) ?? true { value.insert(0, at: 0) }
+        return [0x02] + length(value.count) + value
+    }
+
+    /// Of at most 255 octets: the largest curve's are 139.
+    private static func length(_ count: Int) -> [UInt8] {
+        count < 0x80 ? [UInt8(count)] : [0x81, UInt8(truncatingIfNeeded: count)]
+    }
+}
