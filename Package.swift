@@ -284,7 +284,10 @@ let package = Package(
             ]),
         tests(
             "FoundationBridge",
-            dependencies: ["SallyportFoundationBridge", "SallyportURLLoading", "SallyportCore", .httpTypes]),
+            dependencies: [
+                "SallyportFoundationBridge", "SallyportHTTPAuthentication", "SallyportURLLoading", "SallyportCore",
+                .httpTypes,
+            ]),
         tests(
             "FrontDoor",
             dependencies: [

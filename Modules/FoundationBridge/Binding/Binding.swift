@@ -81,6 +81,4 @@ enum Bindings {
             if state.numbers[key] == number { state.numbers[key] = nil }
         }
     }
-
-    static var count: Int { state.withLock { $0.bindings.count } }
 }
