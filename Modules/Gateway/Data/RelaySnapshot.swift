@@ -67,17 +67,20 @@ struct RelaySnapshot: Sendable {
         else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)
         guard case .relay = decision.route else { return Self.denied("The policy does not relay to this server.") }
-        let address = addresses[target]
+        let address = Self.isServer(decision.rule) ? addresses[target] : nil
         return .allowed(
             instance: record.name.instance.description, address: address,
-            mayBeLocal: address != nil || Self.isLocalByName(target.host))
+            mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule))
     }
 
-    /// An address literal, or `localhost`: the administrator has listed that very place.
-    private static func isLocalByName(_ host: SallyportCore.Host) -> Bool {
+    private static func isServer(_ rule: RouteDecision.Rule) -> Bool { if case .server = rule { true } else { false } }
+
+    /// An address literal, or `localhost`, that the administrator has listed: what only the default sends here is
+    /// where an app was led to.
+    private static func isListedLocal(_ host: SallyportCore.Host, _ rule: RouteDecision.Rule) -> Bool {
         switch host {
-        case .address: true
-        case .name(let name): name == "localhost"
+        case .address: isServer(rule)
+        case .name(let name): name == "localhost" && rule != .default
         }
     }
 

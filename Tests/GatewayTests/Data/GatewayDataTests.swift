@@ -321,6 +321,28 @@ final class DataFixture: Sendable {
 }
 
 @Suite struct RelayPolicyTests {
+    /// What only the default sends to the relay is where an app was led to, not what the administrator listed.
+    @Test func theDefaultLeadsToNothingLocal() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.setRoute(domain: "default", route: "relay", ports: [80, 443]))
+        try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
+        let credentials = try await fixture.link()
+        let chain = try await fixture.data.enroll(
+            BasicCredentials(user: credentials.user, password: credentials.accessKey),
+            request: DataFixture.request(), source: "s")
+        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        for target in ["127.0.0.1:80", "127.1:443", "[::1]:80", "169.254.169.254:80", "localhost:80"] {
+            guard case .allowed(_, nil, mayBeLocal: false) = try client.decide(Endpoint(target)) else {
+                Issue.record("\(target) may be local")
+                continue
+            }
+        }
+        guard case .allowed(_, nil, mayBeLocal: true) = try client.decide(Endpoint("127.0.0.1:8080")) else {
+            Issue.record("a listed address is reached")
+            return
+        }
+    }
+
     @Test func theRelayJudgesByCertificateStatusAndRoute() async throws {
         let fixture = try await DataFixture()
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443", address: "127.0.0.9")))
