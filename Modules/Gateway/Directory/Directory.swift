@@ -247,6 +247,8 @@ extension Directory {
         guard case .name(let name)? = try? Host(text.hasPrefix(".") ? String(text.dropFirst()) : text) else {
             throw GatewayError(.invalid, "A domain is a name, or `default`.")
         }
+        // Another spelling of the word would name a domain that is shown as the word.
+        guard name != "default" else { throw GatewayError(.invalid, "`default` is written so.") }
         return name
     }
 
