@@ -13,6 +13,8 @@ BREAK ?=
 TESTS ?=
 # Transfers of `make soak`, after the same tenth for warm-up.
 SOAK ?= 10000
+# Seconds for which `make soak` fuzzes each parser.
+FUZZ ?= 600
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
@@ -46,9 +48,10 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 	Benchmarks/run.sh
 	Benchmarks/store.sh
 
-soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits.
+soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests
 	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests'
+	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ)
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
 	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \

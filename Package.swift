@@ -341,6 +341,23 @@ let package = Package(
     ]
 )
 
+// The parsers under libFuzzer, by `Tests/Fuzz/run`: an executable instead of a suite, and our modules with coverage.
+let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
+
+let fuzzed: [Target.Dependency] = [
+    "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
+    "SallyportHTTPAuthentication", "SallyportURLLoading", "SallyportGateway", "SallyportDataURL", "SallyportUnixSocket",
+    "SallyportCassette", .httpTypes,
+]
+package.targets.append(
+    isFuzzed
+        ? .executableTarget(
+            name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Tests", "run"],
+            sources: ["Targets", "Driver"], linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
+        : .testTarget(
+            name: "SallyportFuzzTests", dependencies: fuzzed + ["TestSupport"], path: "Tests/Fuzz",
+            exclude: ["Corpus", "Driver", "run"], sources: ["Targets", "Tests"]))
+
 for target in package.targets where target.type != .system {
     var settings = target.swiftSettings ?? []
     settings += [
@@ -352,5 +369,6 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("InferIsolatedConformances"),
     ]
     if isStrict { settings.append(.treatAllWarnings(as: .error)) }
+    if isFuzzed { settings.append(.unsafeFlags(["-sanitize=fuzzer"])) }
     target.swiftSettings = settings
 }

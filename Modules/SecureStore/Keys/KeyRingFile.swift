@@ -143,7 +143,7 @@ struct KeyRingFile: Sendable {
             dataKeys: dataKeys)
     }
 
-    private struct Parsed {
+    struct Parsed {
         var start: [UInt8]
         var kind: String
         var parameters: [UInt8]
@@ -151,7 +151,7 @@ struct KeyRingFile: Sendable {
         var ringBox: [UInt8]
     }
 
-    private static func parse(_ octets: [UInt8]) throws(StoreError) -> Parsed {
+    static func parse(_ octets: [UInt8]) throws(StoreError) -> Parsed {
         var rest = octets[...]
         func take(_ count: Int) throws(StoreError) -> ArraySlice<UInt8> {
             guard rest.count >= count else { throw StoreError(.damaged, "The file \(name) is cut short.") }

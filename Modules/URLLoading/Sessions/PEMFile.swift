@@ -19,6 +19,10 @@ enum PEMFile {
         guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
             throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) octets.")
         }
+        return try blocks(label, in: text)
+    }
+
+    static func blocks(_ label: String, in text: String) throws(LoadError) -> [[UInt8]] {
         // What stands before the first object, though it be nothing, is not one.
         let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false)
         let objects = try blocks.dropFirst().map(object)

@@ -1,0 +1,150 @@
+import HTTPTypes
+import SallyportCore
+import SallyportHTTPAuthentication
+
+@testable import SallyportTransport
+@testable import SallyportURLLoading
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension FuzzTarget {
+    static let web = [challenges, head, relayAnswer, redirect, content, resumption, pem, versions]
+
+    private static let challenges = FuzzTarget(
+        "challenges", text: ["Basic", "Digest", " realm=", "\"", "\\\"", ",", "=", "==", "nonce", "Negotiate ", "\n"]
+    ) { text throws(BrokenProperty) in
+        let fields = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let offered = ChallengeParser.parse(fields)
+        try demand(offered.count <= ChallengeParser.limit, "More challenges are read than is allowed.")
+        for scheme in offered {
+            try demand(scheme.parameters.count <= ChallengeParser.limit, "More parameters are read than is allowed.")
+            try demand(scheme.name == scheme.name.lowercased(), "A scheme is not in lower case.")
+        }
+    }
+
+    /// Lines as libcurl hands them over, up to the blank one.
+    private static let head = FuzzTarget(
+        "head",
+        words: [
+            "HTTP/1.1 200 OK\r\n", "HTTP/2 100 \r\n", "Content-Length: ", "Transfer-Encoding: chunked", "\r\n", "\r\n ",
+            ": ", "\n", "\t", "\0", "5, 5", "99999999999999999999",
+        ]
+    ) { octets throws(BrokenProperty) in
+        _ = try? HeadParser.parse(octets)
+        var download = Download(headerLimit: 256)
+        for line in lines(of: octets) {
+            let failure = unsafe line.withUnsafeBytes { unsafe download.received($0) }
+            if failure != nil { return }
+            if download.isHeadWhole { break }
+        }
+        guard download.isHeadWhole, let response = try? HeadParser.parse(download.head) else { return }
+        try demand(100...999 ~= response.status.code, "A status has not three digits.")
+        for field in response.headerFields {
+            let isLine = !field.value.utf8.contains { $0 == 0 || $0 == 10 || $0 == 13 }
+            try demand(isLine, "A value of \(field.name) is more than one line.")
+        }
+        let lengths = response.headerFields[values: .contentLength].flatMap { $0.split(separator: ",") }
+        let numbers = Set(lengths.map { Int64($0.filter { $0 != " " && $0 != "\t" }) })
+        try demand(numbers.count <= 1 && !numbers.contains(nil), "An answer has several lengths, or one that is none.")
+        _ = download.isDelimitedByClose
+    }
+
+    private static func lines(of octets: [UInt8]) -> [ArraySlice<UInt8>] {
+        var rest = octets[...]
+        var lines: [ArraySlice<UInt8>] = []
+        while let end = rest.firstIndex(of: 10) {
+            lines.append(rest[...end])
+            rest = rest[(end + 1)...]
+        }
+        return lines
+    }
+
+    private static let relayAnswer = FuzzTarget(
+        "relay-answer", words: ["HTTP/1.1 403 ", "Proxy-Status: ", "gw; error=dns_error", "\r\n", ":", " "]
+    ) { octets throws(BrokenProperty) in
+        var answer = RelayAnswer()
+        for line in lines(of: octets) {
+            let isTaken = unsafe line.withUnsafeBytes { unsafe answer.received($0) }
+            if !isTaken { break }
+        }
+        try demand(answer.proxyStatus?.count ?? 0 <= 512, "More of Proxy-Status is kept than is allowed.")
+    }
+
+    private static let redirect = FuzzTarget(
+        "redirect", text: ["http://", "//", "file:", "..", "%2e", "\\", "@", "\t", "?", "#", "/"]
+    ) { text throws(BrokenProperty) in
+        guard let base = try? RequestURL("https://a.example:8443/b/c?d#e") else { return }
+        var head = HTTPResponse(status: .found)
+        head.headerFields[.location] = text
+        guard let target = (try? RedirectRules.target(of: head, from: base)) ?? nil else { return }
+        try demand(target.endpoint != nil, "A redirect leads to no host.")
+        try demand(["http", "https"].contains(target.scheme), "A redirect leads to \(target.scheme).")
+        try demandRoundTrip(target, \.description) { try RequestURL($0) }
+    }
+
+    /// The first octet chooses the codings, the second the length of the pieces.
+    private static let content = FuzzTarget("content", words: ["\u{1f}\u{8b}", "\u{8}", "\0\0\0\0", "x"]) {
+        octets throws(BrokenProperty) in
+        guard octets.count > 2 else { return }
+        let kinds: [[ContentCoding]] = [[.gzip], [.deflate], [.gzip, .deflate], [.deflate, .gzip, .deflate, .gzip]]
+        let limit = InflationLimit(factor: 20, allowance: 100_000)
+        var decoder = BodyDecoder(codings: kinds[Int(octets[0]) % kinds.count], limit: limit)
+        var (count, taken) = (0, 0)
+        do {
+            for start in stride(from: 2, to: octets.count, by: Int(octets[1]) + 1) {
+                let piece = Array(octets[start..<min(start + Int(octets[1]) + 1, octets.count)])
+                taken += piece.count
+                decoder.received(piece)
+                while let decoded = try decoder.nextPiece() { count += decoded.count }
+                try demand(count <= limit.longest(for: taken), "A body grew to \(count) octets.")
+            }
+            try decoder.ended()
+        } catch let broken as BrokenProperty { throw broken } catch {}
+    }
+
+    private static let resumption = FuzzTarget(
+        "resumption",
+        text: [
+            "bytes ", "0-1/2", "*/5", "/*", "Sun, 06 Nov 1994 08:49:37 GMT", "{\"url\":", "\"total\":",
+            "9223372036854775807",
+        ]
+    ) { text throws(BrokenProperty) in
+        if let range = ContentRange(text) {
+            try demand(range.first ?? 0 <= range.last ?? 0, "A range ends before it begins.")
+            try demand(range.total.map { $0 > range.last ?? -1 } ?? true, "A range lies beyond the whole.")
+        }
+        if let seconds = FixedDate.seconds(text) { try demand(seconds >= 0, "A date lies before 1970.") }
+        guard let record = try? JSONDecoder().decode(Resumption.self, from: Data(text.utf8)),
+            let again = try? JSONEncoder().encode(record)
+        else { return }
+        let read = try? JSONDecoder().decode(Resumption.self, from: again)
+        try demand(read == record, "A record is read as another.")
+        guard let url = try? RequestURL("http://a.example/") else { return }
+        var (asked, head) = (record, HTTPResponse(status: .partialContent))
+        head.headerFields[.contentRange] = text
+        _ = asked.ask(LoadRequest(.get, url))
+        _ = asked.take(head)
+    }
+
+    private static let pem = FuzzTarget(
+        "pem", text: ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----", "\n", "\r", "AAAA", "=", "=="]
+    ) { text throws(BrokenProperty) in
+        guard let certificates = try? PEMFile.blocks("CERTIFICATE", in: text) else { return }
+        try demand(!certificates.contains { $0.isEmpty }, "A certificate is empty.")
+        let printed = String(decoding: PEM.certificates(certificates), as: UTF8.self)
+        let again = try? PEMFile.blocks("CERTIFICATE", in: printed)
+        try demand(again == certificates, "Certificates are read as others.")
+    }
+
+    private static let versions = FuzzTarget(
+        "tls-versions", text: ["TLS1.0", "TLS1.1", "TLS1.2", "GDEnable", "=", ",", " ", "a.example", "SSLv3"]
+    ) { text throws(BrokenProperty) in
+        let items = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard let setting = try? ControlTLSVersions(items), let host = try? Host("a.example") else { return }
+        try demand(setting.versions(for: host).isSubset(of: [.tls10, .tls11]), "A setting adds what is there already.")
+    }
+}
