@@ -99,7 +99,8 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode(Int64.self) {
             self = .integer(value)
         } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
+            // A whole number is written without its point, and would be read as an integer then.
+            self = Int64(exactly: value).map(JSONValue.integer) ?? .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if let value = try? container.decode([JSONValue].self) {
