@@ -96,7 +96,6 @@ final class EasyHandle {
         set(CURLOPT_NOPROXY, "")
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
-        set(CURLOPT_PIPEWAIT, 1)
         set(CURLOPT_TCP_KEEPALIVE, 1)
         // libcurl frees its buffer between transfers; from 64 KiB on that makes malloc tidy its whole heap each time.
         set(CURLOPT_BUFFERSIZE, 48 << 10)

@@ -188,6 +188,9 @@ final class Pool: DescriptorHandler, TurnObserver {
         if origins.isStirred { scheduleTurn() }
     }
 
+    /// Whether several exchanges with the origin may go on over one connection, as far as is known.
+    func mayShare(_ origin: Origin) -> Bool { isMultiplexing && !origins.isOneByOne(origin) }
+
     /// Whether the origin is known to take one exchange at a time on each connection.
     func isOneByOne(_ origin: Origin) -> Bool { origins.isOneByOne(origin) }
 

@@ -162,6 +162,10 @@ extension Exchange: PoolMember {
         let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
         let version = isPlainHTTP ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         handle.set(CURLOPT_HTTP_VERSION, Int(version))
+        // With this, libcurl 7.88 waits for any connection of the host that is being made, though none can be shared, and
+        // then for the end of what goes on there.
+        let mayShare = !isPlainHTTP && attempt.claim.map { pool?.mayShare($0.origin) == true } == true
+        handle.set(CURLOPT_PIPEWAIT, mayShare ? 1 : 0)
         let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
         upload.configure(handle, request)

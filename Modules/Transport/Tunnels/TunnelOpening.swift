@@ -42,6 +42,7 @@ extension TunnelOpening: PoolMember {
         // With HTTP/2 chosen by ALPN, curl_easy_send() crashes (7.88).
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_SSL_ENABLE_ALPN, 0)
+        handle.set(CURLOPT_PIPEWAIT, 0)
         let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
     }

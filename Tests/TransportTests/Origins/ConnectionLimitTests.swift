@@ -149,6 +149,22 @@ struct ConnectionLimitTests {
         }
     }
 
+    /// A handshake that never ends keeps nobody else from the origin.
+    @Test(arguments: [HTTPVersions.automatic, .http1Only])
+    func nobodyWaitsForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let endpoint = try server.endpoint
+        var request = try ExchangeRequest(.get, server.url(scheme: "https"))
+        request.protocols = protocols
+        let ready = request
+        let exchanges = (0..<3).map { _ in Task { _ = try await transport.exchange(ready, via: path) } }
+        let tunnel = Task {
+            _ = try await transport.tunnel(TunnelRequest(to: endpoint, isSecure: true), via: path)
+        }
+        #expect(try await eventually { server.acceptedConnections == 4 })
+        for task in exchanges + [tunnel] { task.cancel() }
+    }
+
     @Test func tellsHowLongItWaited() async throws {
         let (counter, server, url) = try busyServer()
         let first = Task { try await get(url, via: path, limit: 1) }
