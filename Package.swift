@@ -309,8 +309,8 @@ let package = Package(
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportWire", "SallyportTransport",
-                "CLinux", .crypto, .x509, .logging, .httpTypes,
+                "Sallyport", "SallyportCore", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportWire",
+                "SallyportTransport", "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.

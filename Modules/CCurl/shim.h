@@ -93,6 +93,13 @@ static inline curl_socket_t sallyport_get_socket(CURL *easy) {
     return value;
 }
 
+/// The SSL of the connection that a transfer uses; NULL where there is none.
+static inline void *sallyport_get_tls(CURL *easy) {
+    const struct curl_tlssessioninfo *info = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info) != CURLE_OK || !info) return NULL;
+    return info->backend == CURLSSLBACKEND_OPENSSL ? info->internals : NULL;
+}
+
 static inline CURLMcode sallyport_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

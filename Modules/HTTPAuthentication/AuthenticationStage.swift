@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import Logging
 public import SallyportCore
 
-/// Answers the challenges of servers (RFC 9110 §11), and sends what a server accepted before unasked where its scheme
+/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where its scheme
 /// says that it may.
 ///
 /// The first method that the server offers and this stage knows is asked about, in the order of the server; the app may
@@ -26,32 +26,43 @@ public struct AuthenticationStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        guard request.headerFields[.authorization] == nil else { return try await next.load(request, in: context) }
-        var negotiation = Negotiation(request, in: context, credentials: credentials, schemes: schemes)
-        var hops: [HopFacts] = []
-        var response = try await next.load(negotiation.first(), in: context)
-        while response.head.status == .unauthorized {
-            guard let answer = try await answer(to: response, &negotiation) else { break }
-            hops += response.facts.hops
-            context.logger.debug(
-                "Answering a challenge.",
-                metadata: ["request": "\(context.requestID)", "scheme": "\(answer.space.method)"])
-            await response.drain()
-            response = try await next.load(negotiation.request(with: answer), in: context)
+        let hasProxy = context.proxies != .none
+        guard hasProxy || request.headerFields[.authorization] == nil else {
+            return try await next.load(request, in: context)
         }
-        if response.head.status != .unauthorized { negotiation.succeeded() }
-        response.facts.hops = hops + response.facts.hops
-        return response
+        var conversation = Conversation(request, in: context, by: self)
+        var request = try conversation.first()
+        var hops: [HopFacts] = []
+        while true {
+            let attempt = try await Attempt(request, in: context, next)
+            guard let answer = try await answer(to: attempt, &conversation) else {
+                var response = try attempt.result()
+                response.facts.hops = hops + response.facts.hops
+                return response
+            }
+            take(note: answer.space, in: context)
+            if case .answered(let response) = attempt {
+                hops += response.facts.hops
+                await response.drain()
+            }
+            request = answer.request
+        }
     }
 
-    /// Nil where the server's answer is the result. Where this throws, nobody reads the answer.
+    private func take(note space: ProtectionSpace, in context: LoadContext) {
+        context.recorder?.decided(.authentication, "\(space.method)", because: "\(space.kind) \(space.origin)")
+        context.logger.debug(
+            "Answering a challenge.", metadata: ["request": "\(context.requestID)", "scheme": "\(space.method)"])
+    }
+
+    /// Nil where the attempt is the result. Where this throws, nobody reads the answer.
     private func answer(
-        to response: LoadResponse, _ negotiation: inout Negotiation
-    ) async throws(LoadError) -> Negotiation.Answer? {
+        to attempt: Attempt, _ conversation: inout Conversation
+    ) async throws(LoadError) -> (request: LoadRequest, space: ProtectionSpace)? {
         do throws(LoadError) {
-            return try await negotiation.answer(to: response.head)
+            return try await conversation.answer(to: attempt)
         } catch {
-            response.body.discard()
+            if case .answered(let response) = attempt { response.body.discard() }
             throw error
         }
     }

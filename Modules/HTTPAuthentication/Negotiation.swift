@@ -1,7 +1,28 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// The challenges and answers of one load with one origin.
+/// Who asks: the server of a URL, or the proxy on the way to it.
+struct Challenger {
+    let kind: ProtectionSpace.Kind
+    /// As protection spaces have it.
+    let origin: String
+    /// What answers it, where nobody else does.
+    let credential: Credential?
+
+    static func server(of request: LoadRequest) -> Challenger {
+        Challenger(kind: .server, origin: request.url.origin, credential: request.options.credential)
+    }
+
+    static func proxy(_ proxy: Proxy, for request: LoadRequest) -> Challenger {
+        Challenger(
+            kind: .proxy, origin: "\(proxy)", credential: request.options.proxyCredential ?? proxy.credential)
+    }
+
+    /// The field that asks.
+    var challengeField: HTTPField.Name { kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate }
+}
+
+/// The challenges and answers of one load with one server or proxy.
 struct Negotiation {
     /// A challenge, and the credential that answers it.
     struct Answer {
@@ -10,6 +31,7 @@ struct Negotiation {
         let credential: Credential
     }
 
+    private let challenger: Challenger
     private let original: LoadRequest
     private let principal: Principal
     private let responder: (any ChallengeResponder)?
@@ -24,9 +46,10 @@ struct Negotiation {
     private var rejected: Set<ProtectionSpace> = []
 
     init(
-        _ request: LoadRequest, in context: LoadContext, credentials: CredentialStorage,
+        with challenger: Challenger, _ request: LoadRequest, in context: LoadContext, credentials: CredentialStorage,
         schemes: [AuthenticationMethod: any AuthenticationScheme]
     ) {
+        self.challenger = challenger
         original = request
         principal = context.principal
         responder = context.responder
@@ -37,36 +60,40 @@ struct Negotiation {
 
     // MARK: Requests
 
-    /// The request as it is sent unasked.
-    mutating func first() throws(LoadError) -> LoadRequest {
-        guard let known = credentials.known(for: original.url, of: principal) else { return original }
+    /// What the first request says unasked.
+    mutating func first() throws(LoadError) -> Redacted<String>? {
+        let known =
+            switch challenger.kind {
+            case .server: credentials.known(for: original.url, of: principal)
+            case .proxy: credentials.known(forProxy: challenger.origin, of: principal)
+            }
+        guard let known else { return nil }
         let offered = OfferedScheme(name: known.space.method.name)
-        return try request(with: Answer(space: known.space, offered: offered, credential: known.credential))
+        return try authorization(Answer(space: known.space, offered: offered, credential: known.credential))
     }
 
-    /// - Throws: ``LoadError/Code/bodyNotReplayable`` where the body was sent already and can be read once only.
-    mutating func request(with answer: Answer) throws(LoadError) -> LoadRequest {
-        guard let scheme = schemes[answer.space.method] else { return original }
-        var request = original
-        request.headerFields[.authorization] = try scheme.authorization(
-            answering: answer.offered, with: answer.credential, for: original
-        ).reveal()
+    mutating func authorization(_ answer: Answer) throws(LoadError) -> Redacted<String>? {
+        guard let scheme = schemes[answer.space.method] else { return nil }
         last = answer
-        return request
+        return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
     }
 
     // MARK: Challenges
 
-    /// What the next request says; nil where the server's answer is the load's.
-    mutating func answer(to head: HTTPResponse) async throws(LoadError) -> Answer? {
+    /// What the next request says; nil where the answer that asks is the load's.
+    ///
+    /// - Parameter isSent: the server has had the request, and maybe its body.
+    /// - Throws: ``LoadError/Code/bodyNotReplayable`` where the body was sent already and can be read once only.
+    mutating func answer(to head: HTTPResponse, isSent: Bool) async throws(LoadError) -> Answer? {
         takeNoteOfFailure()
         guard answers < AuthenticationStage.limit else { return nil }
-        for offered in ChallengeParser.parse(head.headerFields[values: .wwwAuthenticate]) {
+        for offered in ChallengeParser.parse(head.headerFields[values: challenger.challengeField]) {
             let method = AuthenticationMethod(offered.name)
             guard let scheme = schemes[method], scheme.takes(offered) else { continue }
-            let space = ProtectionSpace(origin: original.url.origin, realm: offered.realm, method: method)
+            let space = ProtectionSpace(
+                origin: challenger.origin, realm: offered.realm, method: method, kind: challenger.kind)
             guard !rejected.contains(space), let credential = try await credential(for: space, head) else { continue }
-            try check(credential, for: space)
+            try check(credential, for: space, isSent: isSent)
             answers += 1
             return Answer(space: space, offered: offered, credential: credential)
         }
@@ -86,7 +113,7 @@ struct Negotiation {
         for space: ProtectionSpace, _ head: HTTPResponse
     ) async throws(LoadError) -> Credential? {
         let failureCount = failures[space] ?? 0
-        let proposed = original.options.credential ?? credentials.credential(for: space, of: principal)
+        let proposed = challenger.credential ?? credentials.credential(for: space, of: principal)
         let challenge = AuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: failureCount,
             failureResponse: head)
@@ -120,18 +147,21 @@ struct Negotiation {
         return disposition
     }
 
-    private func check(_ credential: Credential, for space: ProtectionSpace) throws(LoadError) {
+    private func check(
+        _ credential: Credential, for space: ProtectionSpace, isSent: Bool
+    ) throws(LoadError) {
         try credentials.check(credential, for: space, of: principal)
-        guard original.body?.isReplayable ?? true else {
+        guard !isSent || original.body?.isReplayable ?? true else {
             throw LoadError(
                 .bodyNotReplayable, at: .response,
-                "The server wants to know who sends the body, which can be read once only and was sent.")
+                "The \(challenger.kind) wants to know who sends the body, which can be read once only and was sent.")
         }
     }
 
-    /// The server asked for nothing more.
-    func succeeded() {
+    /// Nothing more was asked.
+    mutating func succeeded() {
         guard let last else { return }
+        self.last = nil
         let scope = schemes[last.space.method]?.scope(of: original.url)
         credentials.accepted(last.credential, for: last.space, of: principal, scope: scope)
     }

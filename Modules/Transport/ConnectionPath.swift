@@ -29,12 +29,15 @@ package struct ConnectionPath: Sendable {
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
     /// a relay.
     package var socket: String?
+    /// The proxy of a direct connection; never with a relay or a socket.
+    package var proxy: ProxyAccess?
 
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
         pins: [Host: Set<PublicKeyPin>] = [:], decision: TrustDecision = .verification,
         revocation: RevocationRules = RevocationRules(), identity: ClientIdentity? = nil,
-        asksForIdentity: Bool = false, isFallback: Bool = false, partition: String = "", socket: String? = nil
+        asksForIdentity: Bool = false, isFallback: Bool = false, partition: String = "", socket: String? = nil,
+        proxy: ProxyAccess? = nil
     ) {
         self.relay = relay
         self.versions = versions
@@ -47,6 +50,7 @@ package struct ConnectionPath: Sendable {
         self.isFallback = isFallback
         self.partition = partition
         self.socket = socket
+        self.proxy = proxy
     }
 }
 
@@ -73,6 +77,7 @@ extension ConnectionPath: Hashable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(partition)
         hasher.combine(socket)
+        hasher.combine(proxy?.proxy.endpoint)
         hasher.combine(relay?.cluster)
         hasher.combine(relay?.identity.certificates.first?.last)
         hasher.combine(identity?.certificates.first?.last)

@@ -31,7 +31,7 @@ package final class Transport: Sendable {
             throw LoadError(.unsupportedScheme, at: .routing, "The transport speaks http and https.")
         }
         if request.url.isSecure { try checkVersions(path) }
-        try checkSocket(path)
+        try checkWay(path)
         let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
         exchange.attachControl()
         let result = await withTaskCancellationHandler {
@@ -64,7 +64,7 @@ package final class Transport: Sendable {
     package func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
         if Task.isCancelled { throw .cancelled() }
         if request.isSecure { try checkVersions(path) }
-        try checkSocket(path)
+        try checkWay(path)
         let opening = TunnelOpening(request, engine: engine(for: path))
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
@@ -83,10 +83,13 @@ package final class Transport: Sendable {
         throw LoadError(.noCommonTLSVersion, at: .routing, "Settings, blocks and floor leave no version to offer.")
     }
 
-    /// libcurl would ask what listens at the socket to be the relay.
-    private func checkSocket(_ path: ConnectionPath) throws(LoadError) {
-        guard path.socket != nil, path.relay != nil else { return }
-        throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without a relay.")
+    /// libcurl would ask what listens at the socket to be the relay, and knows one proxy, which the relay is.
+    private func checkWay(_ path: ConnectionPath) throws(LoadError) {
+        if path.relay != nil, path.proxy != nil {
+            throw LoadError(.proxyWithRelay, at: .routing, "No proxy stands before a relay.")
+        }
+        guard path.socket != nil, path.relay != nil || path.proxy != nil else { return }
+        throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without relay and proxy.")
     }
 
     /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared.

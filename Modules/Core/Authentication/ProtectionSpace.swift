@@ -27,17 +27,29 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
 
 /// Where one set of credentials holds (RFC 9110 §11.5).
 public struct ProtectionSpace: Sendable, Hashable, CustomStringConvertible {
-    /// Scheme, host and port, as ``RequestURL/origin`` has them.
+    /// Who asks.
+    public enum Kind: Sendable, Hashable {
+        /// The server that the URL names: 401, and the questions of its connection.
+        case server
+        /// A proxy on the way to it: 407.
+        case proxy
+    }
+
+    public let kind: Kind
+    /// Scheme, host and port: as ``RequestURL/origin`` has them, or those of the proxy.
     public let origin: String
     /// The server's own name for a part of it; nil where it has none.
     public let realm: String?
     public let method: AuthenticationMethod
 
-    public init(origin: String, realm: String?, method: AuthenticationMethod) {
+    public init(origin: String, realm: String?, method: AuthenticationMethod, kind: Kind = .server) {
+        self.kind = kind
         self.origin = origin
         self.realm = realm
         self.method = method
     }
 
-    public var description: String { "\(method) \(origin)" + (realm.map { " “\($0)”" } ?? "") }
+    public var description: String {
+        "\(method) " + (kind == .proxy ? "proxy " : "") + origin + (realm.map { " “\($0)”" } ?? "")
+    }
 }

@@ -34,6 +34,8 @@ extension LoadError {
             case cannotFindHost, cannotConnect, connectionLost, tlsFailed, serverNotTrusted, clientCertificateRefused
             case noCommonTLSVersion, invalidConfiguration, relayUnreachable, relayNotTrusted, relayRefused,
                 relayProtocol
+            case proxyWithRelay, proxyUnreachable, proxyNotTrusted, proxyRefused, proxyProtocol
+            case proxyAuthenticationRequired
             case protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
             case authenticationCancelled, otherPrincipal
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
@@ -84,6 +86,18 @@ extension LoadError {
         public static let relayRefused = Code(value: .relayRefused)
         /// The relay answered with something that is not HTTP.
         public static let relayProtocol = Code(value: .relayProtocol)
+        /// The session has a proxy for the server, and the route is a relay's, which no proxy may stand before.
+        public static let proxyWithRelay = Code(value: .proxyWithRelay)
+        /// The proxy of a direct route has no address, or accepted no connection. Retryable.
+        public static let proxyUnreachable = Code(value: .proxyUnreachable)
+        /// The proxy's certificate does not verify.
+        public static let proxyNotTrusted = Code(value: .proxyNotTrusted)
+        /// The proxy does not connect to the server; the message has its status or its reply.
+        public static let proxyRefused = Code(value: .proxyRefused)
+        /// The proxy speaks neither HTTP nor SOCKS 5, as it should.
+        public static let proxyProtocol = Code(value: .proxyProtocol)
+        /// The proxy wants to know who asks, and nobody answered, or it refused the answer.
+        public static let proxyAuthenticationRequired = Code(value: .proxyAuthenticationRequired)
         /// The server's bytes are not HTTP.
         public static let protocolViolation = Code(value: .protocolViolation)
         /// A header block, or a body that was to be collected, is longer than its limit.
@@ -114,7 +128,8 @@ extension LoadError {
         /// also depends on its method (RFC 9110 §9.2.2).
         public var isTransient: Bool {
             switch self {
-            case .idleTimeout, .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable: true
+            case .idleTimeout, .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable, .proxyUnreachable:
+                true
             default: false
             }
         }
@@ -127,6 +142,8 @@ extension LoadError {
         case connect
         case relayTLS = "TLS with the relay"
         case relayConnect = "CONNECT at the relay"
+        case proxyTLS = "TLS with the proxy"
+        case proxyConnect = "asking the proxy"
         case serverTLS = "TLS with the server"
         case request
         case response

@@ -79,6 +79,12 @@ public struct LoadOptions: Sendable {
     /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
     /// drops it.
     public var credential: Credential?
+    /// What answers the first challenge of the proxy on the way, where nobody else does; with SOCKS, what it is told at
+    /// once. In place of the credential of ``Proxy``.
+    public var proxyCredential: Credential?
+    /// Whether ``LoadResponse/record`` says how the load went. A session with a delegate, and one whose metrics or
+    /// traces somebody collects, records each load anyway.
+    public var isRecorded = false
 
     public init() {}
 }

@@ -7,6 +7,7 @@ public struct LoadResponse: Sendable {
     public var url: RequestURL
     public var body: ResponseBody
     public var facts: LoadFacts
+    package var recorder: LoadRecorder?
 
     public init(head: HTTPResponse, url: RequestURL, body: ResponseBody, facts: LoadFacts = LoadFacts()) {
         self.head = head
@@ -14,6 +15,10 @@ public struct LoadResponse: Sendable {
         self.body = body
         self.facts = facts
     }
+
+    /// How the load went, as far as it has come: whole once the body was read to its end. Nil unless the load is
+    /// recorded; see ``LoadOptions/isRecorded``.
+    public var record: LoadRecord? { recorder?.record }
 }
 
 extension LoadResponse {
@@ -56,6 +61,10 @@ public struct ExchangeTiming: Sendable, Hashable {
     public var queue: Duration = .zero
     public var nameLookup: Duration = .zero
     public var connect: Duration = .zero
+    /// TLS with the relay or the proxy.
+    public var relaySecured: Duration = .zero
+    /// The relay or the proxy has answered, and TLS with the server begins.
+    public var relayAnswered: Duration = .zero
     /// TLS with relay and server, CONNECT between them included.
     public var secured: Duration = .zero
     /// The request was about to be sent.
@@ -76,6 +85,9 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var localAddress = ""
     /// The relay that the connection went through.
     public var relay: Endpoint?
+    /// The proxy that the connection went through, as ``Proxy/description`` has it. ``remoteAddress`` is the proxy's
+    /// then.
+    public var proxy: String?
     /// `Proxy-Status` of the relay's answer to CONNECT.
     public var proxyStatus: String?
 

@@ -50,10 +50,15 @@ public struct LoadContext: Sendable {
     public let responder: (any ChallengeResponder)?
     /// The task that the load is of; nil where nobody suspends it or follows it.
     package var control: (any TransferControl)?
+    /// The proxies of direct routes.
+    public let proxies: ProxySettings
+    /// What takes note of the way of the load; nil where nobody wants to know.
+    package var recorder: LoadRecorder?
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,
-        principal: Principal, collectsUpTo: ByteCount? = nil, responder: (any ChallengeResponder)? = nil
+        principal: Principal, collectsUpTo: ByteCount? = nil, responder: (any ChallengeResponder)? = nil,
+        proxies: ProxySettings = .none
     ) {
         self.requestID = requestID
         self.logger = logger
@@ -62,5 +67,6 @@ public struct LoadContext: Sendable {
         self.principal = principal
         self.collectsUpTo = collectsUpTo
         self.responder = responder
+        self.proxies = proxies
     }
 }

@@ -90,9 +90,22 @@ public final class CredentialStorage: Sendable {
                 let spaces = state.accepted[Pair(principal: principal, origin: url.origin)]
             else { return nil }
             let path = url.target
-            let found = spaces.filter { $1.credential != nil && Self.depth($1, path) > 0 }
+            let found = spaces.filter {
+                $0.kind == .server && $1.credential != nil && Self.depth($1, path) > 0
+            }
             // The deepest one: a realm may lie within another's path.
             return found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }.flatMap { space, accepted in
+                accepted.credential.map { (space, $0) }
+            }
+        }
+    }
+
+    /// What a proxy may be told unasked: what it accepted last.
+    func known(forProxy origin: String, of principal: Principal) -> (space: ProtectionSpace, credential: Credential)? {
+        state.withLock { state in
+            let spaces = state.accepted[Pair(principal: principal, origin: origin)] ?? [:]
+            let found = spaces.filter { $0.kind == .proxy && $1.credential != nil }
+            return found.max { $0.value.number < $1.value.number }.flatMap { space, accepted in
                 accepted.credential.map { (space, $0) }
             }
         }

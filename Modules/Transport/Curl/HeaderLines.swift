@@ -10,8 +10,12 @@ final class HeaderLines {
     let list: UnsafeMutablePointer<curl_slist>
 
     /// - Parameter extra: lines of the transport's own, such as `Expect:`, which keeps libcurl from making one.
-    init?(_ fields: HTTPFields, extra: [StaticString] = []) {
-        let fields = fields.filter { !Self.isOwnField($0.name) }
+    convenience init?(_ fields: HTTPFields, extra: [StaticString] = []) {
+        self.init(checked: fields.filter { !Self.isOwnField($0.name) }, extra: extra)
+    }
+
+    /// Fields that are the transport's own, too.
+    init?(checked fields: [HTTPField], extra: [StaticString] = []) {
         let count = fields.count + extra.count
         guard count > 0 else { return nil }
         let nodes = unsafe count * MemoryLayout<curl_slist>.stride

@@ -8,6 +8,8 @@ struct PathConfiguration {
     private let relayChain: [UInt8]
     private let trusted: [UInt8]?
     private let chain: [UInt8]
+    /// libcurl reads them as long as the pool's handles live.
+    let proxyLines: HeaderLines?
 
     init(_ path: ConnectionPath) {
         self.path = path
@@ -19,6 +21,7 @@ struct PathConfiguration {
             case .system, .systemAnd, .unverified: nil
             }
         chain = path.identity.map { PEM.certificates($0.certificates) } ?? []
+        proxyLines = path.proxy.flatMap(\.headerLines)
     }
 
     /// What is asked of a relay: it may have any name that libcurl takes it for, and its certificate must say that it is
@@ -48,7 +51,7 @@ struct PathConfiguration {
     }
 
     /// A gateway's authority says what is in force by other means.
-    private static let noRevocation: RevocationRules = {
+    static let noRevocation: RevocationRules = {
         var rules = RevocationRules()
         rules.stapling = .ignored
         return rules
@@ -57,7 +60,7 @@ struct PathConfiguration {
     func apply(to handle: EasyHandle) {
         applyServer(to: handle)
         if let socket = path.socket { handle.set(CURLOPT_UNIX_SOCKET_PATH, socket) }
-        guard let relay = path.relay else { return handle.set(CURLOPT_PROXY, "") }
+        guard let relay = path.relay else { return applyProxy(to: handle) }
         handle.set(CURLOPT_PROXYTYPE, Int(CURLPROXY_HTTPS.rawValue))
         handle.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         handle.set(CURLOPT_PROXY_SSL_VERIFYPEER, 1)

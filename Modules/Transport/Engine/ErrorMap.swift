@@ -6,15 +6,18 @@ struct ErrorMap {
     let attempt: Attempt
     let handle: EasyHandle
     let isRelayed: Bool
+    let proxy: ProxyAccess?
 
     func error(for code: CURLcode) -> LoadError {
         // The name is checked after the handshake.
         let step = code == CURLE_PEER_FAILED_VERIFICATION ? attempt.step : attempt.reachedStep
         if let error = certificateAlert(step) { return error }
+        if let proxy, let error = proxyError(proxy.proxy, step, code) { return error }
         return switch step {
         case .routing, .nameLookup, .connect: connecting(step, code)
         case .relayTLS, .serverTLS: securing(step, code)
         case .relayConnect: asking(code)
+        case .proxyTLS, .proxyConnect: unknown(step, code)
         case .request, .response: exchanging(step, code)
         }
     }
@@ -80,13 +83,19 @@ struct ErrorMap {
         facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
         facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
         facts.relay = attempt.relays.first
+        facts.proxy = proxy.map { "\($0.proxy)" }
         return facts
     }
 
     /// TLS 1.3 tells of a refused client certificate only after the handshake, so the alert counts at any step.
     private func certificateAlert(_ step: LoadError.Step) -> LoadError? {
         guard let record = attempt.handshakes.last(where: \.refusedCertificate) else { return nil }
-        let refused: LoadError.Step = record.peer == .relay ? .relayTLS : .serverTLS
+        let refused: LoadError.Step =
+            switch record.peer {
+            case .relay: .relayTLS
+            case .proxy: .proxyTLS
+            case .server: .serverTLS
+            }
         return LoadError(
             .clientCertificateRefused, at: refused, "The peer refused the certificate, or the lack of one (TLS alert).")
     }
@@ -139,7 +148,7 @@ struct ErrorMap {
         LoadError(.internalFailure, at: step, "libcurl code \(code.rawValue).")
     }
 
-    private static func isLoss(_ code: CURLcode) -> Bool {
+    static func isLoss(_ code: CURLcode) -> Bool {
         [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_SSL_CONNECT_ERROR].contains { $0 == code }
     }
 }

@@ -147,7 +147,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         if code == CURLE_OK, let opening = member as? TunnelOpening { return opening.connected() }
         guard code != CURLE_OK else { return remove(member, nil, isReusable: true) }
         let isRelayed = configuration.path.relay != nil
-        let map = ErrorMap(attempt: attempt, handle: handle, isRelayed: isRelayed)
+        let map = ErrorMap(
+            attempt: attempt, handle: handle, isRelayed: isRelayed, proxy: configuration.path.proxy)
         let failure = attempt.failure ?? map.error(for: code)
         guard isRelayed, attempt.failure == nil, triesNextRelay(attempt) else {
             return remove(member, failure, isReusable: true)

@@ -62,13 +62,22 @@ final class Attempt {
 
     /// The step, with what only OpenSSL knows: whether the handshake with the relay was over.
     var reachedStep: LoadError.Step {
-        step == .relayTLS && handshakes.first?.isDone == true ? .relayConnect : step
+        guard handshakes.first?.isDone == true else { return step }
+        return switch step {
+        case .relayTLS: .relayConnect
+        case .proxyTLS: .proxyConnect
+        default: step
+        }
     }
 
     /// The handshake with the server where this attempt made one.
     var serverHandshake: HandshakeRecord? { handshakes.last.flatMap { $0.peer == .server ? $0 : nil } }
 
     func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
+        if let proxy = configuration.path.proxy?.proxy, proxy.kind == .https, handshakes.isEmpty {
+            step = .proxyTLS
+            return handshakes.append(unsafe HandshakeSettings.with(proxy).apply(to: context))
+        }
         let isRelay = configuration.path.relay != nil && handshakes.isEmpty
         step = isRelay ? .relayTLS : .serverTLS
         let settings = isRelay ? configuration.relayHandshake : configuration.serverHandshake(with: endpoint.host)
@@ -76,13 +85,15 @@ final class Attempt {
     }
 }
 
-/// What the relay said to CONNECT.
+/// What the relay or the proxy said to CONNECT.
 struct RelayAnswer {
     /// The longest header block of a relay, in octets.
     static let limit = 64 << 10
 
     private(set) var status = 0
     private(set) var proxyStatus: String?
+    /// The values of `Proxy-Authenticate`.
+    private(set) var challenges: [String] = []
     private var octets = 0
 
     /// - Returns: false where the header block is too long.
@@ -92,8 +103,13 @@ struct RelayAnswer {
         var text = unsafe String(decoding: line, as: UTF8.self)
         while text.last?.isNewline == true { text.removeLast() }
         if text.hasPrefix("HTTP/") { status = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0 }
-        guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "proxy-status" else { return true }
-        proxyStatus = String(text[text.index(after: colon)...].drop { $0 == " " }.prefix(512))
+        guard let colon = text.firstIndex(of: ":") else { return true }
+        let value = text[text.index(after: colon)...].drop { $0 == " " }
+        switch text[..<colon].lowercased() {
+        case "proxy-status": proxyStatus = String(value.prefix(512))
+        case "proxy-authenticate": challenges.append(String(value))
+        default: break
+        }
         return true
     }
 }

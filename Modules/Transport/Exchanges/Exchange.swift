@@ -51,6 +51,9 @@ final class Exchange: @unchecked Sendable {
     private let deadline: LoopInstant
     private let idleNanoseconds: Int64
     private var lastActivity = LoopInstant.never
+    /// What is known of TLS while the connection is there; nil where nobody asks for a report.
+    private var tls: TLSFacts?
+    private var requestDone: LoopInstant?
 
     /// - Parameter endpoint: the one of the request's URL.
     init(_ request: ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
@@ -123,6 +126,7 @@ final class Exchange: @unchecked Sendable {
     func refuse(_ failure: LoadError) {
         upload.end()
         request.control?.detach(controlNumber)
+        report(failure)
         continuation.take()?.resume(returning: .failure(failure))
     }
 
@@ -175,7 +179,10 @@ extension Exchange: PoolMember {
         let failure = failure.map { attempt.failure ?? upload.failure ?? $0 } ?? truncation
         upload.end()
         request.control?.detach(controlNumber)
-        if !isExpectationRefused, failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
+        if !isExpectationRefused {
+            report(failure)
+            if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
+        }
         continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
         pipe?.finish(failure, trailers: download.trailerFields)
         pipe = nil
@@ -265,6 +272,7 @@ extension Exchange {
         guard sends == 1 || mayBeSentAgain else { return failsOnce() }
         attempt.step = upload.isSent ? .response : .request
         active()
+        if request.reporter != nil, request.url.isSecure { tls = attempt.handle?.tlsFacts }
         if isHeld {
             isHoldDue = true
             pool?.signal(self)
@@ -317,7 +325,10 @@ extension Exchange {
         active()
         let count = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
         request.control?.sent(upload.sentOctets, of: upload.totalOctets)
-        if upload.isSent { attempt.step = .response }
+        if upload.isSent {
+            attempt.step = .response
+            requestDone = lastActivity
+        }
         return count
     }
 
@@ -334,6 +345,20 @@ extension Exchange {
 // MARK: Facts
 
 extension Exchange {
+    private func report(_ failure: LoadError?) {
+        guard let reporter = request.reporter else { return }
+        var report = ExchangeReport()
+        report.failure = failure
+        report.end = attempt.elapsed(until: .now)
+        if let handle = attempt.handle {
+            (report.timing, report.connection) = (timing, connectionFacts)
+            report.requestDone = requestDone.map(attempt.elapsed)
+            (report.sent, report.received) = (handle.sentOctets, handle.receivedOctets)
+        }
+        (report.tlsVersion, report.tlsCipher) = (tls?.version, tls?.cipher)
+        reporter(report)
+    }
+
     private var isReused: Bool { attempt.handle?.long(CURLINFO_NUM_CONNECTS) == 0 }
 
     private var timing: ExchangeTiming {
@@ -345,6 +370,8 @@ extension Exchange {
         guard !isReused else { return timing }
         timing.nameLookup = queueTime + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
         timing.connect = queueTime + handle.microseconds(CURLINFO_CONNECT_TIME_T)
+        let path = pool?.configuration.path
+        attempt.tellHandshakes(to: &timing, isDirect: path?.relay == nil && path?.proxy == nil)
         let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
         if secured > .zero { timing.secured = queueTime + secured }
         return timing
@@ -361,6 +388,7 @@ extension Exchange {
         facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
         facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
         facts.relay = attempt.relays.first
+        facts.proxy = pool?.configuration.path.proxy.map { "\($0.proxy)" }
         facts.proxyStatus = attempt.relayAnswer.proxyStatus
         return facts
     }

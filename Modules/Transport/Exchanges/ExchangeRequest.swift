@@ -29,6 +29,9 @@ package struct ExchangeRequest: Sendable {
     /// come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100 exchanges
     /// at once that collect, or as many as this says where that is more.
     package var connectionsPerOrigin = 6
+    /// Called once on the loop when the exchange is over, before its body's reader learns of it; nil where nobody wants
+    /// to know, which costs nothing.
+    package var reporter: (@Sendable (ExchangeReport) -> Void)?
 
     /// Who suspends the exchange and follows it.
     package var control: (any TransferControl)?

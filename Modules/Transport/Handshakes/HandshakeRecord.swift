@@ -1,15 +1,19 @@
 internal import COpenSSL
 internal import SallyportCore
+internal import SallyportEventLoop
 
 /// What became of one TLS handshake: filled by OpenSSL's callbacks, read where an error must be told.
 ///
 /// OpenSSL keeps it as long as the connection lives, which may be longer than the exchange that made it.
 @safe
 final class HandshakeRecord {
-    enum Peer { case relay, server }
+    enum Peer { case relay, proxy, server }
 
     let settings: HandshakeSettings
     private(set) var isDone = false
+    let start = LoopInstant.now
+    /// When the peers had agreed.
+    private(set) var agreed: LoopInstant?
     /// The two agreed on HTTP/2 (RFC 7301, RFC 9113 §3.2).
     private(set) var choseHTTP2 = false
     /// The chain was not taken.
@@ -50,6 +54,7 @@ final class HandshakeRecord {
         unsafe self.connection = unsafe connection
         if place & SSL_CB_HANDSHAKE_DONE != 0 {
             isDone = true
+            if agreed == nil { agreed = .now }
             choseHTTP2 = unsafe Self.protocolName(connection).elementsEqual("h2".utf8)
         }
         if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }

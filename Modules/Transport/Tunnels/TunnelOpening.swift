@@ -43,6 +43,8 @@ extension TunnelOpening: PoolMember {
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_SSL_ENABLE_ALPN, 0)
         handle.set(CURLOPT_PIPEWAIT, 0)
+        // A proxy is asked for a tunnel also where the server's bytes are not HTTPS.
+        if pool?.configuration.path.proxy != nil { handle.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
         let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
     }

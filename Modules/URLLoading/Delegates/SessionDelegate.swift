@@ -40,6 +40,10 @@ public protocol SessionDelegate: Sendable {
     /// A load with ``SessionConfiguration/waitsForConnectivity`` has found no connection, and waits for one. Told to the
     /// load's own delegate and to the session's, once for each time that it begins to wait.
     func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async
+
+    /// A load is over, its body with it, however it ended: called once for each, on any thread, and must not block. The
+    /// load's own delegate is told first, then the session's.
+    func session(_ session: SecureSession, loading request: LoadRequest, didFinish record: LoadRecord)
 }
 
 /// What becomes of a redirect.
@@ -70,6 +74,8 @@ public enum DelayedBegin: Sendable {
 }
 
 extension SessionDelegate {
+    public func session(_ session: SecureSession, loading request: LoadRequest, didFinish record: LoadRecord) {}
+
     public func session(
         _ session: SecureSession, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition { .notImplemented }

@@ -235,6 +235,7 @@ extension HandshakeDialogue {
         fallback = nil
         path.versions = lower
         path.isFallback = true
+        context.recorder?.decided(.retry, "\(error.code)", because: "lower versions of TLS")
         context.logger.debug("Trying lower versions of TLS.", metadata: ["request": "\(context.requestID)"])
     }
 

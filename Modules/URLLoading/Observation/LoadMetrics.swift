@@ -1,27 +1,67 @@
 internal import Metrics
 internal import SallyportCore
 
-/// `sallyport_loads_total` by outcome, and `sallyport_load_head_seconds`: the time to the head of the answer.
+/// What Docs/Observability.md lists under metrics. Every dimension is bounded: codes, phases, versions, kinds.
 struct LoadMetrics: Sendable {
     private let factory: any MetricsFactory
-    private let answered: Counter
-    private let timer: Timer
-
-    private static let loads = "sallyport_loads_total"
+    private let complete: Counter
+    private let head: Timer
+    private let whole: Timer
+    private let sent: Counter
+    private let received: Counter
+    private let decoded: Counter
 
     init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
-        answered = Counter(label: Self.loads, dimensions: [("outcome", "answered")], factory: factory)
-        timer = Timer(label: "sallyport_load_head_seconds", factory: factory)
+        complete = Counter(label: "sallyport_loads_total", dimensions: [("outcome", "complete")], factory: factory)
+        head = Timer(label: "sallyport_load_head_seconds", factory: factory)
+        whole = Timer(label: "sallyport_load_seconds", factory: factory)
+        sent = Counter(label: "sallyport_sent_octets_total", factory: factory)
+        received = Counter(label: "sallyport_received_octets_total", factory: factory)
+        decoded = Counter(label: "sallyport_body_octets_total", factory: factory)
     }
 
-    func record(_ result: Result<LoadResponse, LoadError>, after elapsed: Duration) {
-        timer.record(duration: elapsed)
-        switch result {
-        case .success: answered.increment()
-        case .failure(let error):
-            // The codes are few, so that the dimension stays bounded.
-            Counter(label: Self.loads, dimensions: [("outcome", "\(error.code)")], factory: factory).increment()
+    func record(_ record: LoadRecord) {
+        if record.outcome == "complete" {
+            complete.increment()
+        } else {
+            count("sallyport_loads_total", ("outcome", record.outcome))
         }
+        whole.record(duration: .seconds(record.duration))
+        if let time = record.head { head.record(duration: .seconds(time)) }
+        if record.bodyOctets > 0 { decoded.increment(by: record.bodyOctets) }
+        for hop in record.hops { self.record(hop) }
+        for decision in record.decisions { self.record(decision) }
+    }
+
+    private func record(_ hop: LoadRecord.Hop) {
+        sent.increment(by: hop.sent.head + hop.sent.body)
+        received.increment(by: hop.received.head + hop.received.body)
+        count(
+            "sallyport_exchanges_total", ("way", way(of: hop)), ("http", hop.connection.http ?? "none"),
+            ("reused", "\(hop.connection.isReused)"))
+        for (name, time) in hop.phases.named {
+            Timer(label: "sallyport_phase_seconds", dimensions: [("phase", name)], factory: factory)
+                .record(duration: .seconds(time))
+        }
+    }
+
+    private func way(of hop: LoadRecord.Hop) -> String {
+        if hop.connection.relay != nil || hop.route?.hasPrefix("relay") == true { return "relay" }
+        return hop.connection.proxy == nil ? "direct" : "proxy"
+    }
+
+    private func record(_ decision: LoadRecord.Decision) {
+        switch decision.kind {
+        case .redirect: count("sallyport_redirects_total")
+        case .retry: count("sallyport_retries_total", ("code", decision.value))
+        case .authentication: count("sallyport_challenges_total", ("scheme", decision.value))
+        case .cache: count("sallyport_cache_total", ("result", decision.value))
+        case .route: break
+        }
+    }
+
+    private func count(_ label: String, _ dimensions: (String, String)...) {
+        Counter(label: label, dimensions: dimensions, factory: factory).increment()
     }
 }

@@ -20,26 +20,23 @@ struct LoadObserver: Sendable {
         return LoadObserver(metrics: metrics, tracer: tracer, instrument: InstrumentationSystem.instrument)
     }
 
+    /// Loads within a span, which lasts until the record ends: that of the body, not of the head.
     func observe(
-        _ request: LoadRequest, _ load: (LoadRequest) async throws(LoadError) -> LoadResponse
+        _ request: LoadRequest, by recorder: LoadRecorder,
+        _ load: (LoadRequest) async throws(LoadError) -> LoadResponse
     ) async throws(LoadError) -> LoadResponse {
-        let start = ContinuousClock.now
-        let result = await traced(request, load)
-        metrics?.record(result, after: start.duration(to: .now))
-        return try result.get()
-    }
-
-    private func traced(
-        _ request: LoadRequest, _ load: (LoadRequest) async throws(LoadError) -> LoadResponse
-    ) async -> Result<LoadResponse, LoadError> {
-        guard let tracer else { return await Result(load, request) }
-        return await tracer.withAnySpan(request.method.rawValue, ofKind: .client) { span in
-            var request = request
-            instrument.inject(span.context, into: &request.headerFields, using: FieldInjector())
-            let result = await Result(load, request)
-            span.describe(request, result)
-            return result
+        if let metrics { recorder.whenEnded { metrics.record($0) } }
+        guard let tracer else { return try await load(request) }
+        let start = DefaultTracerClock.now
+        let span = tracer.startSpan(request.method.rawValue, ofKind: .client, at: start)
+        span.describe(request)
+        recorder.whenEnded { record in
+            span.describe(record, since: start.nanosecondsSinceEpoch)
+            span.end()
         }
+        var request = request
+        instrument.inject(span.context, into: &request.headerFields, using: FieldInjector())
+        return try await InstrumentationContext.withValue(span.context) { await Result(load, request) }.get()
     }
 }
 
@@ -51,28 +48,6 @@ extension Result where Success == LoadResponse, Failure == LoadError {
             self = .success(try await load(request))
         } catch {
             self = .failure(error)
-        }
-    }
-}
-
-extension Span {
-    /// The attributes of OpenTelemetry's HTTP client spans, without what may be secret.
-    fileprivate func describe(_ request: LoadRequest, _ result: Result<LoadResponse, LoadError>) {
-        updateAttributes { attributes in
-            attributes["http.request.method"] = request.method.rawValue
-            attributes["url.full"] = request.url.redacted
-            attributes["server.address"] = request.url.endpoint?.host.bareText
-            attributes["server.port"] = (request.url.endpoint?.port).map { Int($0) }
-        }
-        switch result {
-        case .success(let response):
-            updateAttributes { attributes in
-                attributes["http.response.status_code"] = response.head.status.code
-                attributes["sallyport.route"] = response.facts.decision.map { "\($0.route)" }
-            }
-        case .failure(let error):
-            updateAttributes { $0["error.type"] = error.shortDescription }
-            setStatus(SpanStatus(code: .error, message: error.shortDescription))
         }
     }
 }

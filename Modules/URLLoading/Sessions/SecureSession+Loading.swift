@@ -29,8 +29,8 @@ extension SecureSession {
         try admit()
         let request = prepared(request)
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
-        guard let observer else { return try await load(request, in: context) }
-        return try await observer.observe(request) { request throws(LoadError) in
+        guard let recorder = context.recorder else { return try await load(request, in: context) }
+        return try await recorded(request, by: recorder) { request throws(LoadError) in
             try await self.load(request, in: context)
         }
     }

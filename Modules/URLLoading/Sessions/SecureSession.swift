@@ -75,6 +75,7 @@ public final class SecureSession: Sendable {
             tag: tag, principal: configuration.principal)
         settings.versions.minimum = configuration.minimumTLSVersion
         settings.versions.maximum = configuration.maximumTLSVersion
+        settings.proxies = configuration.proxies
         switch kind {
         case .secure(let engine):
             settings.versions.control = engine.controlTLSVersions
@@ -150,7 +151,9 @@ extension SecureSession {
             deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
             principal: request.options.principal ?? configuration.principal, collectsUpTo: limit,
             responder: own == nil && delegate == nil
-                ? nil : DelegateResponder(session: self, request: request, own: own))
+                ? nil : DelegateResponder(session: self, request: request, own: own),
+            proxies: configuration.proxies)
+        context.recorder = recorder(for: request, context.requestID, delegate: own)
         context.control = control
         control?.began(until: context.deadline)
         return context

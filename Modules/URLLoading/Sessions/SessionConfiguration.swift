@@ -37,6 +37,13 @@ public struct SessionConfiguration: Sendable {
     public var revocation = RevocationChecks()
     /// The certificates that hosts are shown which ask for one; see ``present(_:to:)``.
     public private(set) var clientIdentities: [Host: ClientIdentity] = [:]
+    /// The proxies of direct routes: what `connectionProxyDictionary` says elsewhere. A load whose route is a relay's
+    /// ends with `proxyWithRelay` before any connection, unless the host is one of the exceptions. `http_proxy` and its
+    /// kin have no effect.
+    public var proxies: ProxySettings = .none
+    /// Called with the record of each load when it is over, however it ended, on any thread; it must not block. What a
+    /// ``SessionDelegate`` is told, without a delegate that answers questions.
+    public var onRecord: (@Sendable (LoadRecord) -> Void)?
     /// Handlers of this session alone that the app made itself, with what they hold; asked in their order before
     /// ``protocolClasses``.
     public var handlers: [any RequestHandler] = []

@@ -33,6 +33,7 @@ struct ConnectivityWaiter: Sendable {
             try await wait(pause, until: context.deadline, after: failure)
             context.control?.waits(false)
             try await context.control?.proceed()
+            context.recorder?.decided(.retry, "\(failure.code)", because: "waited for a connection")
             do throws(LoadError) {
                 return try await attempt()
             } catch {
@@ -110,7 +111,7 @@ struct ConnectivityRule: Sendable {
 
     /// The failures that say that there is no connection, all of them before a request is sent.
     static func isLackOfConnection(_ code: LoadError.Code) -> Bool {
-        [.cannotFindHost, .cannotConnect, .relayUnreachable].contains(code)
+        [.cannotFindHost, .cannotConnect, .relayUnreachable, .proxyUnreachable].contains(code)
     }
 
     /// - Parameter tries: how many there were since the first failure.

@@ -23,6 +23,8 @@ struct ExchangeSettings: Sendable {
     /// What servers are shown that ask for a certificate.
     var identities: [Host: ClientIdentity] = [:]
     var decisions = ConnectionDecisions()
+    /// For streams of bytes; those of loads are in their context.
+    var proxies: ProxySettings = .none
     var connectTimeout: Duration
     var connectionsPerOrigin = 6
     /// Names the session, so that its connections can be told from others.
@@ -32,10 +34,11 @@ struct ExchangeSettings: Sendable {
 
     /// Sends the request over the connections of the session and the principal.
     func exchange(
-        _ request: LoadRequest, in context: LoadContext, relay: RelayAccess?, versions: TLSVersions,
-        with client: some ExchangeClient
+        _ request: LoadRequest, in context: LoadContext, by decision: RouteDecision? = nil, relay: RelayAccess?,
+        proxy: Proxy?, versions: TLSVersions, with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
-        let path = path(of: context.principal, relay: relay, versions: versions)
+        var path = path(of: context.principal, relay: relay, versions: versions)
+        path.proxy = proxy.map { ProxyAccess($0, for: request) }
         var exchange = ExchangeRequest(
             request.method, request.url, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = context.idleTimeout
@@ -46,11 +49,11 @@ struct ExchangeSettings: Sendable {
         exchange.control = context.control
         exchange.continueTimeout = request.options.continueTimeout
         let response: ExchangeResponse
-        if request.url.isSecure, let endpoint = request.url.endpoint {
-            var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
-            response = try await dialogue.exchange(exchange, with: client)
+        if let recorder = context.recorder {
+            let client = RecordingClient(client: client, recorder: recorder, decision: decision, proxy: proxy)
+            response = try await send(exchange, of: request, in: context, via: path, with: client)
         } else {
-            response = try await client.exchange(exchange, via: path)
+            response = try await send(exchange, of: request, in: context, via: path, with: client)
         }
         var facts = LoadFacts()
         facts.hops = [response.facts]
@@ -62,6 +65,18 @@ struct ExchangeSettings: Sendable {
         let partition = principal == self.principal ? tag : "\(tag)/\(principal.name)"
         return ConnectionPath(
             relay: relay, versions: versions, trust: trust, pins: pins, revocation: revocation, partition: partition)
+    }
+
+    /// With the questions of TLS, as often as they need.
+    private func send(
+        _ exchange: ExchangeRequest, of request: LoadRequest, in context: LoadContext, via path: ConnectionPath,
+        with client: some ExchangeClient
+    ) async throws(LoadError) -> ExchangeResponse {
+        guard request.url.isSecure, let endpoint = request.url.endpoint else {
+            return try await client.exchange(exchange, via: path)
+        }
+        var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
+        return try await dialogue.exchange(exchange, with: client)
     }
 
     /// Whether connections of the partition are of the session with this tag.

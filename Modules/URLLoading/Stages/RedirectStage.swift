@@ -49,6 +49,7 @@ public struct RedirectStage: LoadStage {
             request = chosen
             redirects += 1
             hops += response.facts.hops
+            context.recorder?.decided(.redirect, request.url.redacted, because: "\(response.head.status.code)")
             context.logger.debug(
                 "Following a redirect.",
                 metadata: ["request": "\(context.requestID)", "status": "\(response.head.status.code)"])

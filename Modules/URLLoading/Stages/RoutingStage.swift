@@ -25,8 +25,11 @@ struct RoutingStage: LoadStage {
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw Self.unsupported }
         let way = try way(to: endpoint, isSecure: request.url.isSecure)
+        let proxy = context.proxies.proxy(for: request.url)
+        guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
         var response = try await settings.exchange(
-            request, in: context, relay: way.relay, versions: way.versions, with: client)
+            request, in: context, by: way.decision, relay: way.relay, proxy: proxy, versions: way.versions,
+            with: client)
         // A withdrawal between the question and the exchange's start found nothing to end.
         do throws(LoadError) {
             try checkAuthorized()
@@ -58,6 +61,12 @@ struct RoutingStage: LoadStage {
 
     static var unsupported: LoadError {
         LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
+    }
+
+    static var hasBoth: LoadError {
+        LoadError(
+            .proxyWithRelay, at: .routing,
+            "The server is reached through a relay, and the session has a proxy for it; make it an exception.")
     }
 
     private func admitted<Value>(_ ask: () throws(AccessDenied) -> Value) throws(LoadError) -> Value {
@@ -122,6 +131,18 @@ struct DirectStage: LoadStage {
         guard !versions.allowed.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "The session's settings leave no version of TLS.")
         }
-        return try await settings.exchange(request, in: context, relay: nil, versions: versions, with: client)
+        let proxy = context.proxies.proxy(for: request.url)
+        return try await settings.exchange(
+            tellingProxy(proxy, request), in: context, relay: nil, proxy: proxy, versions: versions, with: client)
+    }
+
+    /// Nobody answers challenges here: a proxy that has a credential is told it at once, by Basic (RFC 7617).
+    private func tellingProxy(_ proxy: Proxy?, _ request: LoadRequest) -> LoadRequest {
+        guard let proxy, proxy.kind != .socks5, request.headerFields[.proxyAuthorization] == nil,
+            let credential = request.options.proxyCredential ?? proxy.credential
+        else { return request }
+        var request = request
+        request.headerFields[.proxyAuthorization] = credential.basic.reveal()
+        return request
     }
 }

@@ -22,6 +22,10 @@ struct SessionTunnels: RoutedTunnels {
             versions: way?.versions ?? settings.versions.allowed(for: request.endpoint.host))
         path.versions = TLSVersionOffer(path.versions).first
         path.identity = settings.identities[request.endpoint.host]
+        if let proxy = settings.proxies.proxy(for: request.endpoint.host, isSecure: request.isSecure) {
+            guard way?.relay == nil else { throw RoutingStage.hasBoth }
+            path.proxy = ProxyAccess(toldAtOnce: proxy)
+        }
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
         let tunnel = try await client.tunnel(opening, via: path)

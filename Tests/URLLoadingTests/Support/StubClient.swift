@@ -57,6 +57,7 @@ final class StubClient: ExchangeClient {
     ) async throws(LoadError) -> ExchangeResponse {
         state.withLock { $0.exchanges.append(Exchange(request: request, path: path)) }
         let answer = try await answer(request)
+        request.reporter?(ExchangeReport())
         let hooks = BodyPipe.Hooks(wasDiscarded: { [discarded] in discarded.withLock { $0 += 1 } })
         let pipe = BodyPipe(watermarks: .init(low: 1 << 30, high: 1 << 30), hooks: hooks)
         for chunk in answer.chunks { _ = pipe.push(chunk) }

@@ -1,0 +1,66 @@
+/// What the transport knows of an exchange once it is over. Instants are counted from its start.
+package struct ExchangeReport: Sendable {
+    package var timing = ExchangeTiming()
+    package var connection = ConnectionFacts()
+    /// When the last octet of the request's body was handed over.
+    package var requestDone: Duration?
+    package var end = Duration.zero
+    package var tlsVersion: String?
+    package var tlsCipher: String?
+    package var sent = LoadRecord.Octets()
+    package var received = LoadRecord.Octets()
+    package var failure: LoadError?
+
+    package init() {}
+}
+
+extension LoadRecord.Hop {
+    /// Takes over what the transport reports of a hop that began at ``start``.
+    package mutating func take(_ report: ExchangeReport) {
+        end = start + report.end.seconds
+        error = report.failure.map { LoadRecord.Failure($0) }
+        phases = LoadRecord.Phases(report)
+        connection = LoadRecord.Connection(report)
+        (sent, received) = (report.sent, report.received)
+    }
+}
+
+extension LoadRecord.Phases {
+    package init(_ report: ExchangeReport) {
+        let timing = report.timing
+        /// The last instant that is known: where the next phase begins.
+        var last = timing.queue
+        func phase(until instant: Duration) -> Double? {
+            guard instant > .zero, instant >= last else { return nil }
+            defer { last = instant }
+            return (instant - last).seconds
+        }
+        queue = timing.queue > .zero ? timing.queue.seconds : nil
+        name = phase(until: timing.nameLookup)
+        connect = phase(until: timing.connect)
+        relayTLS = phase(until: timing.relaySecured)
+        relay = phase(until: timing.relayAnswered)
+        tls = phase(until: timing.secured)
+        // What the transport does between two phases belongs to neither.
+        last = max(last, timing.requestSent)
+        request = report.requestDone.flatMap { phase(until: $0) }
+        wait = phase(until: timing.firstByte)
+        response = timing.firstByte > .zero ? phase(until: report.end) : nil
+    }
+}
+
+extension LoadRecord.Connection {
+    package init(_ report: ExchangeReport) {
+        let facts = report.connection
+        isReused = facts.isReused
+        proxy = facts.proxy
+        // Where nothing was connected, libcurl's words for it are not facts.
+        guard !facts.remoteAddress.isEmpty else { return }
+        http = facts.httpVersion.isEmpty ? nil : facts.httpVersion
+        (tls, cipher) = (report.tlsVersion, report.tlsCipher)
+        (remoteAddress, remotePort) = (facts.remoteAddress, Int(facts.remotePort))
+        localAddress = facts.localAddress
+        relay = facts.relay.map { "\($0)" }
+        proxyStatus = facts.proxyStatus
+    }
+}

@@ -1,0 +1,141 @@
+/// How one load went: every phase of every hop, octets, connections, and what was decided. One JSON object, whose
+/// fields are named as the properties are (Docs/Observability.md).
+///
+/// Times are seconds, those of an instant counted from the load's start. Holds no field, body, credential, query or
+/// fragment. A field without a value is left out.
+public struct LoadRecord: Sendable, Hashable, Codable {
+    /// Unique within the process; also on each log line of the load.
+    public var id: UInt64
+    public var method: String
+    /// Without user, query and fragment.
+    public var url: String
+    /// When it began, in UTC (ISO 8601).
+    public var started: String
+    /// Until the body was read to its end, or the load ended otherwise; until now while it goes on.
+    public var duration: Double
+    /// When the app got the head of the answer.
+    public var head: Double?
+    /// Of the answer that the app got.
+    public var status: Int?
+    /// `loading`, then `complete`, `discarded` where nobody read the body to its end, or the code of the error.
+    public var outcome: String
+    public var error: Failure?
+    /// Octets of the body that the app read, decoded.
+    public var bodyOctets = 0
+    /// One for each exchange, in their order.
+    public var hops: [Hop] = []
+    /// In their order.
+    public var decisions: [Decision] = []
+
+    /// Why a load or a hop failed.
+    public struct Failure: Sendable, Hashable, Codable {
+        /// The name of a ``LoadError/Code-swift.struct``.
+        public var code: String
+        /// The text of a ``LoadError/Step``.
+        public var step: String?
+    }
+
+    /// One request to one server, and its answer.
+    public struct Hop: Sendable, Hashable, Codable {
+        public var method: String
+        public var url: String
+        public var start: Double
+        /// When the last octet of the answer was there, or the exchange ended otherwise; nil while it goes on.
+        public var end: Double?
+        public var status: Int?
+        public var error: Failure?
+        /// `direct`, `relay` or `relay:CLUSTER`; nil where no policy was asked.
+        public var route: String?
+        /// What of the policy decided, as `explain` says it.
+        public var rule: String?
+        public var phases = Phases()
+        public var connection = Connection()
+        public var sent = Octets()
+        public var received = Octets()
+    }
+
+    /// How long each phase of a hop took. A phase that did not happen has none: a connection that is used again has
+    /// neither look-up nor handshakes.
+    public struct Phases: Sendable, Hashable, Codable {
+        /// Waiting for one of the origin's connections.
+        public var queue: Double?
+        /// Looking up the name that is connected to: the server's, the relay's or the proxy's.
+        public var name: Double?
+        public var connect: Double?
+        /// TLS with the relay or the proxy.
+        public var relayTLS: Double?
+        /// From there until TLS with the server begins: CONNECT, or SOCKS.
+        public var relay: Double?
+        /// TLS with the server; without a relay also what is not told apart above.
+        public var tls: Double?
+        /// Sending the request's body.
+        public var request: Double?
+        /// From the request to the first octet of the answer.
+        public var wait: Double?
+        /// From there to the last.
+        public var response: Double?
+
+        /// Those that happened, in their order, by the names of their fields.
+        package var named: [(name: String, time: Double)] {
+            let all: [(String, Double?)] = [
+                ("queue", queue), ("name", name), ("connect", connect), ("relayTLS", relayTLS), ("relay", relay),
+                ("tls", tls), ("request", request), ("wait", wait), ("response", response),
+            ]
+            return all.compactMap { name, time in time.map { (name, $0) } }
+        }
+    }
+
+    public struct Connection: Sendable, Hashable, Codable {
+        public var isReused = false
+        /// `HTTP/1.1`, `HTTP/2`.
+        public var http: String?
+        /// `TLSv1.3`, as OpenSSL names it; nil without TLS to the server.
+        public var tls: String?
+        /// The suite's name (RFC 8446 §B.4).
+        public var cipher: String?
+        /// The server's; the relay's or the proxy's where there is one.
+        public var remoteAddress: String?
+        public var remotePort: Int?
+        public var localAddress: String?
+        /// HOST:PORT.
+        public var relay: String?
+        /// Kind and place, without credential.
+        public var proxy: String?
+        /// What relay or proxy said of it (RFC 9209).
+        public var proxyStatus: String?
+    }
+
+    /// Octets on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
+    public struct Octets: Sendable, Hashable, Codable {
+        public var head = 0
+        /// As sent: with its content coding, without transfer coding.
+        public var body = 0
+
+        package init() {}
+    }
+
+    /// What was decided on the way.
+    public struct Decision: Sendable, Hashable, Codable {
+        public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+            /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
+            case route
+            /// A challenge was answered; `value` is the scheme, `reason` who asked.
+            case authentication
+            /// A redirect was followed; `value` is where to, `reason` the status.
+            case redirect
+            /// A request was sent again; `value` is the code of the failure.
+            case retry
+            /// `value` is what the cache did.
+            case cache
+        }
+
+        public var kind: Kind
+        public var value: String
+        public var reason: String?
+        public var at: Double
+    }
+}
+
+extension LoadRecord.Failure {
+    package init(_ error: LoadError) { self.init(code: "\(error.code)", step: error.step.map { "\($0)" }) }
+}

@@ -1,0 +1,139 @@
+package import HTTPTypes
+
+/// Takes note of one load. Made only where somebody wants its record; stages and transport write into it from any
+/// thread.
+package final class LoadRecorder: Sendable {
+    /// How a load ended.
+    package enum End: Sendable {
+        case complete
+        /// Nobody read the body to its end.
+        case discarded
+        case failed(LoadError)
+    }
+
+    private struct State {
+        var record: LoadRecord
+        /// Exchanges whose report is still to come.
+        var open: Set<Int> = []
+        var end: Duration?
+        /// Called once, when the load is over and every exchange has reported.
+        var listeners: [@Sendable (LoadRecord) -> Void] = []
+    }
+
+    private let start = ContinuousClock.now
+    private let state: Lock<State>
+
+    package init(_ request: LoadRequest, id: UInt64) {
+        state = Lock(
+            State(
+                record: LoadRecord(
+                    id: id, method: request.method.rawValue, url: request.url.redacted,
+                    started: LoadRecord.text(LoadRecord.now), duration: 0, outcome: "loading")))
+    }
+
+    private var elapsed: Duration { start.duration(to: .now) }
+
+    /// As far as the load has come.
+    package var record: LoadRecord {
+        let now = elapsed
+        return state.withLock { state in
+            var record = state.record
+            record.duration = (state.end ?? now).seconds
+            return record
+        }
+    }
+
+    /// Calls `listener` once with the whole record, on the thread that learns of the end. It must not block.
+    package func whenEnded(_ listener: @escaping @Sendable (LoadRecord) -> Void) {
+        state.withLock { $0.listeners.append(listener) }
+    }
+
+    // MARK: The load
+
+    package func answered(_ status: HTTPResponse.Status) {
+        let now = elapsed
+        state.withLock { state in
+            state.record.status = status.code
+            state.record.head = now.seconds
+        }
+    }
+
+    package func took(_ octets: Int) { state.withLock { $0.record.bodyOctets += octets } }
+
+    package func decided(_ kind: LoadRecord.Decision.Kind, _ value: String, because reason: String? = nil) {
+        let now = elapsed
+        state.withLock { state in
+            state.record.decisions.append(.init(kind: kind, value: value, reason: reason, at: now.seconds))
+        }
+    }
+
+    /// The first end counts.
+    package func ended(_ end: End) {
+        let now = elapsed
+        state.withLock { state in
+            guard state.end == nil else { return }
+            state.end = now
+            switch end {
+            case .complete: state.record.outcome = "complete"
+            case .discarded: state.record.outcome = "discarded"
+            case .failed(let error):
+                state.record.outcome = "\(error.code)"
+                state.record.error = LoadRecord.Failure(error)
+            }
+        }
+        tellIfOver()
+    }
+
+    // MARK: Hops
+
+    /// - Returns: the hop's number, for what comes later.
+    package func began(
+        _ method: HTTPRequest.Method, _ url: RequestURL, by decision: RouteDecision?
+    ) -> Int {
+        let now = elapsed
+        return state.withLock { state in
+            var hop = LoadRecord.Hop(method: method.rawValue, url: url.redacted, start: now.seconds)
+            hop.route = decision.map { "\($0.route)" }
+            hop.rule = decision.map { "\($0.rule)" }
+            state.record.hops.append(hop)
+            state.open.insert(state.record.hops.count - 1)
+            return state.record.hops.count - 1
+        }
+    }
+
+    package func answered(hop: Int, _ status: HTTPResponse.Status) {
+        state.withLock { $0.record.hops[hop].status = status.code }
+    }
+
+    /// The first end of a hop counts.
+    package func ended(hop: Int, _ report: ExchangeReport) {
+        state.withLock { state in
+            guard state.open.remove(hop) != nil else { return }
+            state.record.hops[hop].take(report)
+        }
+        tellIfOver()
+    }
+
+    /// For what failed before there was anything to report of.
+    package func failed(hop: Int, _ error: LoadError) {
+        let now = elapsed
+        state.withLock { state in
+            guard state.open.remove(hop) != nil else { return }
+            state.record.hops[hop].end = now.seconds
+            state.record.hops[hop].error = LoadRecord.Failure(error)
+        }
+        tellIfOver()
+    }
+
+    /// A body that is left early ends its exchange on another thread: its report is waited for.
+    private func tellIfOver() {
+        let listeners = state.withLock { state in
+            guard state.end != nil, state.open.isEmpty else { return [] as [@Sendable (LoadRecord) -> Void] }
+            defer { state.listeners = [] }
+            return state.listeners
+        }
+        guard !listeners.isEmpty else { return }
+        let record = record
+        for listener in listeners { listener(record) }
+    }
+}

@@ -1,0 +1,50 @@
+internal import CCurl
+internal import COpenSSL
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The version and the suite that a connection uses.
+struct TLSFacts {
+    var version: String
+    var cipher: String?
+}
+
+extension EasyHandle {
+    /// Of the connection with the server; nil where it has no TLS. Only while the transfer has its connection.
+    var tlsFacts: TLSFacts? {
+        guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }),
+            let version = unsafe SSL_get_version(connection)
+        else { return nil }
+        let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
+        return unsafe TLSFacts(version: String(cString: version), cipher: suite.map { unsafe String(cString: $0) })
+    }
+
+    var sentOctets: LoadRecord.Octets {
+        var octets = LoadRecord.Octets()
+        octets.head = long(CURLINFO_REQUEST_SIZE)
+        octets.body = offset(CURLINFO_SIZE_UPLOAD_T)
+        return octets
+    }
+
+    var receivedOctets: LoadRecord.Octets {
+        var octets = LoadRecord.Octets()
+        octets.head = long(CURLINFO_HEADER_SIZE)
+        octets.body = offset(CURLINFO_SIZE_DOWNLOAD_T)
+        return octets
+    }
+
+    private func offset(_ info: CURLINFO) -> Int { unsafe Int(sallyport_get_offset(raw, info)) }
+}
+
+extension Attempt {
+    func elapsed(until instant: LoopInstant) -> Duration { .nanoseconds(instant.nanoseconds - start.nanoseconds) }
+
+    /// What libcurl does not tell apart: the handshake with relay or proxy, and what follows until the server's.
+    func tellHandshakes(to timing: inout ExchangeTiming, isDirect: Bool) {
+        guard !isDirect else { return }
+        if let outer = handshakes.first, outer.peer != .server, let agreed = outer.agreed {
+            timing.relaySecured = elapsed(until: agreed)
+        }
+        if let inner = serverHandshake { timing.relayAnswered = elapsed(until: inner.start) }
+    }
+}

@@ -1,0 +1,63 @@
+internal import CCurl
+internal import HTTPTypes
+package import SallyportCore
+
+/// The proxy of a path, and who speaks to it: connections of one user serve no other.
+package struct ProxyAccess: Sendable, Hashable {
+    package var proxy: Proxy
+    /// What `Proxy-Authorization` says, to an HTTP proxy and never to a server.
+    package var authorization: Redacted<String>?
+    /// Who a SOCKS proxy is told that connects.
+    package var credential: Credential?
+
+    package init(_ proxy: Proxy, authorization: Redacted<String>? = nil, credential: Credential? = nil) {
+        self.proxy = proxy
+        self.authorization = authorization
+        self.credential = credential
+    }
+
+    var headerLines: HeaderLines? {
+        guard let authorization else { return nil }
+        return HeaderLines(checked: [HTTPField(name: .proxyAuthorization, value: authorization.reveal())])
+    }
+}
+
+extension PathConfiguration {
+    /// `CURLAUTH_BASIC`: nothing of SOCKS but RFC 1929.
+    private static let userAndPassword = 1
+
+    func applyProxy(to handle: EasyHandle) {
+        guard let access = path.proxy else { return handle.set(CURLOPT_PROXY, "") }
+        // SOCKS with the name, so that the proxy looks it up.
+        let scheme = access.proxy.kind == .socks5 ? "socks5h" : access.proxy.kind.rawValue
+        handle.set(CURLOPT_PROXY, "\(scheme)://\(access.proxy.endpoint)")
+        if let credential = access.credential, access.proxy.kind == .socks5 {
+            handle.set(CURLOPT_SOCKS5_AUTH, Self.userAndPassword)
+            handle.set(CURLOPT_PROXYUSERNAME, credential.user)
+            handle.set(CURLOPT_PROXYPASSWORD, credential.password.reveal())
+        }
+        // What is the proxy's goes to the proxy alone, CONNECT or not, and what is the server's is not in CONNECT.
+        handle.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        if let proxyLines {
+            unsafe handle.set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(proxyLines.list))
+        }
+        guard access.proxy.kind == .https else { return }
+        handle.set(CURLOPT_PROXY_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_PROXY_SSL_VERIFYHOST, 2)
+        handle.set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        handle.setNothing(CURLOPT_PROXY_CAPATH)
+        guard case .only(let anchors) = access.proxy.anchors else { return }
+        handle.set(CURLOPT_PROXY_CAINFO_BLOB, blob: PEM.certificates(anchors))
+    }
+}
+
+extension HandshakeSettings {
+    /// Those of the handshake with a proxy. The session's versions, pins and trust are about servers.
+    static func with(_ proxy: Proxy) -> HandshakeSettings {
+        var authorities: [[UInt8]] = []
+        if case .systemAnd(let anchors) = proxy.anchors { authorities = anchors }
+        return HandshakeSettings(
+            peer: .proxy, versions: .standard, additionalAuthorities: authorities,
+            revocation: PathConfiguration.noRevocation)
+    }
+}

@@ -1,0 +1,103 @@
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportTransport
+
+/// Writes each exchange into a load's record.
+struct RecordingClient<Client: ExchangeClient>: ExchangeClient {
+    let client: Client
+    let recorder: LoadRecorder
+    let decision: RouteDecision?
+    let proxy: Proxy?
+
+    func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse {
+        let way = proxy.map { "proxy \($0)" } ?? decision.map { "\($0.route)" } ?? "direct"
+        recorder.decided(.route, way, because: decision.map { "\($0.rule)" })
+        let hop = recorder.began(request.method, request.url, by: decision)
+        var request = request
+        request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }
+        do throws(LoadError) {
+            let response = try await client.exchange(request, via: path)
+            recorder.answered(hop: hop, response.head.status)
+            if response.facts.retries > 0 {
+                recorder.decided(.retry, "\(LoadError.Code.connectionLost)", because: "the connection was used before")
+            }
+            return response
+        } catch {
+            // What never came to the transport has no report.
+            recorder.failed(hop: hop, error)
+            throw error
+        }
+    }
+
+    func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
+        client.closeConnections(where: isAffected)
+    }
+
+    func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
+        client.endExchanges(with: failure, where: isAffected)
+    }
+
+    func shutdown() async { await client.shutdown() }
+}
+
+/// Tells a load's record how much of the body was read, and how it ended.
+private struct RecordedBody: BodySource {
+    let body: ResponseBody
+    let recorder: LoadRecorder
+
+    var trailers: HTTPFields? { body.trailers }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        do throws(LoadError) {
+            let chunk = try await body.next()
+            if let chunk { recorder.took(chunk.count) } else { recorder.ended(.complete) }
+            return chunk
+        } catch {
+            recorder.ended(.failed(error))
+            throw error
+        }
+    }
+
+    func discard() {
+        body.discard()
+        recorder.ended(.discarded)
+    }
+}
+
+extension SecureSession {
+    /// Nil where nobody wants to know how the load went.
+    func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder? {
+        let delegates = [own, delegate].compactMap(\.self)
+        let told = configuration.onRecord
+        guard observer != nil || !delegates.isEmpty || told != nil || request.options.isRecorded else { return nil }
+        let recorder = LoadRecorder(request, id: id)
+        if let told { recorder.whenEnded(told) }
+        guard !delegates.isEmpty else { return recorder }
+        recorder.whenEnded { [self] record in
+            for delegate in delegates { delegate.session(self, loading: request, didFinish: record) }
+        }
+        return recorder
+    }
+
+    /// Loads, and sees to it that the record ends with the load.
+    func recorded(
+        _ request: LoadRequest, by recorder: LoadRecorder,
+        _ load: (LoadRequest) async throws(LoadError) -> LoadResponse
+    ) async throws(LoadError) -> LoadResponse {
+        do throws(LoadError) {
+            var response =
+                if let observer {
+                    try await observer.observe(request, by: recorder, load)
+                } else {
+                    try await load(request)
+                }
+            recorder.answered(response.head.status)
+            response.recorder = recorder
+            response.body = ResponseBody(RecordedBody(body: response.body, recorder: recorder))
+            return response
+        } catch {
+            recorder.ended(.failed(error))
+            throw error
+        }
+    }
+}

@@ -1,0 +1,56 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+public import SallyportCore
+internal import SallyportTransport
+
+extension Proxy {
+    /// Who may have issued the proxy's certificate, where TLS is spoken with it: its own matter, apart from
+    /// ``SessionConfiguration/trust``.
+    public var trust: ServerTrust {
+        get {
+            switch anchors {
+            case .system: .system
+            case .only(let certificates): .only(certificates)
+            case .systemAnd(let certificates): .systemAnd(certificates)
+            }
+        }
+        set { anchors = newValue.proxyAnchors }
+    }
+}
+
+extension ServerTrust {
+    fileprivate var proxyAnchors: Proxy.Anchors {
+        switch anchors {
+        case .only(let certificates): .only(certificates)
+        case .systemAnd(let certificates): .systemAnd(certificates)
+        // The other two are for the gateway, and no app can say them.
+        case .system, .gateway, .unverified: .system
+        }
+    }
+}
+
+extension ProxyAccess {
+    /// Who the proxy is told that asks: HTTP in a field of the request's that goes no further, SOCKS at once.
+    init(_ proxy: Proxy, for request: LoadRequest) {
+        switch proxy.kind {
+        case .http, .https:
+            self.init(proxy, authorization: request.headerFields[.proxyAuthorization].map { Redacted($0) })
+        case .socks5:
+            self.init(proxy, credential: request.options.proxyCredential ?? proxy.credential)
+        }
+    }
+    /// Where nobody answers challenges, an HTTP proxy that has a credential is told it at once.
+    init(toldAtOnce proxy: Proxy) {
+        switch proxy.kind {
+        case .http, .https: self.init(proxy, authorization: proxy.credential?.basic)
+        case .socks5: self.init(proxy, credential: proxy.credential)
+        }
+    }
+}
+
+extension Credential {
+    /// What Basic says (RFC 7617).
+    var basic: Redacted<String> {
+        Redacted("Basic \(Data("\(user):\(password.reveal())".utf8).base64EncodedString())")
+    }
+}

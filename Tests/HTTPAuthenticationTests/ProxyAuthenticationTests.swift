@@ -1,0 +1,209 @@
+import HTTPTypes
+import SallyportCore
+import SallyportHTTPAuthentication
+import SallyportURLLoading
+import TestSupport
+import Testing
+
+/// Basic between a session and a real Squid, and what a server must never get of it.
+@Suite(.timeLimit(.minutes(2)))
+struct ProxyAuthenticationTests {
+    private static let ann = Credential(user: "ann", password: Redacted("pässword 1"))
+    private static let planted = Credential(user: "ann", password: Redacted("planted"))
+
+    private final class Delegate: SessionDelegate {
+        let disposition: ChallengeDisposition
+        let asked = Lock<[AuthenticationChallenge]>([])
+
+        init(_ disposition: ChallengeDisposition) { self.disposition = disposition }
+
+        func session(
+            _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition {
+            // The trust of the server behind the proxy is another question.
+            guard !challenge.protectionSpace.method.isOfConnection else { return .notImplemented }
+            asked.withLock { $0.append(challenge) }
+            return challenge.previousFailureCount == 0 ? disposition : .performDefaultHandling
+        }
+    }
+
+    private final class OpenGate: AccessGate {
+        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+            ServerAccess(decision: RouteDecision(endpoint: endpoint, route: .direct, rule: .default), relay: nil)
+        }
+        func checkAuthorized() throws(AccessDenied) {}
+        func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+            WithdrawalObservation {}
+        }
+    }
+
+    /// A Squid that asks, and an origin behind it that takes note of what it gets.
+    private struct World {
+        let authority: TestAuthority
+        let squid: Squid
+        let origin: TestServer
+        let heads = Lock<[String]>([])
+        let credentials = CredentialStorage()
+        let loading: URLLoadingSystem
+
+        /// - Parameter answer: what the origin says.
+        init(_ answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", isSecure: Bool) async throws {
+            authority = try TestAuthority()
+            squid = try await Squid.start(authority.server(), user: ("ann", "pässword 1"))
+            let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
+            origin = try TestServer { [heads] connection in
+                if isSecure {
+                    guard let connection = tls.accept(connection) else { return }
+                    while let head = connection.readHead() {
+                        heads.withLock { $0.append(head) }
+                        connection.write(answer)
+                    }
+                } else {
+                    while let head = connection.readHead() {
+                        heads.withLock { $0.append(head) }
+                        connection.write(answer)
+                    }
+                }
+            }
+            loading = URLLoadingSystem(gate: OpenGate(), stages: [AuthenticationStage(credentials: credentials)])
+        }
+
+        func session(
+            _ credential: Credential? = nil, overTLS: Bool = false, delegate: (any SessionDelegate)? = nil
+        ) throws -> SecureSession {
+            var configuration = SessionConfiguration()
+            let text = overTLS ? "https://localhost:\(squid.securePort)" : "http://localhost:\(squid.port)"
+            var proxy = try Proxy(text, credential: credential)
+            proxy.trust = .only([try authority.der])
+            configuration.proxies = try .all(proxy)
+            configuration.trust = .only([try authority.der])
+            return loading.makeSession(configuration, delegate: delegate)
+        }
+    }
+
+    // MARK: Whence the credential comes
+
+    @Test(arguments: ["http", "https"], [false, true])
+    func theSettingsCredentialAnswers(_ scheme: String, _ overTLS: Bool) async throws {
+        let world = try await World(isSecure: scheme == "https")
+        let session = try world.session(Self.ann, overTLS: overTLS)
+        for _ in 0..<2 {
+            let (body, _) = try await session.data(for: .init(.get, world.origin.url("/x", scheme: scheme)))
+            #expect(body == Array("ok".utf8))
+        }
+        // Asked once; what was accepted is said unasked from then on.
+        #expect(world.squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(world.squid.log)")
+        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
+        #expect(world.heads.withLock { $0.count } == 2)
+    }
+
+    @Test(arguments: ["http", "https"])
+    func theRequestsCredentialAnswersBeforeTheSettings(_ scheme: String) async throws {
+        let world = try await World(isSecure: scheme == "https")
+        var request = LoadRequest(.get, try world.origin.url(scheme: scheme))
+        request.options.proxyCredential = Self.ann
+        request.options.credential = Self.planted
+        #expect(try await world.session(Self.planted).data(for: request).response.status == .ok)
+        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.contains("Authorization") })
+    }
+
+    @Test(arguments: ["http", "https"])
+    func theLoadsDelegateAnswers(_ scheme: String) async throws {
+        let world = try await World(isSecure: scheme == "https")
+        let delegate = Delegate(.use(Self.ann))
+        let request = LoadRequest(.get, try world.origin.url(scheme: scheme))
+        #expect(try await world.session(delegate: delegate).data(for: request).response.status == .ok)
+        let challenge = try #require(delegate.asked.withLock { $0.first })
+        #expect(challenge.protectionSpace.kind == .proxy && challenge.protectionSpace.method == .basic)
+        #expect(challenge.protectionSpace.origin == "http://localhost:\(world.squid.port)")
+        #expect(challenge.protectionSpace.realm == "the proxy")
+        #expect(challenge.failureResponse?.status == .proxyAuthenticationRequired)
+    }
+
+    @Test func aDefaultCredentialOfTheSpaceAnswers() async throws {
+        let world = try await World(isSecure: true)
+        let space = ProtectionSpace(
+            origin: "http://localhost:\(world.squid.port)", realm: "the proxy", method: .basic, kind: .proxy)
+        world.credentials.setDefault(Self.ann, for: space)
+        let request = LoadRequest(.get, try world.origin.url(scheme: "https"))
+        #expect(try await world.session().data(for: request).response.status == .ok)
+    }
+
+    // MARK: What nobody answers
+
+    @Test func nobodyAnswersForHTTP() async throws {
+        let world = try await World(isSecure: false)
+        let (_, response) = try await world.session().data(for: .init(.get, world.origin.url()))
+        #expect(response.status == .proxyAuthenticationRequired)
+        #expect(world.origin.acceptedConnections == 0)
+    }
+
+    @Test func nobodyAnswersForConnect() async throws {
+        let world = try await World(isSecure: true)
+        let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
+            try await world.session().data(for: .init(.get, world.origin.url(scheme: "https")))
+        }
+        #expect(error?.step == .proxyConnect && error?.message.contains("localhost:\(world.squid.port)") == true)
+    }
+
+    @Test func aRefusedCredentialIsNotSentAgain() async throws {
+        let world = try await World(isSecure: true)
+        let delegate = Delegate(.use(Self.planted))
+        let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
+            try await world.session(Self.planted, delegate: delegate).data(
+                for: .init(.get, world.origin.url(scheme: "https")))
+        }
+        #expect(delegate.asked.withLock { $0.map(\.previousFailureCount) } == [0, 1])
+        #expect(world.squid.log.filter { $0.hasPrefix("407") }.count == 2, "\(world.squid.log)")
+        #expect(!"\(String(describing: error))".contains("planted"))
+    }
+
+    @Test func theAppCancels() async throws {
+        let world = try await World(isSecure: true)
+        await #expect(throws: LoadError(.authenticationCancelled, "")) {
+            try await world.session(Self.ann, delegate: Delegate(.cancel)).data(
+                for: .init(.get, world.origin.url(scheme: "https")))
+        }
+    }
+
+    @Test func aBodyThatCanBeReadOnceOutlivesTheDemandToConnect() async throws {
+        let world = try await World(isSecure: true)
+        let body = RequestBody.once(length: 4) { try await $0.write(Array("body".utf8)) }
+        let request = LoadRequest(.post, try world.origin.url(scheme: "https"), body: body)
+        #expect(try await world.session(Self.ann).data(for: request).response.status == .ok)
+    }
+
+    // MARK: What a server must not get
+
+    /// A server that asks as if it were the proxy is told nothing: neither through a tunnel, nor without a proxy.
+    @Test(arguments: [true, false])
+    func aServersDemandIsNoProxys(_ isProxied: Bool) async throws {
+        let world = try await World(
+            "HTTP/1.1 407 Me too\r\nProxy-Authenticate: Basic realm=\"trap\"\r\nContent-Length: 0\r\n\r\n",
+            isSecure: true)
+        let delegate = Delegate(.use(Self.planted))
+        var configuration = try world.session(Self.ann).configuration
+        if !isProxied { configuration.proxies.exceptions = [try ProxyException("127.0.0.1")] }
+        var request = LoadRequest(.get, try world.origin.url(scheme: "https"))
+        request.options.proxyCredential = isProxied ? Self.ann : Self.planted
+        let session = world.loading.makeSession(configuration)
+        let (_, response) = try await session.data(for: request, delegate: isProxied ? nil : delegate)
+        #expect(response.status == .proxyAuthenticationRequired)
+        #expect(delegate.asked.withLock { $0.isEmpty })
+        #expect(world.heads.withLock { $0.count } == 1)
+        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.contains("Authorization") })
+    }
+
+    @Test func serverAndProxyAreToldApart() async throws {
+        let world = try await World(
+            "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"server\"\r\nContent-Length: 0\r\n\r\n", isSecure: false
+        )
+        var request = LoadRequest(.get, try world.origin.url())
+        request.options.credential = Credential(user: "bob", password: Redacted("server"))
+        let (_, response) = try await world.session(Self.ann).data(for: request)
+        #expect(response.status == .unauthorized)
+        let heads = world.heads.withLock { $0 }
+        #expect(heads.count == 2 && heads.last?.contains("Authorization: Basic Ym9iOnNlcnZlcg==") == true, "\(heads)")
+        #expect(heads.allSatisfy { !$0.contains("Proxy-Authorization") })
+    }
+}

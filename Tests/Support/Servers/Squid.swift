@@ -1,0 +1,118 @@
+internal import Foundation
+
+/// A real Squid, stopped with this value: an HTTP proxy to the loopback, in the clear and over TLS.
+package final class Squid: Sendable {
+    package let port: UInt16
+    /// Where TLS is spoken with it, for `localhost`.
+    package let securePort: UInt16
+    /// `users` has a line `NAME:HASH` for each, as htpasswd writes them.
+    private let folder: TemporaryDirectory
+    private let process: ChildProcess
+
+    /// - Parameters:
+    ///   - identity: what its clients are shown.
+    ///   - user: the one user, with a password that holds no colon; anybody where nil.
+    package static func start(_ identity: TestIdentity, user: (name: String, password: String)? = nil) async throws
+        -> Squid
+    {
+        for _ in 0..<10 {
+            let port = UInt16.random(in: 20_000..<32_000)
+            if let squid = try await Squid(port, identity, user) { return squid }
+        }
+        throw Unexpected("squid found no port")
+    }
+
+    private init?(_ port: UInt16, _ identity: TestIdentity, _ user: (name: String, password: String)?) async throws {
+        (self.port, securePort) = (port, port + 1)
+        folder = try TemporaryDirectory()
+        // Squid gives up being root, and its child writes the log.
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+        try folder.write(identity.pem, to: "certificate.pem")
+        try folder.write(identity.keyPEM, to: "key.pem")
+        if let user { try folder.write("\(user.name):\(Self.hash(user.password))\n", to: "users") }
+        try folder.write(Self.configuration(folder.path, port, isAsking: user != nil), to: "squid.conf")
+        process = try ChildProcess(
+            "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
+            environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
+        let isUp = try await eventually(within: .seconds(20)) {
+            !process.isRunning || started.contains("HTTPS Socket connections")
+        }
+        guard isUp, process.isRunning, !started.contains("FATAL") else { return nil }
+    }
+
+    /// The lines of its log: status, method, target, user.
+    package var log: [String] { text("access.log").split(separator: "\n").map(String.init) }
+
+    private var started: String { text("cache.log") }
+
+    private func text(_ name: String) -> String {
+        (try? String(contentsOfFile: folder.file(name), encoding: .utf8)) ?? ""
+    }
+
+    /// SHA-256 of crypt(3), as `openssl passwd -5` makes it.
+    private static func hash(_ password: String) throws -> String {
+        let child = Process()
+        child.executableURL = URL(filePath: "/usr/bin/env")
+        child.arguments = ["openssl", "passwd", "-5", password]
+        let output = Pipe()
+        child.standardOutput = output
+        try child.run()
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        child.waitUntilExit()
+        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private static func configuration(_ path: String, _ port: UInt16, isAsking: Bool) -> String {
+        let users = """
+            auth_param basic program /usr/lib/squid/basic_ncsa_auth \(path)/users
+            auth_param basic realm the proxy
+            auth_param basic children 1
+            acl known proxy_auth REQUIRED
+            http_access allow known
+            http_access deny all
+            """
+        return """
+            http_port 127.0.0.1:\(port)
+            https_port 127.0.0.1:\(port + 1) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
+            \(isAsking ? users : "http_access allow all")
+            cache deny all
+            cache_mem 0 MB
+            memory_cache_shared off
+            logformat line %>Hs %rm %ru %un
+            access_log stdio:\(path)/access.log line
+            cache_log \(path)/cache.log
+            buffered_logs off
+            pid_filename none
+            pinger_enable off
+            shutdown_lifetime 0 seconds
+            coredump_dir none
+            visible_hostname test
+            """
+    }
+}
+
+/// A real SOCKS 5 server, stopped with this value.
+package final class MicroSocks: Sendable {
+    package let port: UInt16
+    private let process: ChildProcess
+
+    /// - Parameter user: the one user; anybody where nil.
+    package static func start(user: (name: String, password: String)? = nil) async throws -> MicroSocks {
+        for _ in 0..<10 {
+            let port = UInt16.random(in: 20_000..<32_000)
+            if let server = try await MicroSocks(port, user) { return server }
+        }
+        throw Unexpected("microsocks found no port")
+    }
+
+    private init?(_ port: UInt16, _ user: (name: String, password: String)?) async throws {
+        self.port = port
+        let users = user.map { ["-u", $0.name, "-P", $0.password] } ?? []
+        process = try ChildProcess("/usr/bin/env", ["microsocks", "-i", "127.0.0.1", "-p", "\(port)"] + users)
+        let isUp = try await eventually { !process.isRunning || LoopbackPort.isTaken(port) }
+        guard isUp, process.isRunning else { return nil }
+    }
+
+    /// A line for each connection that it made, with the name that it was asked for.
+    package var log: String { process.error }
+}
