@@ -136,6 +136,7 @@ struct ProxyAuthenticationTests {
         let (_, response) = try await world.session().data(for: .init(.get, world.origin.url()))
         #expect(response.status == .proxyAuthenticationRequired)
         #expect(world.origin.acceptedConnections == 0)
+        #expect(world.squid.log.allSatisfy { $0.hasPrefix("407") })
     }
 
     @Test func nobodyAnswersForConnect() async throws {

@@ -28,14 +28,16 @@ import Testing
                 Programs.built("sallyport"),
                 [
                     "fetch", url, "--store", store, "--ca", intranet.authorityFile, "-H", "@\(fields)", "-d",
-                    "@\(body)", "-v", "--json",
+                    "@\(body)", "-v", "--json", "--record", site.folder.file("records"),
                 ])
             commandLines.append(
                 (try? String(contentsOfFile: "/proc/\(child.identifier)/cmdline", encoding: .utf8)) ?? "")
             told.append(try await child.outcome())
         }
         told.append(try await sallyport("status", "--store", store, "--json"))
-        let said = told.flatMap { [$0.output, $0.error] } + [site.gateway.output, site.gateway.error]
+        let records = try String(contentsOfFile: site.folder.file("records"), encoding: .utf8)
+        #expect(records.split(separator: "\n").count == 2)
+        let said = told.flatMap { [$0.output, $0.error] } + [site.gateway.output, site.gateway.error, records]
         for text in said {
             for secret in ["PLANTED-TOKEN", "PLANTED-COOKIE", "PLANTED-BODY", "PLANTED-QUERY", String(key)] {
                 #expect(!text.contains(secret), "\(secret) shows")

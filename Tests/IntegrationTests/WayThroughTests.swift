@@ -1,4 +1,5 @@
 import Foundation
+import SallyportCore
 import TestSupport
 import Testing
 
@@ -45,6 +46,29 @@ import Testing
         let reports = try outcome.json([Report].self)
         #expect(reports.map(\.status) == [200, 200])
         #expect(reports.map(\.reused) == [false, true])
+    }
+
+    @Test func aRecordTellsHowEachLoadWent() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let (url, file) = ("\(intranet.url)/report.txt", site.folder.file("records"))
+        let arguments = ["fetch", url, url, "--store", store, "--record", file, "-v"]
+        let untrusting = try await ChildProcess(Programs.built("sallyport"), arguments).outcome()
+        #expect(untrusting.status == 76 && untrusting.error.contains("* end            serverNotTrusted after"))
+        let outcome = try await ChildProcess(
+            Programs.built("sallyport"), arguments + ["--ca", intranet.authorityFile]
+        ).outcome()
+        #expect(outcome.error.contains("* hop 1          GET \(url): 200"), "\(outcome.error)")
+        #expect(outcome.error.contains("through relay") && outcome.error.contains("used again"))
+        let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+        let records = try lines.map { try JSONDecoder().decode(LoadRecord.self, from: Data($0.utf8)) }
+        #expect(records.map(\.outcome) == ["serverNotTrusted", "complete", "complete"])
+        let hop = try #require(records[1].hops.first)
+        #expect(hop.route == "relay" && hop.connection.relay != nil && hop.connection.tls?.hasPrefix("TLSv1.") == true)
+        #expect(hop.phases.relayTLS != nil && hop.phases.relay != nil && hop.phases.tls != nil)
+        #expect(records[2].hops.first?.connection.isReused == true && records[2].hops.first?.phases.tls == nil)
+        #expect(records[2].hops.first?.connection.tls == hop.connection.tls)
     }
 
     @Test func failTurnsAnHTTPErrorInto22() async throws {

@@ -100,13 +100,6 @@ struct Fetch {
     private func tellHead(of response: LoadResponse) {
         if command.include, !command.output.json { StandardStreams.output(Self.text(of: response)) }
         guard command.verbose else { return }
-        if let decision = response.facts.decision { note("* \(decision)") }
-        for hop in response.facts.hops {
-            let connection = hop.connection
-            let way = connection.relay.map { "through relay \($0)" } ?? "from \(connection.localAddress)"
-            note("* \(hop.url.redacted): \(connection.httpVersion), \(way)\(connection.isReused ? ", reused" : "")")
-            if let status = connection.proxyStatus { note("* Proxy-Status: \(status)") }
-        }
         note("< \(response.head.status.code)")
     }
 

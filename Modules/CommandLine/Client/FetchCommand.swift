@@ -1,6 +1,7 @@
 import ArgumentParser
 import HTTPTypes
 import SallyportCore
+import SallyportURLLoading
 
 /// Loads URLs as an app would.
 struct FetchCommand: AsyncParsableCommand {
@@ -30,6 +31,7 @@ struct FetchCommand: AsyncParsableCommand {
     var include = false
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Say on standard error what happens.")
     var verbose = false
+    @Option(help: ArgumentHelp("Append a record of each load, a line of JSON.", valueName: "file")) var record: String?
     @Flag(help: "End with 22 where the HTTP status is 400 or above, without the body.")
     var fail = false
     @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
@@ -54,12 +56,19 @@ struct FetchCommand: AsyncParsableCommand {
     func run() async throws {
         let command = self
         try await withInterruption {
-            let configuration = try command.connection.session(for: command.urls.map(Self.parsed))
+            var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
+            if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)
             try await Client(command.location).withSession(configuration, settings) { session in
                 try await Fetch(command, in: session).run()
             }
         }
+    }
+
+    /// Nil where nobody wants to know how the loads go.
+    private func teller() throws -> RecordTeller? {
+        guard verbose || record != nil else { return nil }
+        return try RecordTeller(isVerbose: verbose, file: record)
     }
 
     static func parsed(_ url: String) throws -> RequestURL {

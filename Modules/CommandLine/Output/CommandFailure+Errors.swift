@@ -37,7 +37,8 @@ extension CommandFailure {
     private static func status(of code: LoadError.Code) -> ExitStatus {
         switch code {
         case .notAuthorized, .withdrawn, .refusedByPolicy, .disabled: .notAuthorized
-        case .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable, .idleTimeout, .resourceTimeout:
+        case .cannotFindHost, .cannotConnect, .connectionLost, .relayUnreachable, .proxyUnreachable,
+            .idleTimeout, .resourceTimeout:
             .unavailable
         case .invalidRequest, .invalidConfiguration, .unsupportedScheme, .bodyNotReplayable: .usage
         case .fileSystem, .requestBodyFailed: .inputOutput

@@ -29,6 +29,10 @@ struct RecordingClient<Client: ExchangeClient>: ExchangeClient {
         }
     }
 
+    func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
+        try await client.tunnel(request, via: path)
+    }
+
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
         client.closeConnections(where: isAffected)
     }

@@ -112,4 +112,30 @@ struct ProxyRoutingTests {
             #expect(proxy.trust == trust)
         }
     }
+
+    @Test func aStreamOfBytesGoesThroughTheProxyAndTellsItTheCredential() async throws {
+        let heads = Lock<[String]>([])
+        let proxy = try TestServer { connection in
+            heads.withLock { $0.append(connection.readHead() ?? "") }
+            connection.write("HTTP/1.1 200 OK\r\n\r\nhello")
+            connection.awaitEnd()
+        }
+        var configuration = SessionConfiguration()
+        let ann = Credential(user: "ann", password: Redacted("1"))
+        configuration.proxies = try .all(Proxy("http://127.0.0.1:\(proxy.port)", credential: ann))
+        let gate = StubGate()
+        let loading = URLLoadingSystem(gate: gate)
+        let session = loading.makeSession(configuration)
+        let tunnel = try await session.tunnels.open(.init(to: Endpoint("a.example:7")))
+        #expect(try await tunnel.read() == Array("hello".utf8))
+        tunnel.close()
+        let head = heads.withLock { $0[0] }
+        #expect(head.hasPrefix("CONNECT a.example:7 ") && head.contains("Proxy-Authorization: Basic YW5uOjE=\r\n"))
+        gate.route(by: RoutingTable(default: .relay), relay: try .stub())
+        await #expect(throws: LoadError(.proxyWithRelay, "")) {
+            try await session.tunnels.open(.init(to: Endpoint("a.example:443")))
+        }
+        #expect(proxy.acceptedConnections == 1)
+        await loading.shutdown()
+    }
 }

@@ -1,0 +1,87 @@
+import Glibc
+import SallyportCore
+
+/// Tells how loads went: for people on standard error, and a line of JSON for each into a file.
+struct RecordTeller: Sendable {
+    let isVerbose: Bool
+    /// Open for appending.
+    private let file: Descriptor?
+
+    private final class Descriptor: Sendable {
+        let number: Int32
+        init(_ number: Int32) { self.number = number }
+        deinit { close(number) }
+    }
+
+    /// - Throws: ``CommandFailure`` where the file cannot be written.
+    init(isVerbose: Bool, file path: String?) throws(CommandFailure) {
+        self.isVerbose = isVerbose
+        guard let path else {
+            file = nil
+            return
+        }
+        // The servers that somebody spoke to are his own matter.
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw CommandFailure(.inputOutput, name: "fileSystem", "The file of --record cannot be written.")
+        }
+        file = Descriptor(descriptor)
+    }
+
+    func tell(_ record: LoadRecord) {
+        if isVerbose { for line in RecordText.lines(of: record) { StandardStreams.error(line) } }
+        if let file { StandardStreams.write(Array((record.json + "\n").utf8), to: file.number) }
+    }
+}
+
+/// A record in lines for people.
+enum RecordText {
+    static func lines(of record: LoadRecord) -> [String] {
+        var lines = record.hops.enumerated().flatMap { self.lines(of: $1, number: $0 + 1) }
+        for decision in record.decisions where decision.kind != .route {
+            let reason = decision.reason.map { " (\($0))" } ?? ""
+            lines.append(line(decision.kind.rawValue, "\(decision.value)\(reason), after \(time(decision.at))"))
+        }
+        let head = record.head.map { ", head after \(time($0))" } ?? ""
+        lines.append(
+            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) octets read"))
+        return lines
+    }
+
+    private static func lines(of hop: LoadRecord.Hop, number: Int) -> [String] {
+        let result = hop.status.map(String.init) ?? hop.error.map(text) ?? "no answer"
+        var lines = [line("hop \(number)", "\(hop.method) \(hop.url): \(result)")]
+        if let route = hop.route { lines.append(line("route", route + (hop.rule.map { " (\($0))" } ?? ""))) }
+        lines.append(line("connection", connection(hop.connection)))
+        if let status = hop.connection.proxyStatus { lines.append(line("Proxy-Status", status)) }
+        let times = hop.phases.named.map { "\($0.name) \(time($0.time))" }
+        if !times.isEmpty { lines.append(line("time", times.joined(separator: ", "))) }
+        lines.append(line("sent", "head \(hop.sent.head), body \(hop.sent.body) octets"))
+        lines.append(line("received", "head \(hop.received.head), body \(hop.received.body) octets"))
+        return lines
+    }
+
+    private static func text(_ failure: LoadRecord.Failure) -> String {
+        failure.code + (failure.step.map { " at \($0)" } ?? "")
+    }
+
+    private static func connection(_ connection: LoadRecord.Connection) -> String {
+        guard let address = connection.remoteAddress else { return "none" }
+        var parts = [connection.isReused ? "used again" : "new", connection.http ?? "HTTP"]
+        if let tls = connection.tls {
+            parts.append(([tls] + [connection.cipher].compactMap(\.self)).joined(separator: " "))
+        }
+        if let relay = connection.relay { parts.append("through relay \(relay)") }
+        if let proxy = connection.proxy { parts.append("through proxy \(proxy)") }
+        parts.append("to \(address) port \(connection.remotePort ?? 0)")
+        return parts.joined(separator: ", ")
+    }
+
+    /// Milliseconds, to the tenth.
+    private static func time(_ seconds: Double) -> String { "\((seconds * 10_000).rounded() / 10) ms" }
+
+    private static func line(_ name: String, _ text: String) -> String {
+        let padding = String(repeating: " ", count: max(0, 15 - name.count))
+        return "* \(name)\(padding)\(OneLine.of(text))"
+    }
+}
