@@ -50,6 +50,7 @@ public final class Sallyport: Sendable {
         configuration: ConfigReader? = nil, logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
+        if let configuration { IgnoredSettings.tell(configuration, logger) }
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
             let control = Transport()
