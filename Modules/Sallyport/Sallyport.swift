@@ -72,7 +72,8 @@ public final class Sallyport: Sendable {
         self.authorization = authorization
         loading = URLLoadingSystem(
             gate: authorization, stages: [AuthenticationStage(credentials: credentials)], decisions: authorization,
-            controlTLSVersions: versions, infrastructure: authorization, logger: logger)
+            controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
+            infrastructure: authorization, logger: logger)
         withdrawal = authorization.onWithdrawal { [credentials] denied in
             if [.remoteLockout, .wiped].contains(denied.code) { credentials.clear() }
         }

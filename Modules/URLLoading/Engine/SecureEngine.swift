@@ -18,6 +18,7 @@ final class SecureEngine: Sendable {
     /// Stages of other modules, between Decoding and Routing.
     let stages: [any LoadStage]
     let decisions: ConnectionDecisions
+    let principals: PrincipalNames
     let controlTLSVersions: ControlTLSVersions
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
@@ -27,7 +28,7 @@ final class SecureEngine: Sendable {
     init(
         gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage],
         decisions: ConnectionDecisions = ConnectionDecisions(),
-        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(),
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principals: PrincipalNames = PrincipalNames(),
         infrastructure: (any InfrastructureStatus)? = nil, logger: Logger
     ) {
         self.infrastructure = infrastructure
@@ -35,6 +36,7 @@ final class SecureEngine: Sendable {
         self.client = client
         self.stages = stages
         self.decisions = decisions
+        self.principals = principals
         self.controlTLSVersions = controlTLSVersions
         self.logger = logger
         for item in controlTLSVersions.ineffective {

@@ -149,7 +149,7 @@ extension SecureSession {
         var context = LoadContext(
             requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
             deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
-            principal: request.options.principal ?? configuration.principal, collectsUpTo: limit,
+            principal: principal(of: request), collectsUpTo: limit,
             responder: own == nil && delegate == nil
                 ? nil : DelegateResponder(session: self, request: request, own: own),
             proxies: configuration.proxies)
@@ -157,6 +157,13 @@ extension SecureSession {
         context.control = control
         control?.began(until: context.deadline)
         return context
+    }
+
+    private func principal(of request: LoadRequest) -> Principal {
+        if case .secure(let engine) = kind, let principal = engine.principals.principal(of: request) {
+            return principal
+        }
+        return request.options.principal ?? configuration.principal
     }
 
     /// The handlers to ask, in order.

@@ -49,7 +49,9 @@ public struct SessionConfiguration: Sendable {
     public var handlers: [any RequestHandler] = []
     /// Handlers of this session alone, asked in their order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
-    /// In whose name requests are made where they do not say. Principals never share a connection.
+    /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
+    /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with
+    /// the same field share what a principal shares, and no two with different ones.
     public var principal: Principal = .instance
 
     public init() {}

@@ -19,26 +19,29 @@ public final class URLLoadingSystem: Sendable {
     ///   - stages: stand between Decoding and Routing, from the top down.
     ///   - decisions: keeps what is trusted for good; without one, it is trusted for as long as the instance lives.
     ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
+    ///   - principalKey: 32 secret octets by which principals are named after requests' own `Authorization` fields, see
+    ///     ``SessionConfiguration/principal``; without them the names hold as long as the instance.
     ///   - infrastructure: says when a load that waits for a relay is tried again; without one, pauses do.
     public convenience init(
         gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
-        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(),
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
         infrastructure: (any InfrastructureStatus)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
             gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
-            client: Transport(), infrastructure: infrastructure, logger: logger)
+            principalKey: principalKey, client: Transport(), infrastructure: infrastructure, logger: logger)
     }
 
     init(
         gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
-        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), client: any ExchangeClient,
-        system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
+        client: any ExchangeClient, system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
         logger: Logger = Logger(label: "sallyport.loading")
     ) {
         engine = SecureEngine(
             gate: gate, client: client, stages: stages, decisions: ConnectionDecisions(store: decisions),
-            controlTLSVersions: controlTLSVersions, infrastructure: infrastructure, logger: logger)
+            controlTLSVersions: controlTLSVersions, principals: PrincipalNames(key: principalKey),
+            infrastructure: infrastructure, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
         self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
     }
