@@ -79,7 +79,7 @@ package final class Transport: Sendable {
     }
 
     private func checkVersions(_ path: ConnectionPath) throws(LoadError) {
-        guard path.versions.allowed.isEmpty else { return }
+        guard path.versions.isEmpty else { return }
         throw LoadError(.noCommonTLSVersion, at: .routing, "Settings, blocks and floor leave no version to offer.")
     }
 

@@ -10,21 +10,53 @@ public enum TLSVersion: String, Sendable, Hashable, Comparable, CaseIterable, Co
     public var description: String { rawValue }
 }
 
-/// The versions that a connection to an application server may use.
+/// The versions that a connection to an application server may use: a few bits, since each request makes and compares
+/// them.
 public struct TLSVersions: Sendable, Hashable {
-    /// In ascending order of the protocol; empty means that no connection can be made.
-    public let allowed: Set<TLSVersion>
+    private let bits: UInt8
 
     /// TLS 1.2 and 1.3.
     public static let standard = TLSVersions([.tls12, .tls13])
+    package static let all = TLSVersions(Set(TLSVersion.allCases))
 
-    public init(_ allowed: Set<TLSVersion>) { self.allowed = allowed }
+    public init(_ allowed: Set<TLSVersion>) { bits = allowed.reduce(0) { $0 | $1.bit } }
 
-    public var minimum: TLSVersion? { allowed.min() }
-    public var maximum: TLSVersion? { allowed.max() }
+    private init(bits: UInt8) { self.bits = bits }
+
+    /// Empty means that no connection can be made.
+    public var allowed: Set<TLSVersion> { Set(TLSVersion.allCases.filter(contains)) }
+    public var isEmpty: Bool { bits == 0 }
+    public var minimum: TLSVersion? { TLSVersion.allCases.first(where: contains) }
+    public var maximum: TLSVersion? { TLSVersion.allCases.last(where: contains) }
+
+    public func contains(_ version: TLSVersion) -> Bool { bits & version.bit != 0 }
+
+    package func union(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits | other.bits) }
+    package func intersection(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits & other.bits) }
+    package func subtracting(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits & ~other.bits) }
+
+    /// What lies between the bounds, themselves included; nil is no bound.
+    package func within(_ minimum: TLSVersion?, _ maximum: TLSVersion?) -> TLSVersions {
+        var bits = bits
+        if let minimum { bits &= ~(minimum.bit - 1) }
+        if let maximum { bits &= maximum.bit | (maximum.bit - 1) }
+        return TLSVersions(bits: bits)
+    }
 
     /// What is left when an administrator blocks versions and sets a floor; both hold on relayed connections.
     public func restricted(blocking blocked: Set<TLSVersion>, floor: TLSVersion?) -> TLSVersions {
-        TLSVersions(allowed.subtracting(blocked).filter { version in floor.map { version >= $0 } ?? true })
+        subtracting(TLSVersions(blocked)).within(floor, nil)
+    }
+}
+
+extension TLSVersion {
+    /// In ascending order of the protocol.
+    fileprivate var bit: UInt8 {
+        switch self {
+        case .tls10: 1
+        case .tls11: 2
+        case .tls12: 4
+        case .tls13: 8
+        }
     }
 }

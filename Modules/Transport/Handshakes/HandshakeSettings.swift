@@ -49,7 +49,7 @@ struct HandshakeSettings {
         let bits: [(TLSVersion, UInt64)] = [
             (.tls10, UInt64(1) << 26), (.tls11, UInt64(1) << 28), (.tls12, UInt64(1) << 27), (.tls13, UInt64(1) << 29),
         ]
-        return bits.reduce(0) { versions.allowed.contains($1.0) ? $0 : $0 | $1.1 }
+        return bits.reduce(0) { versions.contains($1.0) ? $0 : $0 | $1.1 }
     }
 
     /// The name is looked for among the alternative names alone, and a wildcard stands for one whole label (RFC 9525

@@ -19,8 +19,8 @@ public struct ControlTLSVersions: Sendable, Hashable {
     /// The longest list.
     public static let limit = 1000
 
-    private var everywhere: Set<TLSVersion> = []
-    private var byHost: [Host: Set<TLSVersion>] = [:]
+    private var everywhere = TLSVersions([])
+    private var byHost: [Host: TLSVersions] = [:]
     /// The items that add nothing.
     public private(set) var ineffective: [String] = []
 
@@ -48,7 +48,7 @@ public struct ControlTLSVersions: Sendable, Hashable {
         self.init()
     }
 
-    func versions(for host: Host) -> Set<TLSVersion> {
+    func versions(for host: Host) -> TLSVersions {
         guard !byHost.isEmpty, let own = byHost[host] else { return everywhere }
         return everywhere.union(own)
     }
@@ -57,19 +57,20 @@ public struct ControlTLSVersions: Sendable, Hashable {
         let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let added = try Self.added(by: parts[parts.count - 1].trimmed)
         if added.isEmpty { ineffective.append(item) }
-        guard parts.count == 2 else { return everywhere.formUnion(added) }
+        guard parts.count == 2 else { return everywhere = everywhere.union(added) }
         do throws(AddressError) {
-            byHost[try Host(parts[0].trimmed), default: []].formUnion(added)
+            let host = try Host(parts[0].trimmed)
+            byHost[host] = added.union(byHost[host] ?? TLSVersions([]))
         } catch {
             throw Self.invalid("names a host that is not valid")
         }
     }
 
-    private static func added(by name: String) throws(LoadError) -> Set<TLSVersion> {
+    private static func added(by name: String) throws(LoadError) -> TLSVersions {
         switch name {
-        case "TLS1.2", "GDEnableTLS1.2": []
-        case "TLS1.1", "GDEnableTLS1.1": [.tls11]
-        case "TLS1.0": [.tls10, .tls11]
+        case "TLS1.2", "GDEnableTLS1.2": TLSVersions([])
+        case "TLS1.1", "GDEnableTLS1.1": TLSVersions([.tls11])
+        case "TLS1.0": TLSVersions([.tls10, .tls11])
         default: throw invalid("knows TLS1.0, TLS1.1, GDEnableTLS1.1 and GDEnableTLS1.2 only")
         }
     }

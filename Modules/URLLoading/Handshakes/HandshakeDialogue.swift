@@ -58,6 +58,14 @@ struct HandshakeDialogue {
         }
     }
 
+    /// Goes on where an exchange on the same path failed.
+    mutating func exchange(
+        _ exchange: ExchangeRequest, after error: LoadError, with client: some ExchangeClient
+    ) async throws(LoadError) -> ExchangeResponse {
+        try await goOn(after: error)
+        return try await self.exchange(exchange, with: client)
+    }
+
     private mutating func goOn(after error: LoadError) async throws(LoadError) {
         if let evaluation = error.underlying as? ServerTrustEvaluation {
             try await decide(evaluation, error)

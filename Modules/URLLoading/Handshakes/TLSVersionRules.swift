@@ -11,14 +11,8 @@ struct TLSVersionRules: Sendable {
     /// All that may be offered to a host: TLS 1.2 and 1.3, what was added for it, and what lies above the session's own
     /// minimum; within the bounds.
     func allowed(for host: Host) -> TLSVersions {
-        let base = TLSVersions.standard.allowed.union(control.versions(for: host))
-        return TLSVersions(
-            Set(
-                TLSVersion.allCases.filter { version in
-                    if let minimum, version < minimum { return false }
-                    if let maximum, version > maximum { return false }
-                    return base.contains(version) || minimum != nil
-                }))
+        let base = minimum == nil ? TLSVersions.standard.union(control.versions(for: host)) : .all
+        return base.within(minimum, maximum)
     }
 }
 
@@ -29,9 +23,9 @@ struct TLSVersionOffer: Sendable, Hashable {
     let fallback: TLSVersions?
 
     init(_ allowed: TLSVersions) {
-        let lower = TLSVersions(allowed.allowed.subtracting(TLSVersions.standard.allowed))
-        let standard = TLSVersions(allowed.allowed.intersection(TLSVersions.standard.allowed))
-        first = standard.allowed.isEmpty ? lower : standard
-        fallback = standard.allowed.isEmpty || lower.allowed.isEmpty ? nil : lower
+        let standard = allowed.intersection(.standard)
+        let lower = allowed.subtracting(.standard)
+        first = standard.isEmpty ? lower : standard
+        fallback = standard.isEmpty || lower.isEmpty ? nil : lower
     }
 }

@@ -75,8 +75,23 @@ struct ExchangeSettings: Sendable {
         guard request.url.isSecure, let endpoint = request.url.endpoint else {
             return try await client.exchange(exchange, via: path)
         }
+        guard mayBeAsked(path, context) else {
+            do throws(LoadError) {
+                return try await client.exchange(exchange, via: path)
+            } catch {
+                guard error.underlying is ServerTrustEvaluation, decisions.store != nil else { throw error }
+                var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
+                return try await dialogue.exchange(exchange, after: error, with: client)
+            }
+        }
         var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
         return try await dialogue.exchange(exchange, with: client)
+    }
+
+    /// Whether anything of a handshake may be put in question, but what is trusted for good.
+    private func mayBeAsked(_ path: ConnectionPath, _ context: LoadContext) -> Bool {
+        context.responder != nil || !decisions.isEmpty || !identities.isEmpty
+            || path.versions.intersection(.standard) != path.versions
     }
 
     /// Whether connections of the partition are of the session with this tag.

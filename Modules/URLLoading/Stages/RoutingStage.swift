@@ -99,7 +99,7 @@ struct RoutingStage: LoadStage {
         if access.relay != nil, !access.blockedTLSVersions.isEmpty || access.tlsFloor != nil {
             versions = versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
         }
-        guard !versions.allowed.isEmpty else {
+        guard !versions.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.")
         }
         return versions
@@ -128,7 +128,7 @@ struct DirectStage: LoadStage {
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw RoutingStage.unsupported }
         let versions = request.url.isSecure ? settings.versions.allowed(for: endpoint.host) : .standard
-        guard !versions.allowed.isEmpty else {
+        guard !versions.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "The session's settings leave no version of TLS.")
         }
         let proxy = context.proxies.proxy(for: request.url)
