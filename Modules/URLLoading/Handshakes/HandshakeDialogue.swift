@@ -116,13 +116,13 @@ extension HandshakeDialogue {
         chains += 1
         guard chains <= Self.limit else { throw error }
         if await isDecided(evaluation.fingerprint) { return }
-        decisions.set(evaluation, at: place)
         guard let responder = context.responder else {
             // Nobody is there to ask. The server may have got a chain that verifies since one was trusted.
             guard path.decision != .verification else { throw error }
             path.decision = .verification
             return
         }
+        if !responder.isOfSession { decisions.set(evaluation, at: place) }
         switch try await answer(to: challenge(evaluation), by: responder, evaluation.fingerprint) {
         case .trust(let persistence): try await trust(evaluation.fingerprint, persistence)
         case .performDefaultHandling, .notImplemented:
@@ -180,7 +180,7 @@ extension HandshakeDialogue {
     private mutating func decide(_ wish: CertificateRequest) async throws(LoadError) {
         path.asksForIdentity = false
         guard let responder = context.responder else { return }
-        decisions.set(wish, at: place)
+        if !responder.isOfSession { decisions.set(wish, at: place) }
         let space = ProtectionSpace(origin: request.url.origin, realm: nil, method: .clientCertificate)
         let challenge = AuthenticationChallenge(protectionSpace: space, certificateRequest: wish)
         switch try await answer(to: challenge, by: responder, nil) {

@@ -11,13 +11,25 @@ struct ConnectivityWaiter: Sendable {
     var infrastructure: (any InfrastructureStatus)?
     var rule = ConnectivityRule()
 
-    func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
+    /// Tries once, and again where the request waits for a connection that did not come about.
+    func load(
+        _ request: LoadRequest, in context: LoadContext, trying attempt: () async throws(LoadError) -> LoadResponse
+    ) async throws(LoadError) -> LoadResponse {
+        do throws(LoadError) {
+            return try await attempt()
+        } catch {
+            guard waits(after: error, request) else { throw error }
+            return try await load(request, in: context, after: error, trying: attempt)
+        }
+    }
+
+    private func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
         ConnectivityRule.isLackOfConnection(failure.code) && request.options.waitsForConnectivity ?? isOn
     }
 
     /// - Throws: what the last try throws where that is anything else; `resourceTimeout` at the load's deadline; the
     ///   reason of a withdrawal and of the session's end meanwhile.
-    func load(
+    private func load(
         _ request: LoadRequest, in context: LoadContext, after first: LoadError,
         trying attempt: () async throws(LoadError) -> LoadResponse
     ) async throws(LoadError) -> LoadResponse {

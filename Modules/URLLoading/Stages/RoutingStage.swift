@@ -12,14 +12,7 @@ struct RoutingStage: LoadStage {
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        do throws(LoadError) {
-            return try await send(request, in: context)
-        } catch {
-            guard waiter.waits(after: error, request) else { throw error }
-            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
-                try await send(request, in: context)
-            }
-        }
+        try await waiter.load(request, in: context) { () throws(LoadError) in try await send(request, in: context) }
     }
 
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
@@ -115,14 +108,7 @@ struct DirectStage: LoadStage {
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        do throws(LoadError) {
-            return try await send(request, in: context)
-        } catch {
-            guard waiter.waits(after: error, request) else { throw error }
-            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
-                try await send(request, in: context)
-            }
-        }
+        try await waiter.load(request, in: context) { () throws(LoadError) in try await send(request, in: context) }
     }
 
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
