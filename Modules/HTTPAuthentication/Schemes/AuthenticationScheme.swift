@@ -28,15 +28,7 @@ package struct BasicScheme: AuthenticationScheme {
     package func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
     ) throws(LoadError) -> Redacted<String> {
-        let (user, password) = (credential.user.utf8, credential.password.reveal().utf8)
-        guard !user.contains(UInt8(ascii: ":")), !user.contains(where: Self.isControl),
-            !password.contains(where: Self.isControl)
-        else {
-            throw LoadError(
-                .invalidRequest, at: .request,
-                "Basic takes no colon in a user's name, and no control character in name or password.")
-        }
-        return Redacted("Basic " + Base64.encode(Array(user) + [UInt8(ascii: ":")] + password))
+        try credential.basicAuthorization()
     }
 
     /// As deep as the last symbolic element of the path (§2.2).
@@ -44,6 +36,4 @@ package struct BasicScheme: AuthenticationScheme {
         let path = url.target.prefix { $0 != "?" }
         return path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/"
     }
-
-    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 || octet == 127 }
 }

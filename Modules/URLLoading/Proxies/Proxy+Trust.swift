@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import HTTPTypes
 public import SallyportCore
 internal import SallyportTransport
@@ -39,18 +38,12 @@ extension ProxyAccess {
             self.init(proxy, credential: request.options.proxyCredential ?? proxy.credential)
         }
     }
+
     /// Where nobody answers challenges, an HTTP proxy that has a credential is told it at once.
-    init(toldAtOnce proxy: Proxy) {
+    init(toldAtOnce proxy: Proxy) throws(LoadError) {
         switch proxy.kind {
-        case .http, .https: self.init(proxy, authorization: proxy.credential?.basic)
+        case .http, .https: self.init(proxy, authorization: try proxy.credential?.basicAuthorization())
         case .socks5: self.init(proxy, credential: proxy.credential)
         }
-    }
-}
-
-extension Credential {
-    /// What Basic says (RFC 7617).
-    var basic: Redacted<String> {
-        Redacted("Basic \(Data("\(user):\(password.reveal())".utf8).base64EncodedString())")
     }
 }

@@ -119,16 +119,16 @@ struct DirectStage: LoadStage {
         }
         let proxy = context.proxies.proxy(for: request.url)
         return try await settings.exchange(
-            tellingProxy(proxy, request), in: context, relay: nil, proxy: proxy, versions: versions, with: client)
+            try tellingProxy(proxy, request), in: context, relay: nil, proxy: proxy, versions: versions, with: client)
     }
 
     /// Nobody answers challenges here: a proxy that has a credential is told it at once, by Basic (RFC 7617).
-    private func tellingProxy(_ proxy: Proxy?, _ request: LoadRequest) -> LoadRequest {
+    private func tellingProxy(_ proxy: Proxy?, _ request: LoadRequest) throws(LoadError) -> LoadRequest {
         guard let proxy, proxy.kind != .socks5, request.headerFields[.proxyAuthorization] == nil,
             let credential = request.options.proxyCredential ?? proxy.credential
         else { return request }
         var request = request
-        request.headerFields[.proxyAuthorization] = credential.basic.reveal()
+        request.headerFields[.proxyAuthorization] = try credential.basicAuthorization().reveal()
         return request
     }
 }

@@ -24,7 +24,7 @@ struct SessionTunnels: RoutedTunnels {
         path.identity = settings.identities[request.endpoint.host]
         if let proxy = settings.proxies.proxy(for: request.endpoint.host, isSecure: request.isSecure) {
             guard way?.relay == nil else { throw RoutingStage.hasBoth }
-            path.proxy = ProxyAccess(toldAtOnce: proxy)
+            path.proxy = try ProxyAccess(toldAtOnce: proxy)
         }
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout

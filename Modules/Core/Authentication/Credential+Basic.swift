@@ -1,0 +1,22 @@
+internal import FoundationEssentials
+
+extension Credential {
+    /// What an `Authorization` or `Proxy-Authorization` field says by Basic (RFC 7617). UTF-8, whether the server says so
+    /// or not, which is the only other charset that it may name (§2.1).
+    ///
+    /// - Throws: `invalidRequest` for a colon in the user's name, and for control characters.
+    package func basicAuthorization() throws(LoadError) -> Redacted<String> {
+        let (user, password) = (user.utf8, password.reveal().utf8)
+        guard !user.contains(UInt8(ascii: ":")), !user.contains(where: Self.isControl),
+            !password.contains(where: Self.isControl)
+        else {
+            throw LoadError(
+                .invalidRequest, at: .request,
+                "Basic takes no colon in a user's name, and no control character in name or password.")
+        }
+        let octets = Array(user) + [UInt8(ascii: ":")] + password
+        return Redacted("Basic \(Data(octets).base64EncodedString())")
+    }
+
+    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 || octet == 127 }
+}
