@@ -71,7 +71,8 @@ public final class Sallyport: Sendable {
         self.control = control
         self.authorization = authorization
         loading = URLLoadingSystem(
-            gate: authorization, stages: [AuthenticationStage(credentials: credentials)], decisions: authorization,
+            gate: authorization, stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] },
+            decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
             infrastructure: authorization, logger: logger)
         withdrawal = authorization.onWithdrawal { [credentials] denied in

@@ -21,7 +21,7 @@ import Testing
         answering disposition: ChallengeDisposition, _ collector: Collector? = nil
     ) -> URLSession {
         let stage = AuthenticationStage(credentials: CredentialStorage())
-        let loading = URLLoadingSystem(gate: TenantGate(), stages: [stage])
+        let loading = URLLoadingSystem(gate: TenantGate(), stages: { _ in [stage] })
         let secure = loading.makeSession(delegate: Answers(disposition: disposition))
         return URLSession(
             configuration: secure.foundationConfiguration(), delegate: collector, delegateQueue: nil)

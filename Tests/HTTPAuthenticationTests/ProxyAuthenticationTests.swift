@@ -65,7 +65,8 @@ struct ProxyAuthenticationTests {
                     }
                 }
             }
-            loading = URLLoadingSystem(gate: OpenGate(), stages: [AuthenticationStage(credentials: credentials)])
+            loading = URLLoadingSystem(
+                gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
         }
 
         func session(

@@ -70,7 +70,8 @@ struct SessionAuthenticationTests {
                 """
             }
             try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
-            loading = URLLoadingSystem(gate: OpenGate(), stages: [AuthenticationStage(credentials: credentials)])
+            loading = URLLoadingSystem(
+                gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
         }
 
         func request(_ path: String) throws -> LoadRequest { try .get("http://127.0.0.1:\(nginx.port)\(path)") }

@@ -6,17 +6,28 @@ public struct LoadRequest: Sendable {
     public var method: HTTPRequest.Method
     public var headerFields: HTTPFields
     public var body: RequestBody?
-    public var options: LoadOptions
+    /// Where the request differs from its session. Most do not, and stay small on their way through the stages.
+    public var options: LoadOptions {
+        get { differing?.options ?? LoadOptions() }
+        set { differing = Differing(newValue) }
+    }
+
+    private var differing: Differing?
+
+    private final class Differing: Sendable {
+        let options: LoadOptions
+        init(_ options: LoadOptions) { self.options = options }
+    }
 
     public init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
-        body: RequestBody? = nil, options: LoadOptions = LoadOptions()
+        body: RequestBody? = nil, options: LoadOptions? = nil
     ) {
         self.url = url
         self.method = method
         self.headerFields = headerFields
         self.body = body
-        self.options = options
+        differing = options.map(Differing.init)
     }
 
     /// Reads a request of swift-http-types.
@@ -35,7 +46,6 @@ public struct LoadRequest: Sendable {
         method = request.method
         headerFields = request.headerFields
         self.body = body
-        options = LoadOptions()
     }
 
     /// A `GET` of the URL.

@@ -16,7 +16,7 @@ final class SecureEngine: Sendable {
     /// Whether the gateway is within reach; nil where nobody knows.
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and Routing.
-    let stages: [any LoadStage]
+    let stages: SessionStages
     let decisions: ConnectionDecisions
     let principals: PrincipalNames
     let controlTLSVersions: ControlTLSVersions
@@ -26,7 +26,7 @@ final class SecureEngine: Sendable {
     private let withdrawal: WithdrawalObservation
 
     init(
-        gate: any AccessGate, client: any ExchangeClient, stages: [any LoadStage],
+        gate: any AccessGate, client: any ExchangeClient, stages: @escaping SessionStages,
         decisions: ConnectionDecisions = ConnectionDecisions(),
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principals: PrincipalNames = PrincipalNames(),
         infrastructure: (any InfrastructureStatus)? = nil, logger: Logger

@@ -54,7 +54,7 @@ public final class SecureSession: Sendable {
             let routing = RoutingStage(
                 gate: engine.gate, client: engine.client, settings: settings,
                 waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, engine.infrastructure))
-            chain = LoadChain([redirects, DecodingStage()] + engine.stages + [routing])
+            chain = LoadChain([redirects, DecodingStage()] + engine.stages(configuration) + [routing])
             tunnels = SessionTunnels(routing: routing, client: engine.client, settings: settings)
         case .system(let engine, _):
             logger = Logger(label: "sallyport.system")

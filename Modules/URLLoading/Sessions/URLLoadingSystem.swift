@@ -2,6 +2,9 @@ public import Logging
 public import SallyportCore
 internal import SallyportTransport
 
+/// The stages that other modules bring to a session of the configuration.
+public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadStage]
+
 /// The URL loading of one instance: its sessions, its handlers, and the switch for secure communication.
 ///
 /// Secure communication is on from the first successful `authorize()`; ``disable()`` and ``enable()`` switch it.
@@ -16,14 +19,14 @@ public final class URLLoadingSystem: Sendable {
 
     /// - Parameters:
     ///   - gate: says whether and how the app may connect.
-    ///   - stages: stand between Decoding and Routing, from the top down.
+    ///   - stages: those of a session between Decoding and Routing, from the top down.
     ///   - decisions: keeps what is trusted for good; without one, it is trusted for as long as the instance lives.
     ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
     ///   - principalKey: 32 secret octets by which principals are named after requests' own `Authorization` fields, see
     ///     ``SessionConfiguration/principal``; without them the names hold as long as the instance.
     ///   - infrastructure: says when a load that waits for a relay is tried again; without one, pauses do.
     public convenience init(
-        gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
+        gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
         infrastructure: (any InfrastructureStatus)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
@@ -33,7 +36,7 @@ public final class URLLoadingSystem: Sendable {
     }
 
     init(
-        gate: any AccessGate, stages: [any LoadStage] = [], decisions: (any DecisionStore)? = nil,
+        gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
         client: any ExchangeClient, system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
         logger: Logger = Logger(label: "sallyport.loading")
