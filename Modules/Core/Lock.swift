@@ -1,38 +1,52 @@
-internal import Glibc
+public import Glibc
 
-/// State that threads share for nanoseconds, guarded by a pthread mutex.
+/// State that threads share for nanoseconds, guarded by a pthread mutex. Copies share it.
 ///
 /// For state that both a loop and a consumer touch. Never held across an `await`, a callback, the resumption of a
 /// continuation or a call that blocks; Docs/Concurrency.md has the order in which locks nest.
 ///
-/// It is not `Synchronization.Mutex` because ThreadSanitizer does not see that type's futex, and reports every body.
+/// It is not `Synchronization.Mutex` because ThreadSanitizer does not see that type's futex, and reports every body. It
+/// stands on the path of each request: mutex and state are one allocation, and callers have its code inlined.
 @safe
-package final class Lock<State: ~Copyable>: @unchecked Sendable {
-    // SAFETY: `state` is read and written only between lock and unlock of `mutex`, in `withLock`; `mutex` is
-    // allocated once, never moves, and is destroyed when nobody can hold a reference any more.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var state: State
+package struct Lock<State: ~Copyable>: @unchecked Sendable {
+    // SAFETY: the state is read and written only between lock and unlock of the mutex beside it, in `withLock`.
+    @usableFromInline let storage: LockStorage<State>
 
+    @inlinable
     package init(_ state: consuming sending State) {
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        let result = unsafe pthread_mutex_init(mutex, nil)
-        precondition(result == 0, "A default mutex can always be made.")
-        self.state = state
-    }
-
-    deinit {
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe mutex.deinitialize(count: 1)
-        unsafe mutex.deallocate()
+        storage = LockStorage.make(state)
     }
 
     /// Runs `body` with exclusive access to the state.
+    @inlinable
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending State) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
+        let mutex = unsafe storage.withUnsafeMutablePointerToHeader { unsafe $0 }
+        let state = unsafe storage.withUnsafeMutablePointerToElements { unsafe $0 }
         unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return try body(&state)
+        // The lock keeps its storage: both pointers are good until here.
+        defer { withExtendedLifetime(storage) { _ = unsafe pthread_mutex_unlock(mutex) } }
+        return try unsafe body(&state.pointee)
+    }
+}
+
+/// A mutex that never moves, and the state behind it.
+@safe @usableFromInline
+final class LockStorage<State: ~Copyable>: ManagedBuffer<pthread_mutex_t, State> {
+    @inlinable
+    static func make(_ state: consuming State) -> LockStorage<State> {
+        let storage = unsafe Self.create(minimumCapacity: 1) { _ in unsafe pthread_mutex_t() }
+        let result = unsafe pthread_mutex_init(storage.withUnsafeMutablePointerToHeader { unsafe $0 }, nil)
+        precondition(result == 0, "A default mutex can always be made.")
+        unsafe storage.withUnsafeMutablePointerToElements { unsafe $0 }.initialize(to: state)
+        return unsafe unsafeDowncast(storage, to: Self.self)
+    }
+
+    deinit {
+        _ = unsafe withUnsafeMutablePointers { mutex, state in
+            unsafe state.deinitialize(count: 1)
+            return unsafe pthread_mutex_destroy(mutex)
+        }
     }
 }

@@ -3,7 +3,8 @@ internal import Glibc
 internal import SallyportCore
 internal import Synchronization
 
-/// How many items run between two looks at the descriptors.
+/// How many items run between two looks at the descriptors. What the items enqueue runs before the next look, too: many
+/// answers that come together are read by their tasks, and the tasks' next requests sent, in one go.
 private let batchLimit = 512
 
 extension EventLoop {
@@ -25,9 +26,12 @@ extension EventLoop {
             if case .ended(let waiters) = rest { return end(waiters) }
             let waits = if case .asleep = rest { true } else { false }
             state.poll(waits: waits)
-            if batch.isEmpty { work.withLock { batch.refill(from: &$0) } }
-            batch.run(on: self)
-            state.endTurn()
+            var room = batchLimit
+            repeat {
+                if batch.isEmpty { work.withLock { batch.refill(from: &$0) } }
+                room -= max(1, batch.run(on: self, upTo: room))
+                state.endTurn()
+            } while room > 0 && (!batch.isEmpty || state.hasTurnWork || work.withLock { $0.hasItems })
         }
     }
 
@@ -59,8 +63,10 @@ private struct Batch {
         queue.exchange(&items)
     }
 
-    mutating func run(on loop: EventLoop) {
-        let end = min(items.count, next + batchLimit)
+    /// - Returns: how many have run.
+    mutating func run(on loop: EventLoop, upTo limit: Int) -> Int {
+        let start = next
+        let end = min(items.count, next + limit)
         while next < end {
             switch items[next] {
             case .job(let job):
@@ -75,6 +81,7 @@ private struct Batch {
             items.removeAll(keepingCapacity: items.count <= 4 * batchLimit)
             next = 0
         }
+        return end - start
     }
 }
 

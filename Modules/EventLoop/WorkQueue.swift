@@ -29,6 +29,8 @@ struct WorkQueue: Sendable {
         return wake() ? .ring : .taken
     }
 
+    var hasItems: Bool { !items.isEmpty }
+
     private mutating func wake() -> Bool {
         defer { isAsleep = false }
         return isAsleep

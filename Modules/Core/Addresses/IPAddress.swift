@@ -46,13 +46,33 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
     /// Canonical text: RFC 5952 for IPv6, four decimal numbers for IPv4.
     public var description: String {
         switch self {
-        case .v4: return octets.map(String.init).joined(separator: ".")
+        case .v4(let number): return Self.dotted(number)
         case .v6:
             var bytes = octets
             var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
             guard unsafe inet_ntop(AF_INET6, &bytes, &text, socklen_t(text.count)) != nil else { return "::" }
             return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
+    }
+
+    /// Stands on the path of each request to such an address.
+    private static func dotted(_ number: UInt32) -> String {
+        unsafe String(unsafeUninitializedCapacity: 15) { text in
+            var count = 0
+            for shift in stride(from: 24, through: 0, by: -8) {
+                let octet = UInt8(truncatingIfNeeded: number >> shift)
+                if count > 0 { unsafe append(UInt8(ascii: "."), to: text, &count) }
+                if octet > 99 { unsafe append(48 + octet / 100, to: text, &count) }
+                if octet > 9 { unsafe append(48 + octet / 10 % 10, to: text, &count) }
+                unsafe append(48 + octet % 10, to: text, &count)
+            }
+            return count
+        }
+    }
+
+    private static func append(_ octet: UInt8, to text: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
+        unsafe text[count] = octet
+        count += 1
     }
 
     private static func strictIPv4(_ text: String) -> UInt32? {

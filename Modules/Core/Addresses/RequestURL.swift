@@ -76,8 +76,22 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
 
     /// The whole URL, without its fragment: what goes to a server.
     public var absoluteText: String {
-        if endpoint != nil { return "\(scheme)://\(hostField)\(target)" }
-        return "\(scheme):\(authority.map { "//\($0)" } ?? "")\(target)"
+        guard let endpoint else { return "\(scheme):\(authority.map { "//\($0)" } ?? "")\(target)" }
+        // Each request needs it once: made in one allocation.
+        var text = scheme
+        text.reserveCapacity(scheme.utf8.count + 265 + path.utf8.count + (query?.utf8.count ?? 0))
+        text += "://"
+        text += endpoint.host.description
+        if endpoint.port != Self.defaultPort(of: scheme) {
+            text += ":"
+            text += String(endpoint.port)
+        }
+        text += path
+        if let query {
+            text += "?"
+            text += query
+        }
+        return text
     }
 
     /// The whole URL, query and fragment with it. For people who ask for it; errors and logs use ``redacted``.

@@ -12,10 +12,11 @@ public struct LoadRequest: Sendable {
         set { differing = Differing(newValue) }
     }
 
-    private var differing: Differing?
+    /// The options where there are any: what stands on the path of each request looks here.
+    package private(set) var differing: Differing?
 
-    private final class Differing: Sendable {
-        let options: LoadOptions
+    package final class Differing: Sendable {
+        package let options: LoadOptions
         init(_ options: LoadOptions) { self.options = options }
     }
 

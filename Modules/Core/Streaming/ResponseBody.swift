@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Synchronization
 
 /// The octets of an answer's body, in chunks, read once.
 ///
@@ -50,11 +51,12 @@ public struct ResponseBody: AsyncSequence, BodySource {
     public struct Iterator: AsyncIteratorProtocol {
         /// The body lives while it is iterated, also where nobody else keeps it.
         private let owner: Guardian
-        private let guardian: Guardian
+        /// Nil for a body in memory, which keeps no connection.
+        private let guardian: Guardian?
 
         fileprivate init(_ owner: Guardian) {
             self.owner = owner
-            guardian = Guardian(owner.source)
+            guardian = owner.source is BytesSource ? nil : Guardian(owner.source)
         }
 
         public mutating func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
@@ -90,18 +92,20 @@ extension BodySource {
     public var trailers: HTTPFields? { nil }
 }
 
-private struct BytesSource: BodySource {
-    private let bytes: Lock<[UInt8]>
-    init(_ bytes: [UInt8]) { self.bytes = Lock(bytes) }
+private final class BytesSource: BodySource {
+    private let bytes: [UInt8]
+    private let isTaken: Atomic<Bool>
 
-    func next() async throws(LoadError) -> [UInt8]? {
-        bytes.withLock { bytes in
-            defer { bytes = [] }
-            return bytes.isEmpty ? nil : bytes
-        }
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        isTaken = Atomic(bytes.isEmpty)
     }
 
-    func discard() { bytes.withLock { $0 = [] } }
+    func next() async throws(LoadError) -> [UInt8]? {
+        isTaken.exchange(true, ordering: .relaxed) ? nil : bytes
+    }
+
+    func discard() { isTaken.store(true, ordering: .relaxed) }
 }
 
 /// A number of octets.

@@ -49,7 +49,9 @@ final class EasyHandle {
     var raw: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(curl) }
 
     func set(_ option: CURLoption, _ value: Int) { _ = unsafe sallyport_set_long(raw, option, value) }
-    func set(_ option: CURLoption, _ value: String) { _ = unsafe sallyport_set_text(raw, option, value) }
+    func set(_ option: CURLoption, _ value: String) {
+        _ = unsafe value.withCString { unsafe sallyport_set_text(raw, option, $0) }
+    }
     func setNothing(_ option: CURLoption) { _ = unsafe sallyport_set_pointer(raw, option, nil) }
     func set(_ option: CURLoption, offset: Int64) { _ = unsafe sallyport_set_offset(raw, option, curl_off_t(offset)) }
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {

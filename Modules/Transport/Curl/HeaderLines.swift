@@ -11,19 +11,20 @@ final class HeaderLines {
 
     /// - Parameter extra: lines of the transport's own, such as `Expect:`, which keeps libcurl from making one.
     convenience init?(_ fields: HTTPFields, extra: [StaticString] = []) {
-        self.init(checked: fields.filter { !Self.isOwnField($0.name) }, extra: extra)
+        self.init(checked: fields.lazy.filter { !Self.isOwnField($0.name) }, extra: extra)
     }
 
     /// Fields that are the transport's own, too.
-    init?(checked fields: [HTTPField], extra: [StaticString] = []) {
-        let count = fields.count + extra.count
-        guard count > 0 else { return nil }
-        let nodes = unsafe count * MemoryLayout<curl_slist>.stride
-        var octets = nodes + extra.reduce(0) { $0 + $1.utf8CodeUnitCount + 1 }
+    init?(checked fields: some Sequence<HTTPField>, extra: [StaticString] = []) {
+        var count = extra.count
+        var octets = extra.reduce(0) { $0 + $1.utf8CodeUnitCount + 1 }
         for field in fields {
+            count += 1
             unsafe octets += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 3
         }
-        unsafe storage = .allocate(byteCount: octets, alignment: MemoryLayout<curl_slist>.alignment)
+        guard count > 0 else { return nil }
+        let nodes = unsafe count * MemoryLayout<curl_slist>.stride
+        unsafe storage = .allocate(byteCount: nodes + octets, alignment: MemoryLayout<curl_slist>.alignment)
         unsafe list = storage.bindMemory(to: curl_slist.self, capacity: count)
         var writer = unsafe LineWriter(list: list, count: count, next: storage + nodes)
         for field in fields { unsafe writer.write(field) }

@@ -281,15 +281,17 @@ final class Pool: DescriptorHandler, TurnObserver {
     }
 
     fileprivate func wants(_ descriptor: Int32, _ what: Int32) {
+        // By its index: optional chaining into a dictionary allocates, and this is called twice for each request.
+        let index = connections.index(forKey: descriptor)
         guard what != CURL_POLL_REMOVE else {
-            guard connections[descriptor] != nil else { return loop.forget(descriptor) }
-            connections[descriptor]?.interest = []
+            guard let index else { return loop.forget(descriptor) }
+            connections.values[index].interest = []
             return
         }
         var interest: Interest = []
         if what & CURL_POLL_IN != 0 { interest.insert(.read) }
         if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
-        connections[descriptor]?.interest = interest
+        if let index { connections.values[index].interest = interest }
         loop.watch(descriptor, for: interest, handler: self)
     }
 

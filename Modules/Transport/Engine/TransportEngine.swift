@@ -23,6 +23,9 @@ actor TransportEngine {
 
     nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Command]>([])
+    /// Room for the next commands, from the last ones.
+    private var spare: [Command] = []
+    private static let spareCommands = 256
     private var pools: [PoolKey: Pool] = [:]
     /// Pools that serve nothing new, until their last member is gone.
     private var retired: [Pool] = []
@@ -46,18 +49,23 @@ actor TransportEngine {
             return inbox.count == 1
         }
         guard isFirst, !loop.executeIfRunning({ self.assumeIsolated { $0.handlePosted() } }) else { return }
-        for command in takePosted() { refuse(command) }
+        var commands: [Command] = []
+        takePosted(&commands)
+        for command in commands { refuse(command) }
     }
 
-    private nonisolated func takePosted() -> [Command] {
-        inbox.withLock { inbox in
-            defer { inbox = [] }
-            return inbox
-        }
+    /// Takes what was posted since the last time, and leaves its own room to what comes next.
+    private nonisolated func takePosted(_ commands: inout [Command]) {
+        inbox.withLock { swap(&$0, &commands) }
     }
 
     private func handlePosted() {
-        for command in takePosted() { handle(command) }
+        var commands = spare
+        spare = []
+        takePosted(&commands)
+        for command in commands { handle(command) }
+        commands.removeAll(keepingCapacity: commands.count <= Self.spareCommands)
+        spare = commands
     }
 
     /// The loop has ended, and with it whatever went on.

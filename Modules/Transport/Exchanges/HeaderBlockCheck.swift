@@ -48,13 +48,16 @@ struct HeaderBlockCheck {
 
     /// The same length several times counts once (RFC 9110 §8.6).
     private mutating func takesLength(_ value: ArraySlice<UInt8>) -> Bool {
-        for part in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-            guard let length = Self.number(Self.trimmed(part)), contentLength ?? length == length else {
+        var rest = value
+        while true {
+            let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+            guard let length = Self.number(Self.trimmed(rest[..<end])), contentLength ?? length == length else {
                 return false
             }
             contentLength = length
+            guard end < rest.endIndex else { return !isChunked }
+            rest = rest[(end + 1)...]
         }
-        return !isChunked
     }
 
     /// No other coding was asked for, and none is allowed unasked (RFC 9112 §7).

@@ -73,7 +73,8 @@ extension SecureSession {
     func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder? {
         let delegates = [own, delegate].compactMap(\.self)
         let told = configuration.onRecord
-        guard observer != nil || !delegates.isEmpty || told != nil || request.options.isRecorded else { return nil }
+        guard observer != nil || !delegates.isEmpty || told != nil || request.differing?.options.isRecorded == true
+        else { return nil }
         let recorder = LoadRecorder(request, id: id)
         if let told { recorder.whenEnded(told) }
         guard !delegates.isEmpty else { return recorder }

@@ -145,10 +145,11 @@ extension SecureSession {
         for request: LoadRequest, collectsUpTo limit: ByteCount?, delegate own: (any SessionDelegate)?,
         control: (any TransferControl)? = nil
     ) -> LoadContext {
-        let timeout = request.options.resourceTimeout ?? configuration.resourceTimeout
+        let options = request.differing?.options
+        let timeout = options?.resourceTimeout ?? configuration.resourceTimeout
         var context = LoadContext(
             requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
-            deadline: .now + timeout, idleTimeout: request.options.idleTimeout ?? configuration.idleTimeout,
+            deadline: .now + timeout, idleTimeout: options?.idleTimeout ?? configuration.idleTimeout,
             principal: principal(of: request), collectsUpTo: limit,
             responder: own == nil && delegate == nil
                 ? nil : DelegateResponder(session: self, request: request, own: own),
@@ -163,7 +164,7 @@ extension SecureSession {
         if case .secure(let engine) = kind, let principal = engine.principals.principal(of: request) {
             return principal
         }
-        return request.options.principal ?? configuration.principal
+        return request.differing?.options.principal ?? configuration.principal
     }
 
     /// The handlers to ask, in order.

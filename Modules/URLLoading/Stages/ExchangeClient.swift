@@ -47,7 +47,7 @@ struct ExchangeSettings: Sendable {
         exchange.connectionsPerOrigin = connectionsPerOrigin
         exchange.collectsUpTo = context.collectsUpTo
         exchange.control = context.control
-        exchange.continueTimeout = request.options.continueTimeout
+        exchange.continueTimeout = request.differing?.options.continueTimeout
         let response: ExchangeResponse
         if let recorder = context.recorder {
             let client = RecordingClient(client: client, recorder: recorder, decision: decision, proxy: proxy)
