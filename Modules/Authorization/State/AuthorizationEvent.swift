@@ -49,37 +49,23 @@ public struct AuthorizationEvents: AsyncSequence, Sendable {
 
 /// Hands events to all who asked.
 final class EventHub: Sendable {
-    private struct State {
-        var next = 0
-        var consumers: [Int: AsyncStream<AuthorizationEvent>.Continuation] = [:]
+    private struct Delegate {
         weak var delegate: (any AuthorizationDelegate)?
     }
-    private let state = Lock(State())
+
+    private let followers = Followers<AuthorizationEvent>()
+    private let delegate = Lock(Delegate())
 
     func events() -> AuthorizationEvents {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: AuthorizationEvent.self, bufferingPolicy: .bufferingNewest(64))
-        let id = state.withLock { state in
-            state.next += 1
-            state.consumers[state.next] = continuation
-            return state.next
-        }
-        continuation.onTermination = { [weak self] _ in
-            _ = self?.state.withLock { $0.consumers.removeValue(forKey: id) }
-        }
-        return AuthorizationEvents(stream: stream)
+        AuthorizationEvents(stream: followers.follow(buffering: .bufferingNewest(64)))
     }
 
-    func setDelegate(_ delegate: (any AuthorizationDelegate)?) { state.withLock { $0.delegate = delegate } }
+    func setDelegate(_ delegate: (any AuthorizationDelegate)?) { self.delegate.withLock { $0.delegate = delegate } }
 
     func send(_ event: AuthorizationEvent, from authorization: Authorization) {
-        let (consumers, delegate) = state.withLock { (Array($0.consumers.values), $0.delegate) }
-        for consumer in consumers { consumer.yield(event) }
-        delegate?.authorization(authorization, didReceive: event)
+        followers.tell(event)
+        delegate.withLock { $0.delegate }?.authorization(authorization, didReceive: event)
     }
 
-    func finish() {
-        let consumers = state.withLock { Array($0.consumers.values) }
-        for consumer in consumers { consumer.finish() }
-    }
+    func finish() { followers.finish() }
 }

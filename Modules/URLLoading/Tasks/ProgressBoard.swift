@@ -11,62 +11,13 @@ public struct ProgressUpdates: AsyncSequence, Sendable {
 }
 
 /// The present value of one direction, and all who follow it.
-final class ProgressBoard: Sendable {
-    private struct State {
-        var progress: TransferProgress?
-        var isOver = false
-        var next = 0
-        var followers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
-    }
+typealias ProgressBoard = Board<TransferProgress>
 
-    private let state = Lock(State())
-
-    var progress: TransferProgress? { state.withLock { $0.progress } }
-
-    func set(_ progress: TransferProgress) {
-        let followers = state.withLock { state in
-            state.progress = progress
-            return state.followers.isEmpty ? [] : Array(state.followers.values)
-        }
-        for follower in followers { follower.yield(progress) }
-    }
-
+extension ProgressBoard {
     /// Adds what came to what is there.
     func add(_ octets: Int64, of total: Int64?) {
-        let before = progress
-        set(TransferProgress(completed: (before?.completed ?? 0) + octets, total: total))
+        change { $0 = TransferProgress(completed: ($0?.completed ?? 0) + octets, total: total) }
     }
 
-    func finish() {
-        let followers = state.withLock { state in
-            state.isOver = true
-            defer { state.followers = [:] }
-            return Array(state.followers.values)
-        }
-        for follower in followers { follower.finish() }
-    }
-
-    func updates() -> ProgressUpdates {
-        let (stream, follower) = AsyncStream.makeStream(
-            of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
-        let number: Int? = state.withLock { state in
-            guard !state.isOver else { return nil }
-            state.next += 1
-            state.followers[state.next] = follower
-            return state.next
-        }
-        if let number {
-            follower.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.followers.removeValue(forKey: number) }
-            }
-        }
-        // A change in between must not be overtaken by what was before it.
-        var told: TransferProgress?
-        while let present = progress, present != told {
-            follower.yield(present)
-            told = present
-        }
-        if number == nil { follower.finish() }
-        return ProgressUpdates(stream: stream)
-    }
+    func updates() -> ProgressUpdates { ProgressUpdates(stream: values()) }
 }
