@@ -36,7 +36,7 @@ extension LoadError {
                 relayProtocol
             case proxyWithRelay, proxyUnreachable, proxyNotTrusted, proxyRefused, proxyProtocol
             case proxyAuthenticationRequired
-            case protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
+            case notInCache, protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
             case authenticationCancelled, otherPrincipal
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
         }
@@ -98,6 +98,8 @@ extension LoadError {
         public static let proxyProtocol = Code(value: .proxyProtocol)
         /// The proxy wants to know who asks, and nobody answered, or it refused the answer.
         public static let proxyAuthenticationRequired = Code(value: .proxyAuthenticationRequired)
+        /// The load was to be answered out of the cache alone, where nothing is stored for it.
+        public static let notInCache = Code(value: .notInCache)
         /// The server's bytes are not HTTP.
         public static let protocolViolation = Code(value: .protocolViolation)
         /// A header block, or a body that was to be collected, is longer than its limit.

@@ -93,6 +93,13 @@ public struct LoadOptions: Sendable {
     /// What answers the first challenge of the proxy on the way, where nobody else does; with SOCKS, what it is told at
     /// once. In place of the credential of ``Proxy``.
     public var proxyCredential: Credential?
+    /// Whether the jar's cookies are sent and those of the answer kept; the session's choice where nil.
+    public var handlesCookies: Bool?
+    /// The document that the request is part of, for ``CookieAcceptPolicy/onlyFromMainDocument`` and `SameSite`
+    /// (RFC 6265bis §5.2); the request itself where nil.
+    public var mainDocument: RequestURL?
+    /// How the load uses the cache; the session's choice where nil.
+    public var cachePolicy: CachePolicy?
     /// Whether ``LoadResponse/record`` says how the load went. A session with a delegate, and one whose metrics or
     /// traces somebody collects, records each load anyway.
     public var isRecorded = false

@@ -52,6 +52,7 @@ enum URLErrorCodes {
         .relayProtocol: .badServerResponse,
         .proxyProtocol: .badServerResponse,
         .protocolViolation: .badServerResponse,
+        .notInCache: .resourceUnavailable,
         .responseTooLarge: .dataLengthExceedsMaximum,
         .decodingFailed: .cannotDecodeContentData,
         .tooManyRedirects: .httpTooManyRedirects,

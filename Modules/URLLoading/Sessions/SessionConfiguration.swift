@@ -49,6 +49,16 @@ public struct SessionConfiguration: Sendable {
     public var handlers: [any RequestHandler] = []
     /// Handlers of this session alone, asked in their order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
+    /// The jar that the session's cookies lie in.
+    public var cookieJar: CookieJarSelection = .instance
+    /// Which cookies of servers are kept.
+    public var cookieAcceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument
+    /// Whether the jar's cookies are sent and those of answers kept, where a request does not say.
+    public var handlesCookies = true
+    /// Whether the session uses the instance's cache at all.
+    public var usesCache = true
+    /// How loads use the cache, where a request does not say.
+    public var cachePolicy: CachePolicy = .useProtocolCachePolicy
     /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
     /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with
     /// the same field share what a principal shares, and no two with different ones.
