@@ -52,8 +52,21 @@ public final class CredentialStorage: Sendable {
     }
 
     private let state = Lock(State())
+    private let observers = Lock<[@Sendable ([Cleared]) -> Void]>([])
 
     public init() {}
+
+    /// Where a principal's credentials were cleared.
+    package struct Cleared: Sendable, Hashable {
+        package let principal: Principal
+        /// Scheme, host and port.
+        package let origin: String
+    }
+
+    /// Calls `observer` after each ``clear(for:)`` that cleared something: what else a principal has there goes too.
+    package func whenCleared(_ observer: @escaping @Sendable ([Cleared]) -> Void) {
+        observers.withLock { $0.append(observer) }
+    }
 
     /// Sets what default handling answers a challenge with; nil takes it back.
     public func setDefault(
@@ -62,15 +75,32 @@ public final class CredentialStorage: Sendable {
         state.withLock { $0.defaults[Key(principal: principal, space: space)] = credential }
     }
 
-    /// Forgets the credentials of a method, or of all: default ones, accepted ones, and who a principal is.
+    /// Forgets the credentials of a method, or of all: default ones, accepted ones, and who a principal is. The cookies
+    /// that the instance would send there in the principal's name go too.
     ///
     /// What goes on is not ended. Connections are kept apart by principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) {
+        let cleared = forget(method)
+        guard !cleared.isEmpty else { return }
+        for observer in observers.withLock({ $0 }) { observer(cleared) }
+    }
+
+    /// Forgets credentials alone; gives where servers had them.
+    @discardableResult
+    package func forget(_ method: AuthenticationMethod? = nil) -> [Cleared] {
         state.withLock { state in
+            func isMeant(_ space: ProtectionSpace) -> Bool {
+                space.kind == .server && (method == nil || space.method == method)
+            }
+            let known = state.accepted.filter { $0.value.keys.contains(where: isMeant) }.keys
+                .map { Cleared(principal: $0.principal, origin: $0.origin) }
+            let set = state.defaults.keys.filter { isMeant($0.space) }
+                .map { Cleared(principal: $0.principal, origin: $0.space.origin) }
             state.defaults = state.defaults.filter { method != nil && $0.key.space.method != method }
             state.accepted = state.accepted.mapValues { spaces in
                 spaces.filter { method != nil && $0.key.method != method }
             }.filter { !$0.value.isEmpty }
+            return Array(Set(known + set))
         }
     }
 
