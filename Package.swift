@@ -80,6 +80,7 @@ let package = Package(
         .library(name: "SallyportCassette", targets: ["SallyportCassette"]),
         .library(name: "SallyportPluginConformance", targets: ["SallyportPluginConformance"]),
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
+        .library(name: "SallyportCookies", targets: ["SallyportCookies"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
@@ -116,6 +117,7 @@ let package = Package(
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
+        cLibrary("CPSL", pkgConfig: "libpsl", package: "libpsl-dev"),
         cLibrary("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
 
         // Level 1
@@ -141,6 +143,9 @@ let package = Package(
                 .crypto, .asn1, .x509,
             ]),
 
+        module(
+            "Cookies", touching: .touchesC,
+            dependencies: ["SallyportCore", "SallyportSecureStore", "CPSL", .logging, .httpTypes]),
         module("HTTPAuthentication", dependencies: ["SallyportCore", .logging, .httpTypes]),
 
         // Level 5
@@ -156,8 +161,8 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportHTTPAuthentication", "SallyportURLLoading", .configuration,
-                .httpTypes, .lifecycle, .logging,
+                "SallyportAuthorization", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportURLLoading",
+                .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -203,9 +208,8 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
-                "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments, .configuration, .logging,
-                .httpTypes, .crypto, .lifecycle,
-                .unixSignals,
+                "SallyportCookies", "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments,
+                .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -272,6 +276,12 @@ let package = Package(
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
         tests(
+            "Cookies",
+            dependencies: [
+                "SallyportCookies", "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore",
+                "SallyportURLLoading", .logging, .httpTypes,
+            ]),
+        tests(
             "HTTPAuthentication",
             dependencies: [
                 "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .logging, .httpTypes,
@@ -303,14 +313,14 @@ let package = Package(
         tests(
             "CommandLine",
             dependencies: [
-                "SallyportCommandLine", "SallyportCore", "SallyportSecureStore", "SallyportGateway",
-                "SallyportURLLoading", .arguments, .configuration, .httpTypes,
+                "SallyportCommandLine", "SallyportCookies", "SallyportCore", "SallyportSecureStore",
+                "SallyportGateway", "SallyportURLLoading", .arguments, .configuration, .httpTypes,
             ]),
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportCore", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportWire",
-                "SallyportTransport", "CLinux", .crypto, .x509, .logging, .httpTypes,
+                "Sallyport", "SallyportCookies", "SallyportCore", "SallyportGateway", "SallyportHTTPAuthentication",
+                "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.
@@ -346,8 +356,8 @@ let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 
 let fuzzed: [Target.Dependency] = [
     "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
-    "SallyportHTTPAuthentication", "SallyportURLLoading", "SallyportGateway", "SallyportDataURL", "SallyportUnixSocket",
-    "SallyportCassette", .httpTypes,
+    "SallyportHTTPAuthentication", "SallyportCookies", "SallyportURLLoading", "SallyportGateway", "SallyportDataURL",
+    "SallyportUnixSocket", "SallyportCassette", .httpTypes,
 ]
 package.targets.append(
     isFuzzed

@@ -1,6 +1,7 @@
 public import Configuration
 public import Logging
 public import SallyportAuthorization
+public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
 public import SallyportSecureStore
@@ -26,10 +27,14 @@ public final class Sallyport: Sendable {
     public let loading: URLLoadingSystem
     /// What servers accepted, and what the app set for them, in memory only. Forgotten at a lock and a wipe.
     public let credentials = CredentialStorage()
+    /// The cookies of this instance's sessions, usable while the app is authorized. Sessions choose among jars with
+    /// `SessionConfiguration.cookieJar`.
+    public var cookies: CookieJar { jars.main }
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
     private let data: SecureStore
+    private let jars: CookieJars
     /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
     private let control: Transport
     private let withdrawal: WithdrawalObservation
@@ -70,17 +75,45 @@ public final class Sallyport: Sendable {
         self.data = data
         self.control = control
         self.authorization = authorization
+        jars = CookieJars(in: data, gate: authorization, logger: logger)
         loading = URLLoadingSystem(
-            gate: authorization, stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] },
+            gate: authorization, stages: { [credentials, jars] in Self.stages(of: $0, credentials, jars) },
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
             infrastructure: authorization, logger: logger)
-        withdrawal = authorization.onWithdrawal { [credentials] denied in
-            if [.remoteLockout, .wiped].contains(denied.code) { credentials.clear() }
+        withdrawal = authorization.onWithdrawal { [credentials, jars] denied in
+            guard [.remoteLockout, .wiped].contains(denied.code) else { return }
+            credentials.forget()
+            jars.forget(isWiped: denied.code == .wiped)
+        }
+        credentials.whenCleared { [jars] cleared in
+            jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
         }
         store = GatedStore(data, gate: authorization)
         loading.makeDefaultIfFirst()
     }
+
+    /// Those between Decoding and Routing, from the top down.
+    private static func stages(
+        of configuration: SessionConfiguration, _ credentials: CredentialStorage, _ jars: CookieJars
+    ) -> [any LoadStage] {
+        [AuthenticationStage(credentials: credentials)]
+            + jars.stages(
+                of: configuration.cookieJar, acceptPolicy: configuration.cookieAcceptPolicy,
+                handlesCookies: configuration.handlesCookies)
+    }
+
+    private static func host(of cleared: CredentialStorage.Cleared) -> (principal: Principal, host: Host)? {
+        guard let host = (try? RequestURL(cleared.origin))?.endpoint?.host else { return nil }
+        return (cleared.principal, host)
+    }
+
+    // MARK: Cookies
+
+    /// The jar of a name, the same each time; made with its first cookie.
+    ///
+    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` octets.
+    public func cookies(named name: String) throws(CookieError) -> CookieJar { try jars.jar(named: name) }
 
     // MARK: Authorization
 
@@ -131,6 +164,7 @@ public final class Sallyport: Sendable {
     public func shutdown() async {
         authorization.shutdown()
         await loading.shutdown()
+        await jars.shutdown()
         await control.shutdown()
         data.close()
     }

@@ -35,6 +35,34 @@ import Testing
         #expect(!head.contains("from the configuration"))
     }
 
+    /// What a request says of cookies goes by the secure session's rules.
+    @Test func whatARequestSaysOfCookiesIsTaken() async throws {
+        let watching = Watching()
+        var configuration = SessionConfiguration()
+        configuration.handlers = [watching]
+        let session = tenant.native(configuration)
+        var request = try request("GET")
+        _ = try await session.data(for: request)
+        request.httpShouldHandleCookies = false
+        request.mainDocumentURL = URL(string: "https://news.test/x")
+        _ = try await session.data(for: request)
+        let seen = watching.seen.withLock { $0 }
+        #expect(seen.map(\.handlesCookies) == [nil, false])
+        #expect(seen.map { $0.mainDocument?.description } == [nil, "https://news.test/x"])
+    }
+
+    /// Sees the options of all requests, and takes none.
+    private final class Watching: RequestHandler {
+        let seen = Lock<[LoadOptions]>([])
+
+        func canHandle(_ request: LoadRequest) -> Bool {
+            seen.withLock { $0.append(request.options) }
+            return false
+        }
+
+        func load(_ request: LoadRequest, into response: ResponseWriter) async throws {}
+    }
+
     @Test func bodiesOfDataTasksArrive() async throws {
         var request = try request()
         request.httpBody = Data("a=b".utf8)

@@ -1,4 +1,5 @@
 import SallyportAuthorization
+import SallyportCookies
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
@@ -15,6 +16,7 @@ extension CommandFailure {
         case let error as AccessDenied: self.init(LoadError(error))
         case let error as AuthorizationError: self.init(error)
         case let error as StoreError: self.init(error)
+        case let error as CookieError: self.init(error)
         case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
         case let error as WireError: self.init(.usage, name: "\(error.code)", error.message)
@@ -125,6 +127,18 @@ extension CommandFailure {
         case .wiped: "a new activation is needed: ask for another link"
         case .inUse: "status, explain and admin show work beside it"
         default: nil
+        }
+    }
+}
+
+// MARK: Cookies
+
+extension CommandFailure {
+    init(_ error: CookieError) {
+        if let store = error.underlying as? StoreError {
+            self.init(store)
+        } else {
+            self.init(error.code == .store ? .inputOutput : .usage, name: "\(error.code)", error.message)
         }
     }
 }

@@ -4,12 +4,17 @@ import Glibc
 enum NewFile {
     /// Writes a file that must not be there yet.
     static func write(_ text: String, to path: String, mode: mode_t) throws(CommandFailure) {
+        try write(Array(text.utf8), to: path, mode: mode)
+    }
+
+    /// Writes a file that must not be there yet.
+    static func write(_ octets: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {
             throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
         }
         defer { close(number) }
-        guard StandardStreams.write(Array(text.utf8), to: number), fsync(number) == 0 else {
+        guard StandardStreams.write(octets, to: number), fsync(number) == 0 else {
             throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
         }
     }

@@ -51,6 +51,10 @@ struct NativeRequest {
         if idle != 60 { options.idleTimeout = Self.duration(idle) }
         let resource = configuration.timeoutIntervalForResource
         if resource != 604_800 { options.resourceTimeout = Self.duration(resource) }
+        if !request.httpShouldHandleCookies { options.handlesCookies = false }
+        if let document = request.mainDocumentURL, document != request.url {
+            options.mainDocument = try? RequestURL(document.absoluteString)
+        }
         return options
     }
 

@@ -70,6 +70,17 @@ final class Intranet: Sendable {
             location = /echo { return 200 "$request_method $http_x_planted"; }
             location = /away { return 302 /report.txt; }
             location = /teapot { return 418; }
+            location = /cookies {
+                add_header Set-Cookie "kept=PLANTED-COOKIE; Path=/; Max-Age=3600; Secure";
+                add_header Set-Cookie "session=1; Path=/";
+                return 200;
+            }
+            location = /seen { return 200 "$http_cookie"; }
+            location = /slow {
+                add_header Set-Cookie "slow=1; Path=/; Max-Age=3600";
+                limit_rate 16;
+                try_files /report.txt =404;
+            }
         }
         """
     }

@@ -125,6 +125,8 @@ public struct LoadRecord: Sendable, Hashable, Codable {
             case redirect
             /// A request was sent again; `value` is the code of the failure.
             case retry
+            /// `value` is what was done with cookies, `reason` the jar where it has a name.
+            case cookies
             /// `value` is what the cache did.
             case cache
         }

@@ -1,0 +1,160 @@
+import ArgumentParser
+import Logging
+import SallyportCookies
+import SallyportCore
+import SallyportSecureStore
+
+/// Looks after the cookies in an app's store.
+struct CookiesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cookies", abstract: "Look after the cookies in an app's store.",
+        subcommands: [ListCommand.self, RemoveCommand.self, ImportCommand.self, ExportCommand.self])
+}
+
+/// Which cookies a command is about.
+struct CookieJarOptions: ParsableArguments {
+    @OptionGroup var location: StoreLocationOptions
+
+    @Option(help: ArgumentHelp("A named jar; the instance's own by default.", valueName: "name"))
+    var jar: String?
+
+    @Option(help: ArgumentHelp("In whose name; the instance itself by default.", valueName: "name"))
+    var principal: String?
+
+    var owner: Principal { principal.map { Principal($0) } ?? .instance }
+
+    /// Gives a command the jar, and closes the store.
+    func withJar<Result>(
+        _ options: StoreOptions, _ body: (CookieJar) async throws -> Result
+    ) async throws -> Result {
+        if let jar, !(1...CookieJar.maximumNameLength).contains(jar.utf8.count) {
+            throw CommandFailure(
+                .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) octets.")
+        }
+        let store = try await SecureStore.open(
+            at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
+            options: options)
+        defer { store.close() }
+        let cookies = CookieJar(
+            name: jar, in: store, gate: nil, logger: Logger(label: "sallyport.cookies"),
+            isReadOnly: options.isReadOnly)
+        return try await body(cookies)
+    }
+}
+
+/// `netscape` or `json`.
+struct CookieFormatArgument: ExpressibleByArgument, Sendable, Hashable {
+    let format: CookieFileFormat
+
+    init?(argument: String) {
+        guard let format = CookieFileFormat(rawValue: argument) else { return nil }
+        self.format = format
+    }
+
+    /// JSON begins with a bracket, which no line of a cookie file does.
+    init(guessing file: [UInt8]) {
+        let first = file.first { $0 != 0x20 && $0 != 0x0a && $0 != 0x0d && $0 != 0x09 }
+        format = first == UInt8(ascii: "[") ? .json : .netscape
+    }
+
+    static var allValueStrings: [String] { CookieFileFormat.allCases.map(\.rawValue) }
+}
+
+extension CookiesCommand {
+    struct ListCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List cookies without their values; works beside the running app.",
+            discussion: "Session cookies are in the memory of the app alone, and not seen here.")
+        @Option(help: ArgumentHelp("Those that a request for this URL sends.", valueName: "url"))
+        var url: String?
+        @Flag(help: "Print values, which are secrets.") var showValues = false
+        @OptionGroup var cookies: CookieJarOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let url = try url.map { try RequestURL($0) }
+            let found = try await cookies.withJar(.readOnly) { jar in
+                if let url {
+                    try await jar.cookies(for: url, of: cookies.owner)
+                } else {
+                    try await jar.cookies(of: cookies.owner)
+                }
+            }
+            let report = found.map { CookieReport($0, showsValue: showValues) }
+            output.print(report, CookieReport.text(report, showValues: showValues))
+        }
+    }
+
+    struct RemoveCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove cookies; the app must not run.")
+        @Option(help: "Those of the name.") var name: String?
+        @Option(help: "Those of the domain, and of all below it.") var domain: String?
+        @Flag(help: "Every cookie of the jar, whoever's it is.") var all = false
+        @OptionGroup var cookies: CookieJarOptions
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard all != (name != nil || domain != nil) else {
+                throw ValidationError("Give --name, --domain or both, or --all.")
+            }
+        }
+
+        func run() async throws {
+            let count = try await cookies.withJar(.existing) { jar in
+                if all {
+                    try await jar.removeEverything()
+                } else {
+                    try await jar.removeAll(named: name, ofDomain: domain, of: cookies.owner)
+                }
+            }
+            output.print(RemovalReport(removed: count), "\(count) cookies removed")
+        }
+    }
+
+    struct ImportCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "import", abstract: "Take the persistent cookies of a file; the app must not run.")
+        @Argument(help: "The file; '-' is standard input.") var file: String
+        @Option(help: "How it is written; seen from its beginning by default.") var format: CookieFormatArgument?
+        @OptionGroup var cookies: CookieJarOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let octets = try InputFile.bytes(file, limit: CookieJar.maximumFileLength)
+            let format = (format ?? CookieFormatArgument(guessing: octets)).format
+            let count = try await cookies.withJar(.existing) { jar in
+                try await jar.importCookies(octets, as: format, of: cookies.owner)
+                return try await jar.cookies(of: cookies.owner).count { $0.expires != nil }
+            }
+            output.print(ImportReport(persistent: count), "\(count) persistent cookies in the jar")
+        }
+    }
+
+    struct ExportCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export",
+            abstract: "Write cookies with their values to standard output, or into a new file; works beside the app.")
+        @Option(name: .shortAndLong, help: "A file that is not there yet; made with mode 0600.") var output: String?
+        @Option(help: "How to write it; netscape by default.") var format: CookieFormatArgument?
+        @OptionGroup var cookies: CookieJarOptions
+
+        @Flag(help: "Failures as JSON, and with --output what was done.") var json = false
+
+        func run() async throws {
+            let (octets, count) = try await cookies.withJar(.readOnly) { jar in
+                let octets = try await jar.exportCookies(as: format?.format ?? .netscape, of: cookies.owner)
+                return (octets, try await jar.cookies(of: cookies.owner).count)
+            }
+            guard let output else {
+                guard StandardStreams.write(octets, to: 1) else {
+                    throw CommandFailure(.inputOutput, name: "file", "The output cannot be written.")
+                }
+                return
+            }
+            try NewFile.write(octets, to: output, mode: 0o600)
+            let report = ExportReport(file: output, cookies: count)
+            StandardStreams.output(json ? JSONOutput.text(report) : "\(count) cookies in \(output)")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+public import FoundationEssentials
+public import SallyportCore
+
+/// One cookie of a jar (RFC 6265bis §5.7). Its value shows in no description.
+public struct Cookie: Sendable {
+    let entry: CookieEntry
+
+    init(_ entry: CookieEntry) { self.entry = entry }
+
+    /// What is no UTF-8 reads as U+FFFD; it is sent as it came.
+    public var name: String { String(decoding: entry.name, as: UTF8.self) }
+    public var value: Redacted<String> { Redacted(String(decoding: entry.value, as: UTF8.self)) }
+    /// A name of A-labels, or an address.
+    public var domain: String { entry.host.bareText }
+    /// Whether hosts below the domain get it too: what a `Domain` attribute says.
+    public var includesSubdomains: Bool { !entry.isHostOnly }
+    public var path: String { String(decoding: entry.path, as: UTF8.self) }
+    /// When it ends; nil for one that ends with the process and is never stored.
+    public var expires: Date? { entry.isPersistent ? Date(milliseconds: entry.expiry) : nil }
+    /// Sent over TLS only.
+    public var isSecure: Bool { entry.isSecure }
+    /// Told for completeness: it keeps cookies from scripts, of which there are none here.
+    public var isHTTPOnly: Bool { entry.isHTTPOnly }
+    public var sameSite: SameSite { entry.sameSite }
+    /// A cookie that replaces another keeps the other's.
+    public var created: Date { Date(milliseconds: entry.created) }
+    public var lastAccess: Date { Date(milliseconds: entry.accessed) }
+}
+
+extension Cookie {
+    /// A cookie of the app's own, by the rules for those of servers.
+    ///
+    /// - Parameters:
+    ///   - domain: a host in any spelling.
+    ///   - includesSubdomains: whether hosts below it get the cookie too; refused for a public suffix and an address.
+    ///   - expires: at most 400 days from now; later is cut to that. Nil for one that ends with the process.
+    /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign in
+    ///   the name, more than 4,096 octets of name and value, a path that does not begin with a slash or has more than
+    ///   1,024 octets, and a name whose prefix promises what does not hold.
+    public init(
+        name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
+        expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .default
+    ) throws(CookieError) {
+        try self.init(
+            name: Array(name.utf8), value: Array(value.utf8), domain: domain, includesSubdomains: includesSubdomains,
+            path: Array(path.utf8), expires: expires, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite)
+    }
+
+    init(
+        name: [UInt8], value: [UInt8], domain: String, includesSubdomains: Bool, path: [UInt8], expires: Date?,
+        isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite
+    ) throws(CookieError) {
+        try Self.check(name, value, path)
+        guard sameSite != .none || isSecure else { throw .invalid("SameSite=None is for secure cookies only.") }
+        let host = try Self.host(domain, includesSubdomains: includesSubdomains)
+        let now = Date().milliseconds
+        let expiry = expires.map { min($0.milliseconds, now + CookieRules.longestLife) } ?? CookieEntry.session
+        entry = CookieEntry(
+            name: name, value: value, host: host, isHostOnly: !includesSubdomains, path: path, expiry: expiry,
+            created: now, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite)
+        guard CookiePrefix.holds(for: entry, namesPath: true) else {
+            throw .invalid("The name's prefix promises what does not hold.")
+        }
+    }
+
+    private static func check(_ name: [UInt8], _ value: [UInt8], _ path: [UInt8]) throws(CookieError) {
+        let parts = [name, value, path]
+        guard !parts.joined().contains(where: { Octets.isControl($0) || $0 == UInt8(ascii: ";") }),
+            !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ Octets.trimmed($0[...]).count == $0.count })
+        else { throw .invalid("A cookie holds no controls, no semicolon, and no space at an end.") }
+        guard !name.isEmpty || !value.isEmpty, name.count + value.count <= SetCookie.maximumLength else {
+            throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) octets.")
+        }
+        // Without a name, what stands before an equals sign would be read as one.
+        guard !name.isEmpty || !value.contains(UInt8(ascii: "=")) else {
+            throw .invalid("A cookie without a name has no equals sign in its value.")
+        }
+        guard path.first == UInt8(ascii: "/"), path.count <= SetCookie.maximumAttributeLength else {
+            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) octets.")
+        }
+    }
+
+    private static func host(_ text: String, includesSubdomains: Bool) throws(CookieError) -> Host {
+        let host: Host
+        do throws(AddressError) {
+            host = try Host(text)
+        } catch {
+            throw CookieError(.invalidCookie, "The domain is no host.", underlying: error)
+        }
+        guard includesSubdomains else { return host }
+        guard case .name(let name) = host, !PublicSuffixList.system.isPublic(name) else {
+            throw .invalid("Nothing below an address or a public suffix shares cookies.")
+        }
+        return host
+    }
+}
+
+extension CookieError {
+    fileprivate static func invalid(_ message: String) -> CookieError { CookieError(.invalidCookie, message) }
+}
+
+/// Equal where a request could tell no difference: times of creation and use do not count.
+extension Cookie: Hashable {
+    public static func == (left: Cookie, right: Cookie) -> Bool {
+        left.entry.isSame(as: right.entry) && left.entry.pair == right.entry.pair
+            && left.entry.expiry == right.entry.expiry && left.isSecure == right.isSecure
+            && left.isHTTPOnly == right.isHTTPOnly && left.sameSite == right.sameSite
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(entry.pair)
+        hasher.combine(entry.host)
+        hasher.combine(entry.path)
+    }
+}
+
+extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Name, domain and path.
+    public var description: String { "\(name) (\(includesSubdomains ? "." : "")\(domain)\(path))" }
+    public var debugDescription: String { "Cookie(\(description))" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Date {
+    init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).clamped) }
+}
+
+extension Double {
+    /// Within what a clock will show; not a number counts as the past.
+    fileprivate var clamped: Double { isNaN ? 0 : Swift.min(Swift.max(self, -1e16), 1e16).rounded() }
+}

@@ -1,0 +1,89 @@
+internal import HTTPTypes
+internal import Logging
+public import SallyportCore
+
+/// Sends the cookies of a jar and keeps those of answers. Stands below Authentication, so that each leg of a challenge
+/// carries what the last one set, and above the cache.
+///
+/// A request with a `Cookie` field of its own is sent with that field alone; what its answer sets is kept all the same.
+/// Each hop of a redirect passes the stage anew. Interim answers (103) set no cookie.
+public struct CookieStage: LoadStage {
+    private let jar: CookieJar
+    private let policy: CookieAcceptPolicy
+    private let isOn: Bool
+
+    /// - Parameter handlesCookies: whether the stage does anything where the request does not say.
+    public init(
+        jar: CookieJar, acceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument, handlesCookies: Bool = true
+    ) {
+        self.jar = jar
+        policy = acceptPolicy
+        isOn = handlesCookies
+    }
+
+    public func load(
+        _ request: LoadRequest, in context: LoadContext, next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        guard let own = request.differing?.options else {
+            return try await load(request, mainDocument: nil, isOn, in: context, next)
+        }
+        return try await load(request, mainDocument: own.mainDocument, own.handlesCookies ?? isOn, in: context, next)
+    }
+
+    private func load(
+        _ request: LoadRequest, mainDocument: RequestURL?, _ isOn: Bool, in context: LoadContext, _ next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        guard isOn, let rules = CookieRequest(request.url, mainDocument: mainDocument) else {
+            return try await next.load(request, in: context)
+        }
+        var request = request
+        if let field = try await field(of: request, rules, in: context) {
+            request.headerFields.append(HTTPField(name: .cookie, value: field))
+        }
+        let response = try await next.load(request, in: context)
+        guard policy != .never, response.head.headerFields.contains(where: { $0.name == .setCookie }) else {
+            return response
+        }
+        await keep(response.head.headerFields, for: rules, in: context)
+        return response
+    }
+
+    /// Nil where there are none, and where the app sends its own.
+    private func field(
+        of request: LoadRequest, _ rules: CookieRequest, in context: LoadContext
+    ) async throws(LoadError) -> [UInt8]? {
+        guard !request.headerFields.contains(where: { $0.name == .cookie }) else { return nil }
+        var found = jar.field(for: rules, of: context.principal)
+        if case .notLoaded = found {
+            try await load()
+            found = jar.field(for: rules, of: context.principal)
+        }
+        guard case .octets(let field) = found else { return nil }
+        context.recorder?.decided(.cookies, "sent", because: jar.name)
+        return field
+    }
+
+    /// - Throws: the gate's refusal; `fileSystem` where the stored cookies cannot be read.
+    private func load() async throws(LoadError) {
+        do throws(CookieError) {
+            try await jar.load()
+        } catch {
+            if let denied = error.underlying as? AccessDenied { throw LoadError(denied) }
+            throw LoadError(.fileSystem, at: .request, "The cookies cannot be read.", underlying: error)
+        }
+    }
+
+    private func keep(_ fields: HTTPFields, for rules: CookieRequest, in context: LoadContext) async {
+        guard policy == .always || rules.isSameSite else {
+            return context.logger.debug(
+                "A cookie is refused.",
+                metadata: ["request": "\(context.requestID)", "reason": "\(CookieRefusal.policy.rawValue)"])
+        }
+        // A lock meanwhile took the jar out of memory; what cannot be read again cannot be added to either.
+        guard (try? await jar.load()) != nil else { return }
+        let values = fields.filter { $0.name == .setCookie }
+            .map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
+        let taken = jar.receive(values, for: rules, of: context.principal, requestID: context.requestID)
+        context.recorder?.decided(.cookies, "kept \(taken) of \(values.count)", because: jar.name)
+    }
+}

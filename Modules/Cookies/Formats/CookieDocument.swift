@@ -1,0 +1,88 @@
+internal import FoundationEssentials
+
+/// One cookie as JSON. Name, value and path that are no UTF-8 stand as base64 in a field of their own.
+struct CookieDocument: Codable {
+    var name: String?
+    var nameBase64: Data?
+    var value: String?
+    var valueBase64: Data?
+    var domain: String
+    var includesSubdomains: Bool?
+    var path: String?
+    var pathBase64: Data?
+    /// ISO 8601; absent where the cookie ends with the process.
+    var expires: String?
+    var secure: Bool?
+    var httpOnly: Bool?
+    var sameSite: SameSite?
+
+    init(_ cookie: Cookie) {
+        (name, nameBase64) = Self.text(Array(cookie.entry.name))
+        (value, valueBase64) = Self.text(Array(cookie.entry.value))
+        (path, pathBase64) = Self.text(cookie.entry.path)
+        domain = cookie.domain
+        includesSubdomains = cookie.includesSubdomains
+        // The style cuts off what stands behind the milliseconds, which a fraction in binary may lack a little of.
+        expires = cookie.expires?.addingTimeInterval(0.0002).formatted(Self.dates)
+        secure = cookie.isSecure
+        httpOnly = cookie.isHTTPOnly
+        sameSite = cookie.sameSite
+    }
+
+    private static let dates = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+
+    private static func text(_ octets: [UInt8]) -> (String?, Data?) {
+        guard let text = String(validating: octets, as: UTF8.self) else { return (nil, Data(octets)) }
+        return (text, nil)
+    }
+
+    private static func octets(_ text: String?, _ base64: Data?, default: String) -> [UInt8] {
+        base64.map { Array($0) } ?? Array((text ?? `default`).utf8)
+    }
+
+    private func cookie() throws(CookieError) -> Cookie {
+        try Cookie(
+            name: Self.octets(name, nameBase64, default: ""), value: Self.octets(value, valueBase64, default: ""),
+            domain: domain, includesSubdomains: includesSubdomains ?? false,
+            path: Self.octets(path, pathBase64, default: "/"), expires: try Self.date(expires),
+            isSecure: secure ?? false, isHTTPOnly: httpOnly ?? false, sameSite: sameSite ?? .default)
+    }
+
+    private static func date(_ text: String?) throws(CookieError) -> Date? {
+        guard let text else { return nil }
+        let styles = [dates, Date.ISO8601FormatStyle()]
+        guard let date = styles.lazy.compactMap({ try? Date(text, strategy: $0) }).first else {
+            throw CookieError(.invalidFile, "Its time is not ISO 8601.")
+        }
+        return date
+    }
+
+    // MARK: Files
+
+    static func cookies(in file: [UInt8]) throws(CookieError) -> [Cookie] {
+        let documents: [CookieDocument]
+        do {
+            documents = try JSONDecoder().decode([CookieDocument].self, from: Data(file))
+        } catch {
+            // What the decoder says may quote what it read.
+            throw CookieError(.invalidFile, "The file is no array of cookies.")
+        }
+        var cookies: [Cookie] = []
+        for (index, document) in documents.enumerated() {
+            do throws(CookieError) {
+                cookies.append(try document.cookie())
+            } catch {
+                throw CookieError(
+                    .invalidFile, "Entry \(index + 1) is no cookie: \(error.message)", underlying: error.underlying)
+            }
+        }
+        return cookies
+    }
+
+    static func file(of cookies: [Cookie]) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+        // No value of a cookie is one that an encoder could refuse.
+        return (try? encoder.encode(cookies.map(CookieDocument.init))).map { Array($0) + [UInt8(ascii: "\n")] } ?? []
+    }
+}

@@ -1,0 +1,127 @@
+/// Reads the date of an `Expires` attribute (RFC 6265bis §5.1.1): by its tokens, whatever stands between them.
+enum CookieDate {
+    /// Milliseconds since 1970; nil where the text is no date.
+    static func parse(_ text: some Collection<UInt8>) -> Int64? {
+        var fields = Fields()
+        for token in text.split(whereSeparator: isDelimiter) { fields.take(Array(token)) }
+        return fields.milliseconds
+    }
+
+    /// `delimiter`: whatever is not letter, digit, colon, nor an octet above 0x7e.
+    private static func isDelimiter(_ octet: UInt8) -> Bool {
+        switch octet {
+        case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
+        default: false
+        }
+    }
+
+    private struct Fields {
+        var time: (hour: Int, minute: Int, second: Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+
+        /// The first token that fits a field is that field; each token is one field at most.
+        mutating func take(_ token: [UInt8]) {
+            if time == nil, let found = Self.time(token) {
+                time = found
+            } else if day == nil, let found = Self.number(token, digits: 1...2) {
+                day = found
+            } else if month == nil, let found = Self.month(token) {
+                month = found
+            } else if year == nil, let found = Self.number(token, digits: 2...4) {
+                year = found
+            }
+        }
+
+        var milliseconds: Int64? {
+            guard let time, let day, let month, var year else { return nil }
+            if (70...99).contains(year) { year += 1900 }
+            if (0...69).contains(year) { year += 2000 }
+            guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59,
+                (1...CivilDate.days(in: month, of: year)).contains(day)
+            else { return nil }
+            let days = CivilDate.daysSince1970(year, month, day)
+            return (days * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)) * 1000
+        }
+
+        /// Digits, followed by nothing or by a non-digit and anything.
+        private static func number(_ token: [UInt8], digits: ClosedRange<Int>) -> Int? {
+            let leading = token.prefix { isDigit($0) }
+            guard digits.contains(leading.count) else { return nil }
+            return leading.reduce(0) { $0 * 10 + Int($1 - 48) }
+        }
+
+        private static func time(_ token: [UInt8]) -> (Int, Int, Int)? {
+            let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit),
+                let hour = number(Array(parts[0]), digits: 1...2),
+                let minute = number(Array(parts[1]), digits: 1...2),
+                let second = number(Array(parts[2]), digits: 1...2)
+            else { return nil }
+            return (hour, minute, second)
+        }
+
+        private static let months = [
+            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        ]
+        .map { Array($0.utf8) }
+
+        /// By its first three letters.
+        private static func month(_ token: [UInt8]) -> Int? {
+            let name = token.prefix(3).map(Octets.lowercased)
+            return months.firstIndex(of: name).map { $0 + 1 }
+        }
+
+        private static func isDigit(_ octet: UInt8) -> Bool { (48...57).contains(octet) }
+    }
+}
+
+/// Days of the Gregorian calendar.
+enum CivilDate {
+    static func days(in month: Int, of year: Int) -> Int {
+        switch month {
+        case 4, 6, 9, 11: 30
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        default: 31
+        }
+    }
+
+    /// For years from 1 on, by counting from the first of March, so that the leap day is the last of its year.
+    static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
+        let year = Int64(month <= 2 ? year - 1 : year)
+        let (era, yearOfEra) = (year / 400, year % 400)
+        let monthFromMarch = Int64((month + 9) % 12)
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+}
+
+/// What the parsers share.
+enum Octets {
+    static func lowercased(_ octet: UInt8) -> UInt8 { (65...90).contains(octet) ? octet | 0x20 : octet }
+
+    static func isEqual(_ octets: some Collection<UInt8>, ignoringCase text: StaticString) -> Bool {
+        octets.count == text.utf8CodeUnitCount && has(octets, prefix: text)
+    }
+
+    /// Whether the octets begin with the text, which is in lower case, ignoring theirs (RFC 6265bis §5.4).
+    static func has(_ octets: some Collection<UInt8>, prefix text: StaticString) -> Bool {
+        guard octets.count >= text.utf8CodeUnitCount else { return false }
+        return text.withUTF8Buffer { text in
+            unsafe zip(octets, text).allSatisfy { lowercased($0) == $1 }
+        }
+    }
+
+    /// Without leading and trailing WSP: space and tab.
+    static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        func isSpace(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
+        guard let first = octets.firstIndex(where: { !isSpace($0) }),
+            let last = octets.lastIndex(where: { !isSpace($0) })
+        else { return [] }
+        return octets[first...last]
+    }
+
+    /// Controls other than the tab, which end a cookie (RFC 6265bis §5.6).
+    static func isControl(_ octet: UInt8) -> Bool { octet < 0x20 && octet != 0x09 || octet == 0x7f }
+}

@@ -1,0 +1,62 @@
+internal import SallyportCore
+
+/// Finds the place of a host, and of each domain above it, without making a string of any.
+struct HostIndex {
+    /// By digest, the first place; places of one digest are linked by ``CookieBucket/next``.
+    private(set) var places: [UInt64: Int] = [:]
+    /// So that nobody outside chooses names of one digest.
+    private let seed = UInt64.random(in: .min ... .max)
+
+    subscript(digest: UInt64) -> Int? {
+        get { places[digest] }
+        set { places[digest] = newValue }
+    }
+
+    mutating func removeAll() { places = [:] }
+
+    /// Of a host; for a name what ``forEachDomain(of:_:)`` gives for the whole of it.
+    func digest(of host: Host) -> UInt64 {
+        switch host {
+        case .address(.v4(let number)): return step(step(seed, 4), UInt64(number))
+        case .address(.v6(let high, let low)): return step(step(step(seed, 6), high), low)
+        case .name(let name): return name.utf8.reversed().reduce(seed) { step($0, UInt64($1)) }
+        }
+    }
+
+    private func step(_ digest: UInt64, _ word: UInt64) -> UInt64 {
+        let mixed = (digest ^ word) &* 0x9e37_79b9_7f4a_7c15
+        return mixed ^ (mixed >> 29)
+    }
+
+    /// Calls `body` with the digest of each domain of a name that has cookies, the shortest first, and where in the name
+    /// it begins.
+    func forEachDomain(of name: String, _ body: (_ place: Int, _ start: Int) -> Void) {
+        var name = name
+        name.withUTF8 { octets in
+            var digest = seed
+            var index = octets.count
+            while index > 0 {
+                index -= 1
+                let octet = unsafe octets[index]
+                if octet == UInt8(ascii: "."), let place = places[digest] { body(place, index + 1) }
+                digest = step(digest, UInt64(octet))
+            }
+            if let place = places[digest] { body(place, 0) }
+        }
+    }
+}
+
+/// The cookies of one domain, those that are sent first in front.
+struct CookieBucket {
+    let host: Host
+    var entries: [CookieEntry] = []
+    /// The next place of the same digest.
+    var next: Int?
+
+    init(_ host: Host) { self.host = host }
+
+    mutating func insert(_ entry: CookieEntry) {
+        let index = entries.firstIndex { entry.goesBefore($0) } ?? entries.endIndex
+        entries.insert(entry, at: index)
+    }
+}

@@ -1,0 +1,92 @@
+internal import SallyportCore
+
+/// The cookies of one principal, found by host.
+struct PrincipalCookies {
+    private(set) var buckets: [CookieBucket] = []
+    private var index = HostIndex()
+    private(set) var count = 0
+    private var emptyBuckets = 0
+
+    // MARK: Finding
+
+    /// Calls `body` with the place of each domain that a host matches and that there are cookies of.
+    func forEachMatch(of host: Host, _ body: (_ place: Int, _ isExact: Bool) -> Void) {
+        guard case .name(let name) = host else {
+            if let place = place(of: host) { body(place, true) }
+            return
+        }
+        index.forEachDomain(of: name) { first, start in
+            var place: Int? = first
+            while let found = place {
+                if case .name(let domain) = buckets[found].host, name.utf8.count - start == domain.utf8.count,
+                    start == 0 ? name == domain : name.utf8.dropFirst(start).elementsEqual(domain.utf8)
+                {
+                    return body(found, start == 0)
+                }
+                place = buckets[found].next
+            }
+        }
+    }
+
+    private func place(of host: Host) -> Int? {
+        var place = index[index.digest(of: host)]
+        while let found = place {
+            if buckets[found].host == host { return found }
+            place = buckets[found].next
+        }
+        return nil
+    }
+
+    // MARK: Changing
+
+    /// The cookies of exactly this domain, which may be changed but for their number.
+    mutating func withBucket<Result>(at place: Int, _ body: (inout CookieBucket) -> Result) -> Result {
+        let before = buckets[place].entries.count
+        defer {
+            let after = buckets[place].entries.count
+            count += after - before
+            if before == 0, after > 0 { emptyBuckets -= 1 }
+            if before > 0, after == 0 { emptyBuckets += 1 }
+        }
+        return body(&buckets[place])
+    }
+
+    /// The place of a domain, made where there is none.
+    mutating func ensurePlace(of host: Host) -> Int {
+        if let place = place(of: host) { return place }
+        if emptyBuckets > 64, emptyBuckets > buckets.count / 2 { rebuild() }
+        let digest = index.digest(of: host)
+        var bucket = CookieBucket(host)
+        bucket.next = index[digest]
+        buckets.append(bucket)
+        emptyBuckets += 1
+        index[digest] = buckets.count - 1
+        return buckets.count - 1
+    }
+
+    /// Removes cookies; gives them.
+    mutating func remove(where isUnwanted: (CookieEntry) -> Bool) -> [CookieEntry] {
+        var removed: [CookieEntry] = []
+        for place in buckets.indices where buckets[place].entries.contains(where: isUnwanted) {
+            withBucket(at: place) { bucket in
+                removed += bucket.entries.filter(isUnwanted)
+                bucket.entries.removeAll(where: isUnwanted)
+            }
+        }
+        return removed
+    }
+
+    /// Leaves out the domains that have no cookie any more.
+    private mutating func rebuild() {
+        let kept = buckets.filter { !$0.entries.isEmpty }
+        buckets = []
+        index.removeAll()
+        for var bucket in kept {
+            let digest = index.digest(of: bucket.host)
+            bucket.next = index[digest]
+            buckets.append(bucket)
+            index[digest] = buckets.count - 1
+        }
+        emptyBuckets = 0
+    }
+}
