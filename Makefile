@@ -47,6 +47,7 @@ demo: dependencies ## Shows the main job on loopback; BREAK=relay|policy|wipe br
 bench: dependencies ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh
 	Benchmarks/store.sh
+	Benchmarks/cookies.sh
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests

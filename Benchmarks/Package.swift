@@ -10,6 +10,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
@@ -35,6 +37,16 @@ let package = Package(
             name: "StoreTable",
             dependencies: ["StorePeers", .product(name: "SallyportSecureStore", package: "sallyport")],
             path: "Sources/StoreTable"),
+        .executableTarget(
+            name: "CookieTable",
+            dependencies: [
+                .product(name: "SallyportCookies", package: "sallyport"),
+                .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportSecureStore", package: "sallyport"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Sources/CookieTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",
