@@ -18,3 +18,4 @@ if arguments.count > 3 { secure.trust = try .systemAnd(pemFile: arguments[3]) }
 let session = URLSession(configuration: sallyport.makeSession(secure).foundationConfiguration())
 let (data, response) = try await session.data(from: url)
 print("\((response as? HTTPURLResponse)?.statusCode ?? 0), \(data.count) octets")
+await sallyport.shutdown()
