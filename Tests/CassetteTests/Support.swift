@@ -5,31 +5,6 @@ import SallyportCore
 import SallyportURLLoading
 import TestSupport
 
-/// Counts who asks for the network, and lets nobody.
-final class ClosedGate: AccessGate {
-    private let count = Lock(0)
-    var asked: Int { count.withLock { $0 } }
-
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        count.withLock { $0 += 1 }
-        throw AccessDenied(.denied(RoutingTable(default: .deny).decide(endpoint)))
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
-    }
-}
-
-struct OpenGate: AccessGate {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
-    }
-}
-
 extension Cassette {
     func session(_ gate: any AccessGate) -> SecureSession {
         var configuration = SessionConfiguration()

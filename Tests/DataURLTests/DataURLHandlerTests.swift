@@ -2,6 +2,7 @@ import HTTPTypes
 import SallyportCore
 import SallyportDataURL
 import SallyportURLLoading
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DataURLHandlerTests {
@@ -53,16 +54,5 @@ import Testing
         await #expect(throws: LoadError(.unsupportedScheme, "")) {
             try await loading.session.data(for: .get("blob:text/plain,x"))
         }
-    }
-}
-
-/// Lets everything pass.
-private struct OpenGate: AccessGate {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
     }
 }

@@ -27,16 +27,6 @@ struct ProxyAuthenticationTests {
         }
     }
 
-    private final class OpenGate: AccessGate {
-        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-            ServerAccess(decision: RouteDecision(endpoint: endpoint, route: .direct, rule: .default), relay: nil)
-        }
-        func checkAuthorized() throws(AccessDenied) {}
-        func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-            WithdrawalObservation {}
-        }
-    }
-
     /// A Squid that asks, and an origin behind it that takes note of what it gets.
     private struct World {
         let authority: TestAuthority

@@ -36,16 +36,6 @@ struct SessionAuthenticationTests {
     /// Answers nothing.
     private struct Silent: SessionDelegate {}
 
-    private final class OpenGate: AccessGate {
-        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-            ServerAccess(decision: RouteDecision(endpoint: endpoint, route: .direct, rule: .default), relay: nil)
-        }
-        func checkAuthorized() throws(AccessDenied) {}
-        func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-            WithdrawalObservation {}
-        }
-    }
-
     private struct World {
         let nginx: Nginx
         let credentials = CredentialStorage()

@@ -93,17 +93,6 @@ func reports(from url: String, cassette path: String) async throws -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// Lets every host be reached directly.
-private struct OpenGate: AccessGate {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
-    }
-}
-
 @Suite struct GuideTests {
     @Test func handlersThatTheAppMakesConform() async throws {
         let samples: [SampleRequest] = [

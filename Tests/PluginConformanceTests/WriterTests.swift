@@ -1,6 +1,7 @@
 import HTTPTypes
 import SallyportCore
 import SallyportURLLoading
+import TestSupport
 import Testing
 
 /// What a session promises whatever a handler does.
@@ -53,15 +54,5 @@ private struct LoadsLowerCase: ProtocolHandler {
     func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
         try response.begin(HTTPResponse(status: .ok))
         try await response.write(Array(request.url.path.utf8))
-    }
-}
-
-private struct OpenGate: AccessGate {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
     }
 }

@@ -100,14 +100,3 @@ enum AllowedInTests: UnixSocketAccess {
     static var allowedSockets: Set<String> { sockets.withLock { $0 } }
     static func allow(_ socket: String) { sockets.withLock { _ = $0.insert(socket) } }
 }
-
-/// Refuses whatever goes through it: plugins do not.
-struct ClosedGate: AccessGate {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        throw AccessDenied(.denied(RoutingTable(default: .deny).decide(endpoint)))
-    }
-    func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
-    }
-}

@@ -4,16 +4,27 @@ internal import Glibc
 package enum LoopbackPort {
     /// Whether something takes connections there.
     package static func isTaken(_ port: UInt16) -> Bool {
+        guard let descriptor = connect(port) else { return false }
+        close(descriptor)
+        return true
+    }
+
+    /// The caller's to close; nil where nothing takes connections.
+    static func connect(_ port: UInt16) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        defer { close(descriptor) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        return withUnsafePointer(to: &address) { pointer in
+        let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
-        } == 0
+        }
+        guard result == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
     }
 }

@@ -163,7 +163,7 @@ package enum TestRelay {
         guard let client = tls.accept(connection), let head = client.readHead() else { return }
         guard
             let port = head.split(separator: " ").dropFirst().first?.split(separator: ":").last.flatMap({ UInt16($0) }),
-            let server = connect(port)
+            let server = LoopbackPort.connect(port)
         else {
             client.write("HTTP/1.1 502 Bad Gateway\r\nProxy-Status: test; error=connection_refused\r\n\r\n")
             return
@@ -171,21 +171,6 @@ package enum TestRelay {
         client.write("HTTP/1.1 200 OK\r\n\r\n")
         pump(client, server)
         close(server)
-    }
-
-    private static func connect(_ port: UInt16) -> Int32? {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        if result != 0 { close(descriptor) }
-        return result == 0 ? descriptor : nil
     }
 
     /// Moves bytes until both sides have ended, or nothing moves for 20 s.

@@ -122,12 +122,17 @@ struct TrustQuestionTests {
         #expect(site.seen.heads.isEmpty && site.seen.handshakes == 1)
     }
 
-    @Test func theSameQuestionIsPutOnce() async throws {
+    private static func trustsWhenTold() -> (answer: Signal, delegate: AskedDelegate) {
         let answer = Signal()
         let delegate = AskedDelegate(session: { _ in
             await answer.wait()
             return .trust(.forSession)
         })
+        return (answer, delegate)
+    }
+
+    @Test func theSameQuestionIsPutOnce() async throws {
+        let (answer, delegate) = Self.trustsWhenTold()
         let session = try session(delegate)
         let request = try site.request()
         try await withThrowingTaskGroup(of: LoadError?.self) { group in
@@ -140,11 +145,7 @@ struct TrustQuestionTests {
     }
 
     @Test func whoIsCancelledTakesTheQuestionFromNobodyElse() async throws {
-        let answer = Signal()
-        let delegate = AskedDelegate(session: { _ in
-            await answer.wait()
-            return .trust(.forSession)
-        })
+        let (answer, delegate) = Self.trustsWhenTold()
         let session = try session(delegate)
         let request = try site.request()
         let loads = (0..<2).map { _ in Task { await session.failure(request) } }

@@ -71,6 +71,12 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
+    /// A load from the server ends as it should.
+    func isMet(_ ordeal: Ordeal? = nil) async throws {
+        let failure = try await (ordeal ?? Ordeal()).failure(server())
+        #expect(failure?.code == code, "\(String(describing: failure))")
+    }
+
     func server() throws -> TestServer {
         try TestServer { [act] connection in
             guard connection.readHead() != nil else { return }
