@@ -55,7 +55,7 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ)
 
 sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
-	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
+	ASAN_OPTIONS=quarantine_size_mb=8 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
 		$(SWIFT) test --disable-xctest --no-parallel --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-races \
 		$(SWIFT) test --disable-xctest --no-parallel --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)

@@ -99,6 +99,40 @@ final class ConnectionDecisions: Sendable {
         hasDecisions.store(true, ordering: .releasing)
     }
 
+    // MARK: Answers of a session's delegate
+
+    /// What the app has said to the same question before; nil where it has not, or said that it holds for one load.
+    func answer(to challenge: AuthenticationChallenge, at place: Place) -> ChallengeDisposition? {
+        guard let fingerprint = challenge.serverTrust?.fingerprint else {
+            return switch presentation(at: place) {
+            case .identity(let identity): .present(identity)
+            case .nothing: .performDefaultHandling
+            case nil: nil
+            }
+        }
+        guard case .decided(fingerprint, let isTrusted)? = trust(at: place) else { return nil }
+        return isTrusted ? .trust(.forSession) : .performDefaultHandling
+    }
+
+    /// Keeps an answer that holds for the session.
+    func note(_ answer: ChallengeDisposition, to challenge: AuthenticationChallenge, at place: Place) {
+        guard let evaluation = challenge.serverTrust else { return notePresentation(answer, at: place) }
+        switch answer {
+        case .trust(.forSession), .trust(.permanent): set(.decided(evaluation.fingerprint, isTrusted: true), at: place)
+        case .performDefaultHandling, .notImplemented:
+            if evaluation.isTrusted { set(.decided(evaluation.fingerprint, isTrusted: false), at: place) }
+        case .trust(.none), .rejectProtectionSpace, .cancel, .use, .present: break
+        }
+    }
+
+    private func notePresentation(_ answer: ChallengeDisposition, at place: Place) {
+        switch answer {
+        case .present(let identity): set(.identity(identity), at: place)
+        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace: set(.nothing, at: place)
+        case .cancel, .use, .trust: break
+        }
+    }
+
     // MARK: Versions
 
     /// The server has shown that it speaks TLS 1.2 or above.

@@ -123,12 +123,11 @@ extension HandshakeDialogue {
             return
         }
         if !responder.isOfSession { decisions.set(evaluation, at: place) }
-        switch try await answer(to: challenge(evaluation), by: responder, evaluation.fingerprint) {
+        switch try await answer(to: challenge(evaluation), by: responder) {
         case .trust(let persistence): try await trust(evaluation.fingerprint, persistence)
         case .performDefaultHandling, .notImplemented:
             guard evaluation.isTrusted else { throw error }
             path.decision = .decided(evaluation.fingerprint, isTrusted: false)
-            if responder.isOfSession { decisions.set(path.decision, at: place) }
         case .rejectProtectionSpace:
             throw LoadError(
                 .serverNotTrusted, at: .serverTLS, "The app rejected the server's certificate.",
@@ -162,7 +161,12 @@ extension HandshakeDialogue {
             path.partition = "\(tag)#\(context.requestID)/\(context.principal.name)"
         case .forSession: decisions.set(path.decision, at: place)
         case .permanent:
-            try await decisions.store?.trust(fingerprint, at: endpoint)
+            do throws(LoadError) {
+                try await decisions.store?.trust(fingerprint, at: endpoint)
+            } catch {
+                decisions.forget(place)
+                throw error
+            }
             decisions.set(path.decision, at: place)
         }
     }
@@ -183,12 +187,9 @@ extension HandshakeDialogue {
         if !responder.isOfSession { decisions.set(wish, at: place) }
         let space = ProtectionSpace(origin: request.url.origin, realm: nil, method: .clientCertificate)
         let challenge = AuthenticationChallenge(protectionSpace: space, certificateRequest: wish)
-        switch try await answer(to: challenge, by: responder, nil) {
-        case .present(let identity):
-            path.identity = identity
-            if responder.isOfSession { decisions.set(.identity(identity), at: place) }
-        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace:
-            if responder.isOfSession { decisions.set(.nothing, at: place) }
+        switch try await answer(to: challenge, by: responder) {
+        case .present(let identity): path.identity = identity
+        case .performDefaultHandling, .notImplemented, .rejectProtectionSpace: break
         case .cancel: throw cancelled(.clientCertificate)
         case .use, .trust: throw Self.wrongAnswer
         }
@@ -200,13 +201,20 @@ extension HandshakeDialogue {
 extension HandshakeDialogue {
     /// Waits for the app until the load's deadline.
     private func answer(
-        to challenge: AuthenticationChallenge, by responder: any ChallengeResponder, _ fingerprint: ChainFingerprint?
+        to challenge: AuthenticationChallenge, by responder: any ChallengeResponder
     ) async throws(LoadError) -> ChallengeDisposition {
         let question = PendingQuestions.Question(
-            place: place, method: challenge.protectionSpace.method, fingerprint: fingerprint,
+            place: place, method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
             requestID: responder.isOfSession ? nil : context.requestID)
-        let answer = await untilDeadline(context.deadline) { [pending = decisions.pending] in
-            await pending.answer(to: question) { await responder.respond(to: challenge) }
+        let answer = await untilDeadline(context.deadline) { [decisions] in
+            await decisions.pending.answer(to: question) {
+                guard responder.isOfSession else { return await responder.respond(to: challenge) }
+                // Whoever comes with the question when it has just been answered finds the answer, not the app.
+                if let known = decisions.answer(to: challenge, at: question.place) { return known }
+                let answer = await responder.respond(to: challenge)
+                decisions.note(answer, to: challenge, at: question.place)
+                return answer
+            }
         }
         if Task.isCancelled { throw .cancelled() }
         guard let disposition = answer ?? nil else {

@@ -43,7 +43,9 @@ extension LoadRecord.Phases {
         tls = phase(until: timing.secured)
         // What the transport does between two phases belongs to neither.
         last = max(last, timing.requestSent)
-        request = report.requestDone.flatMap { phase(until: $0) }
+        // Told by another clock than the first octet, and an answer may come before all was sent.
+        let answered = timing.firstByte > .zero ? max(timing.firstByte, last) : .seconds(Int64.max)
+        request = report.requestDone.flatMap { phase(until: min(max($0, last), answered)) }
         wait = phase(until: timing.firstByte)
         response = timing.firstByte > .zero ? phase(until: report.end) : nil
     }

@@ -1,0 +1,62 @@
+import SallyportCore
+import Testing
+
+@testable import SallyportURLLoading
+
+/// Whoever comes with a question when it has just been answered finds the answer.
+struct ConnectionDecisionsAnswerTests {
+    private let decisions = ConnectionDecisions()
+    private let place: ConnectionDecisions.Place
+    private let wish: AuthenticationChallenge
+
+    init() throws {
+        let endpoint = try Endpoint("a.example:443")
+        place = .init(tag: "1", endpoint: endpoint)
+        wish = AuthenticationChallenge(
+            protectionSpace: ProtectionSpace(
+                origin: "https://a.example:443", realm: nil, method: .clientCertificate),
+            certificateRequest: CertificateRequest(endpoint: endpoint, authorities: []))
+    }
+
+    /// - Parameter octet: makes one chain another than the next.
+    private func chain(_ octet: UInt8, isTrusted: Bool = false) throws -> AuthenticationChallenge {
+        let fingerprint = try #require(ChainFingerprint(sha256: Array(repeating: octet, count: 32)))
+        return AuthenticationChallenge(
+            protectionSpace: ProtectionSpace(origin: "https://a.example:443", realm: nil, method: .serverTrust),
+            serverTrust: ServerTrustEvaluation(
+                endpoint: place.endpoint, chain: [[octet]], fingerprint: fingerprint,
+                failure: isTrusted ? nil : .init(.selfSigned, "It is self-signed."), connection: ConnectionFacts()))
+    }
+
+    @Test func whatNobodyAnsweredIsNotKnown() throws {
+        #expect(decisions.answer(to: wish, at: place) == nil)
+        #expect(try decisions.answer(to: chain(1), at: place) == nil)
+    }
+
+    @Test(arguments: [TrustPersistence.forSession, .permanent])
+    func aTrustedChainIsKnownAndNoOther(_ persistence: TrustPersistence) throws {
+        decisions.note(.trust(persistence), to: try chain(1), at: place)
+        #expect(try decisions.answer(to: chain(1), at: place) == .trust(.forSession))
+        #expect(try decisions.answer(to: chain(2), at: place) == nil)
+        #expect(try decisions.answer(to: chain(1), at: .init(tag: "2", endpoint: place.endpoint)) == nil)
+    }
+
+    @Test func defaultHandlingIsKnownOfAChainThatVerifies() throws {
+        decisions.note(.performDefaultHandling, to: try chain(1), at: place)
+        #expect(try decisions.answer(to: chain(1), at: place) == nil)
+        decisions.note(.performDefaultHandling, to: try chain(1, isTrusted: true), at: place)
+        #expect(try decisions.answer(to: chain(1, isTrusted: true), at: place) == .performDefaultHandling)
+    }
+
+    @Test func aCertificateThatIsNotShownIsKnown() {
+        decisions.note(.rejectProtectionSpace, to: wish, at: place)
+        #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
+    }
+
+    @Test func whatHoldsForOneLoadIsNotKept() throws {
+        decisions.note(.cancel, to: wish, at: place)
+        decisions.note(.trust(.none), to: try chain(1), at: place)
+        decisions.note(.cancel, to: try chain(1), at: place)
+        #expect(try decisions.answer(to: wish, at: place) == nil && decisions.answer(to: chain(1), at: place) == nil)
+    }
+}
