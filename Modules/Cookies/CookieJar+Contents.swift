@@ -27,7 +27,7 @@ extension CookieJar {
     /// The principals that have cookies.
     public func principals() async throws(CookieError) -> [Principal] {
         try await load()
-        return state.withLock { Array($0.table.principals.keys) }.sorted { $0.name < $1.name }
+        return state.withLock { $0.table.owners.all }.sorted { $0.name < $1.name }
     }
 
     /// Sets a cookie; one that has expired removes what it would replace. Durable on return, where it is persistent.

@@ -24,21 +24,22 @@ public struct CookieStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        guard let own = request.differing?.options else {
-            return try await load(request, mainDocument: nil, isOn, in: context, next)
-        }
-        return try await load(request, mainDocument: own.mainDocument, own.handlesCookies ?? isOn, in: context, next)
-    }
-
-    private func load(
-        _ request: LoadRequest, mainDocument: RequestURL?, _ isOn: Bool, in context: LoadContext, _ next: LoadChain
-    ) async throws(LoadError) -> LoadResponse {
-        guard isOn, let rules = CookieRequest(request.url, mainDocument: mainDocument) else {
-            return try await next.load(request, in: context)
-        }
+        let own = request.differing?.options
+        guard own?.handlesCookies ?? isOn,
+            let rules = CookieRequest(request.url, mainDocument: own?.mainDocument)
+        else { return try await next.load(request, in: context) }
         var request = request
-        if let field = try await field(of: request, rules, in: context) {
-            request.headerFields.append(HTTPField(name: .cookie, value: field))
+        // Where the app sends its own, the jar is not asked.
+        if !request.headerFields.contains(where: { $0.name == .cookie }) {
+            var found = jar.field(for: rules, of: context.principal)
+            if case .notLoaded = found {
+                try await load()
+                found = jar.field(for: rules, of: context.principal)
+            }
+            if case .octets(let field) = found {
+                context.recorder?.decided(.cookies, "sent", because: jar.name)
+                request.headerFields.append(HTTPField(name: .cookie, value: field))
+            }
         }
         let response = try await next.load(request, in: context)
         guard policy != .never, response.head.headerFields.contains(where: { $0.name == .setCookie }) else {
@@ -46,21 +47,6 @@ public struct CookieStage: LoadStage {
         }
         await keep(response.head.headerFields, for: rules, in: context)
         return response
-    }
-
-    /// Nil where there are none, and where the app sends its own.
-    private func field(
-        of request: LoadRequest, _ rules: CookieRequest, in context: LoadContext
-    ) async throws(LoadError) -> [UInt8]? {
-        guard !request.headerFields.contains(where: { $0.name == .cookie }) else { return nil }
-        var found = jar.field(for: rules, of: context.principal)
-        if case .notLoaded = found {
-            try await load()
-            found = jar.field(for: rules, of: context.principal)
-        }
-        guard case .octets(let field) = found else { return nil }
-        context.recorder?.decided(.cookies, "sent", because: jar.name)
-        return field
     }
 
     /// - Throws: the gate's refusal; `fileSystem` where the stored cookies cannot be read.

@@ -102,7 +102,7 @@ import Testing
             jar.table.removeExcess(at: jar.now, &jar.effects)
             #expect(jar.table.count <= 100)
         }
-        #expect(jar.table.principals[Principal("quiet")]?.count == 20)
+        #expect(jar.table.owners[Principal("quiet")]?.count == 20)
         #expect(try jar.sent(to: "https://h4999.evil.example.org/") == "a=b")
         #expect(try jar.sent(to: "https://h0.evil.example.org/") == nil)
     }
@@ -118,7 +118,7 @@ import Testing
         }
         #expect(try jar.sent(to: "https://d10000.test/") == nil)
         jar.table.remove(of: nil, because: .removed, &jar.effects) { _ in true }
-        #expect(jar.table.count == 0 && jar.table.principals.isEmpty)
+        #expect(jar.table.count == 0 && jar.table.owners.all.isEmpty)
     }
 
     @Test func domainsWithoutCookiesAreForgotten() throws {
@@ -128,7 +128,7 @@ import Testing
             try jar.set("a=b; Max-Age=9", by: "https://h\(number).test/")
             try jar.set("a=b; Max-Age=0", by: "https://h\(number).test/")
         }
-        #expect(jar.table.principals[.instance]?.buckets.count ?? 0 < 200)
+        #expect(jar.table.owners[.instance]?.buckets.count ?? 0 < 200)
         #expect(try jar.sent(to: "https://keep.test/") == "keep=1")
     }
 }

@@ -18,7 +18,7 @@ struct CookieTable {
     }
 
     var limits = Limits()
-    private(set) var principals: [Principal: PrincipalCookies] = [:]
+    private(set) var owners = CookieOwners()
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
     private var lastUse: UInt64 = 0
@@ -48,9 +48,8 @@ struct CookieTable {
     }
 
     private func matches(of host: Host, _ principal: Principal) -> [(place: Int, isExact: Bool)]? {
-        guard let cookies = principals[principal] else { return nil }
         var matches: [(Int, Bool)] = []
-        cookies.forEachMatch(of: host) { place, isExact in matches.append((place, isExact)) }
+        owners[principal]?.forEachMatch(of: host) { place, isExact in matches.append((place, isExact)) }
         return matches.isEmpty ? nil : matches
     }
 
@@ -59,7 +58,7 @@ struct CookieTable {
         into found: inout [CookieEntry], _ effects: inout [Effect]
     ) {
         let use = lastUse
-        principals[principal]?.withBucket(at: place) { bucket in
+        owners[principal]?.withBucket(at: place) { bucket in
             for index in bucket.entries.indices
             where bucket.entries[index].goes(with: request, isExactHost: isExact, at: now) {
                 bucket.entries[index].use = use
@@ -86,13 +85,13 @@ struct CookieTable {
 
     /// All cookies of a principal that have not expired, in the order of creation.
     func all(of principal: Principal, at now: Int64) -> [CookieEntry] {
-        let buckets = principals[principal]?.buckets ?? []
+        let buckets = owners[principal]?.buckets ?? []
         return buckets.flatMap(\.entries).filter { !$0.isExpired(at: now) }.sorted { $0.number < $1.number }
     }
 
     /// What would go with a request; nobody's last use changes.
     func all(for request: CookieRequest, of principal: Principal, at now: Int64) -> [CookieEntry] {
-        guard let cookies = principals[principal] else { return [] }
+        guard let cookies = owners[principal] else { return [] }
         var found: [CookieEntry] = []
         cookies.forEachMatch(of: request.host) { place, isExact in
             found += cookies.buckets[place].entries.filter { $0.goes(with: request, isExactHost: isExact, at: now) }
@@ -110,8 +109,8 @@ struct CookieTable {
     ) throws(CookieRefusal) {
         if !new.isSecure, !isSecure, liesOverSecure(new, of: principal, at: now) { throw .overSecure }
         var entry = new
-        var cookies = principals.removeValue(forKey: principal) ?? PrincipalCookies()
-        defer { principals[principal] = cookies.count == 0 ? nil : cookies }
+        var cookies = owners.take(principal) ?? PrincipalCookies()
+        defer { owners[principal] = cookies.count == 0 ? nil : cookies }
         let before = cookies.count
         defer { count += cookies.count - before }
         let place = cookies.ensurePlace(of: entry.host)
@@ -144,7 +143,7 @@ struct CookieTable {
 
     /// Step 16: a secure cookie of the name, of a domain above or below, whose path the new one's would reach.
     private func liesOverSecure(_ new: CookieEntry, of principal: Principal, at now: Int64) -> Bool {
-        guard let cookies = principals[principal] else { return false }
+        guard let cookies = owners[principal] else { return false }
         for bucket in cookies.buckets {
             for entry in bucket.entries
             where entry.isSecure && entry.nameLength == new.nameLength && entry.name == new.name
@@ -170,9 +169,9 @@ struct CookieTable {
     mutating func removeExcess(at now: Int64, _ effects: inout [Effect]) {
         guard count > limits.inAll else { return }
         sweep(at: now, &effects)
-        while count > limits.inAll, let largest = principals.max(by: { $0.value.count < $1.value.count })?.key {
+        while count > limits.inAll, let largest = owners.largest {
             let wanted = max(1, count - limits.inAll + limits.inAll / 20)
-            let uses = principals[largest]?.buckets.flatMap(\.entries).map(\.use).sorted() ?? []
+            let uses = owners[largest]?.buckets.flatMap(\.entries).map(\.use).sorted() ?? []
             guard let last = uses.prefix(wanted).last else { return }
             remove(of: largest, because: .evicted, &effects) { $0.use <= last }
         }
@@ -185,11 +184,11 @@ struct CookieTable {
         of principal: Principal?, because cause: CookieChange.Cause, _ effects: inout [Effect],
         where isUnwanted: (CookieEntry) -> Bool
     ) {
-        for key in principal.map({ [$0] }) ?? Array(principals.keys) {
-            guard var cookies = principals.removeValue(forKey: key) else { continue }
+        for key in principal.map({ [$0] }) ?? owners.all {
+            guard var cookies = owners.take(key) else { continue }
             let removed = cookies.remove(where: isUnwanted)
             count -= removed.count
-            if cookies.count > 0 { principals[key] = cookies }
+            if cookies.count > 0 { owners[key] = cookies }
             effects += removed.map { .removed($0, cause, of: key) }
         }
     }
@@ -203,7 +202,10 @@ struct CookieTable {
     mutating func sweep(at now: Int64, _ effects: inout [Effect]) {
         lastSweep = now
         remove(of: nil, because: .expired, &effects) { $0.isExpired(at: now) }
-        nextExpiry = principals.values.flatMap(\.buckets).flatMap(\.entries).map(\.expiry).min() ?? .max
+        nextExpiry = .max
+        for bucket in owners.all.compactMap({ owners[$0]?.buckets }).joined() {
+            for entry in bucket.entries { nextExpiry = min(nextExpiry, entry.expiry) }
+        }
     }
 
     // MARK: Stored cookies
@@ -213,10 +215,10 @@ struct CookieTable {
         var entry = entry
         entry.expiry = min(entry.expiry, now + CookieRules.longestLife)
         entry.writtenAccess = entry.accessed
-        var cookies = principals.removeValue(forKey: principal) ?? PrincipalCookies()
+        var cookies = owners.take(principal) ?? PrincipalCookies()
         let place = cookies.ensurePlace(of: entry.host)
         cookies.withBucket(at: place) { $0.insert(entry) }
-        principals[principal] = cookies
+        owners[principal] = cookies
         count += 1
         lastNumber = max(lastNumber, entry.number)
         lastUse = max(lastUse, entry.use)
@@ -229,8 +231,8 @@ struct CookieTable {
     /// The cookies whose last use the store does not know yet.
     mutating func takeUnwrittenUses() -> [Effect] {
         var effects: [Effect] = []
-        for principal in Array(principals.keys) {
-            guard var cookies = principals.removeValue(forKey: principal) else { continue }
+        for principal in owners.all {
+            guard var cookies = owners.take(principal) else { continue }
             for place in cookies.buckets.indices {
                 cookies.withBucket(at: place) { bucket in
                     for index in bucket.entries.indices
@@ -242,7 +244,7 @@ struct CookieTable {
                     }
                 }
             }
-            principals[principal] = cookies
+            owners[principal] = cookies
         }
         return effects
     }

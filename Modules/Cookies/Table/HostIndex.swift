@@ -2,17 +2,47 @@ internal import SallyportCore
 
 /// Finds the place of a host, and of each domain above it, without making a string of any.
 struct HostIndex {
-    /// By digest, the first place; places of one digest are linked by ``CookieBucket/next``.
-    private(set) var places: [UInt64: Int] = [:]
+    /// Slots by digest, each with the first place; places of one digest are linked by ``CookieBucket/next``. A power of
+    /// two of them, at most half of them taken. A place of -1 is none.
+    private var slots = [Slot](repeating: Slot(), count: 16)
+    private var count = 0
     /// So that nobody outside chooses names of one digest.
     private let seed = UInt64.random(in: .min ... .max)
 
-    subscript(digest: UInt64) -> Int? {
-        get { places[digest] }
-        set { places[digest] = newValue }
+    private struct Slot {
+        var digest: UInt64 = 0
+        var place = -1
     }
 
-    mutating func removeAll() { places = [:] }
+    private func slot(of digest: UInt64) -> Int {
+        var slot = Int(truncatingIfNeeded: digest >> 7) & (slots.count - 1)
+        while slots[slot].place >= 0, slots[slot].digest != digest { slot = (slot + 1) & (slots.count - 1) }
+        return slot
+    }
+
+    /// The first place of a digest; nil where there is none.
+    func first(_ digest: UInt64) -> Int? {
+        let place = slots[slot(of: digest)].place
+        return place >= 0 ? place : nil
+    }
+
+    mutating func setFirst(_ place: Int, of digest: UInt64) {
+        if (count + 1) * 2 > slots.count { grow() }
+        let slot = slot(of: digest)
+        if slots[slot].place < 0 { count += 1 }
+        slots[slot] = Slot(digest: digest, place: place)
+    }
+
+    private mutating func grow() {
+        let taken = slots.filter { $0.place >= 0 }
+        slots = [Slot](repeating: Slot(), count: slots.count * 2)
+        for entry in taken { slots[slot(of: entry.digest)] = entry }
+    }
+
+    mutating func removeAll() {
+        slots = [Slot](repeating: Slot(), count: 16)
+        count = 0
+    }
 
     /// Of a host; for a name what ``forEachDomain(of:_:)`` gives for the whole of it.
     func digest(of host: Host) -> UInt64 {
@@ -38,10 +68,10 @@ struct HostIndex {
             while index > 0 {
                 index -= 1
                 let octet = unsafe octets[index]
-                if octet == UInt8(ascii: "."), let place = places[digest] { body(place, index + 1) }
+                if octet == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
                 digest = step(digest, UInt64(octet))
             }
-            if let place = places[digest] { body(place, 0) }
+            if let place = first(digest) { body(place, 0) }
         }
     }
 }

@@ -29,7 +29,7 @@ struct PrincipalCookies {
     }
 
     private func place(of host: Host) -> Int? {
-        var place = index[index.digest(of: host)]
+        var place = index.first(index.digest(of: host))
         while let found = place {
             if buckets[found].host == host { return found }
             place = buckets[found].next
@@ -57,10 +57,10 @@ struct PrincipalCookies {
         if emptyBuckets > 64, emptyBuckets > buckets.count / 2 { rebuild() }
         let digest = index.digest(of: host)
         var bucket = CookieBucket(host)
-        bucket.next = index[digest]
+        bucket.next = index.first(digest)
         buckets.append(bucket)
         emptyBuckets += 1
-        index[digest] = buckets.count - 1
+        index.setFirst(buckets.count - 1, of: digest)
         return buckets.count - 1
     }
 
@@ -83,9 +83,9 @@ struct PrincipalCookies {
         index.removeAll()
         for var bucket in kept {
             let digest = index.digest(of: bucket.host)
-            bucket.next = index[digest]
+            bucket.next = index.first(digest)
             buckets.append(bucket)
-            index[digest] = buckets.count - 1
+            index.setFirst(buckets.count - 1, of: digest)
         }
         emptyBuckets = 0
     }
