@@ -109,7 +109,7 @@ import Testing
         try await world.load("/set", by: try world.session())
         await world.loading.shutdown()
         await world.jars.shutdown()
-        let again = try World(world, CookieJars(in: world.store, gate: OpenGate(nil), logger: world.logger))
+        let again = try World(world, CookieJars(in: world.store, gate: RelayGate(nil), logger: world.logger))
         try await again.load("/page", by: try again.session())
         #expect(try await again.cookies(of: 2) == ["-", "kept=2"])
         await again.close()

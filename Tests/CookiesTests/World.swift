@@ -22,7 +22,7 @@ final class World: Sendable {
     let jars: CookieJars
     let loading: URLLoadingSystem
     let logger = Logger(label: "test")
-    private let gate: OpenGate
+    private let gate: RelayGate
 
     init(_ way: Way) async throws {
         let folder = try TemporaryDirectory()
@@ -40,7 +40,7 @@ final class World: Sendable {
         let access = try RelayAccess(
             cluster: "main", relays: [.init(Endpoint("localhost:\(relay.port)"), priority: 1)],
             authorities: [gateway.der], identity: gateway.client().clientIdentity)
-        gate = OpenGate(way == .relayed ? access : nil)
+        gate = RelayGate(way == .relayed ? access : nil)
         store = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
         jars = CookieJars(in: store, gate: gate, logger: logger)
         loading = Self.loading(gate, jars)
@@ -53,7 +53,7 @@ final class World: Sendable {
         loading = Self.loading(gate, jars)
     }
 
-    private static func loading(_ gate: OpenGate, _ jars: CookieJars) -> URLLoadingSystem {
+    private static func loading(_ gate: RelayGate, _ jars: CookieJars) -> URLLoadingSystem {
         let credentials = CredentialStorage()
         return URLLoadingSystem(
             gate: gate,
@@ -125,7 +125,8 @@ final class World: Sendable {
     }
 }
 
-final class OpenGate: AccessGate {
+/// Lets everything through: to a relay, where there is one.
+final class RelayGate: AccessGate {
     private let relay: RelayAccess?
 
     init(_ relay: RelayAccess?) { self.relay = relay }
