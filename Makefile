@@ -38,7 +38,7 @@ test: dependencies ## Builds and runs all tests.
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(TESTS)
 
-demo: dependencies ## Shows the main job on loopback; BREAK=relay|policy|wipe breaks one step on purpose.
+demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
 	$(SWIFT) build --product sallyport
 	$(SWIFT) build --product Demo
 	$(SWIFT) build --product NativeURLSession
@@ -48,6 +48,7 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 	Benchmarks/run.sh
 	Benchmarks/store.sh
 	Benchmarks/cookies.sh
+	Benchmarks/cache.sh
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests

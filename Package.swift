@@ -82,6 +82,7 @@ let package = Package(
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportCookies", targets: ["SallyportCookies"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
+        .library(name: "SallyportCache", targets: ["SallyportCache"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
@@ -146,6 +147,9 @@ let package = Package(
         module(
             "Cookies", touching: .touchesC,
             dependencies: ["SallyportCore", "SallyportSecureStore", "CPSL", .logging, .httpTypes]),
+
+        module("Cache", dependencies: ["SallyportCore", "SallyportSecureStore", .logging, .httpTypes]),
+
         module("HTTPAuthentication", dependencies: ["SallyportCore", .logging, .httpTypes]),
 
         // Level 5
@@ -161,7 +165,8 @@ let package = Package(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportURLLoading",
+                "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
+                "SallyportURLLoading",
                 .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
@@ -207,7 +212,8 @@ let package = Package(
         .executableTarget(
             name: "SallyportCommandLine",
             dependencies: [
-                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
+                "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
+                "SallyportAuthorization",
                 "SallyportCookies", "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments,
                 .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
@@ -282,6 +288,13 @@ let package = Package(
                 "SallyportURLLoading", .logging, .httpTypes,
             ]),
         tests(
+            "Cache",
+            dependencies: [
+                "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading", "CacheChild",
+                .logging,
+                .httpTypes,
+            ]),
+        tests(
             "HTTPAuthentication",
             dependencies: [
                 "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .logging, .httpTypes,
@@ -289,7 +302,8 @@ let package = Package(
         tests(
             "URLLoading",
             dependencies: [
-                "SallyportURLLoading", "SallyportTransport", "SallyportCore", "CZlib", .configuration, .logging,
+                "SallyportCache", "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "SallyportCore",
+                "CZlib", .configuration, .logging,
                 .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
         tests(
@@ -313,7 +327,7 @@ let package = Package(
         tests(
             "CommandLine",
             dependencies: [
-                "SallyportCommandLine", "SallyportCookies", "SallyportCore", "SallyportSecureStore",
+                "SallyportCache", "SallyportCommandLine", "SallyportCookies", "SallyportCore", "SallyportSecureStore",
                 "SallyportGateway", "SallyportURLLoading", .arguments, .configuration, .httpTypes,
             ]),
         tests(
@@ -328,6 +342,11 @@ let package = Package(
         .executableTarget(
             name: "StoreChild", dependencies: ["SallyportSecureStore", "StoreWorkload", "DiskRecorder"],
             path: "Tests/StoreChild"),
+        // Fills a cache until it is killed.
+        .executableTarget(
+            name: "CacheChild",
+            dependencies: ["SallyportCache", "SallyportCore", "SallyportSecureStore", .logging, .httpTypes],
+            path: "Tests/CacheChild"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
 
         .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),
@@ -356,7 +375,8 @@ let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 
 let fuzzed: [Target.Dependency] = [
     "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
-    "SallyportHTTPAuthentication", "SallyportCookies", "SallyportURLLoading", "SallyportGateway", "SallyportDataURL",
+    "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
+    "SallyportDataURL",
     "SallyportUnixSocket", "SallyportCassette", .httpTypes,
 ]
 package.targets.append(

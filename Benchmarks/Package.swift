@@ -47,6 +47,19 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Sources/CookieTable"),
+        .target(
+            name: "CachePeer", path: "Sources/CachePeer",
+            linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("crypto")]),
+        .executableTarget(
+            name: "CacheTable",
+            dependencies: [
+                "CachePeer",
+                .product(name: "SallyportCache", package: "sallyport"),
+                .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportSecureStore", package: "sallyport"),
+                .product(name: "SallyportURLLoading", package: "sallyport"),
+            ],
+            path: "Sources/CacheTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",

@@ -14,7 +14,7 @@ struct SallyportProgram: AsyncParsableCommand {
         version: "sallyport \(Version.current)",
         subcommands: [
             ActivateCommand.self, StatusCommand.self, ExplainCommand.self, FetchCommand.self, GatewayCommand.self,
-            AdminCommand.self, StoreCommand.self, CookiesCommand.self,
+            AdminCommand.self, StoreCommand.self, CookiesCommand.self, CacheCommand.self,
         ])
 
     static func main() async {

@@ -1,6 +1,7 @@
 // Whoever imports the front door has the vocabulary of the parts that it hands out.
 @_exported public import HTTPTypes
 @_exported public import SallyportAuthorization
+@_exported public import SallyportCache
 @_exported public import SallyportCookies
 @_exported public import SallyportCore
 @_exported public import SallyportSecureStore

@@ -1,6 +1,7 @@
 public import Configuration
 public import Logging
 public import SallyportAuthorization
+public import SallyportCache
 public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
@@ -35,6 +36,7 @@ public final class Sallyport: Sendable {
 
     private let data: SecureStore
     private let jars: CookieJars
+    private let sharedCache: SharedCache
     /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
     private let control: Transport
     private let withdrawal: WithdrawalObservation
@@ -76,17 +78,27 @@ public final class Sallyport: Sendable {
         self.control = control
         self.authorization = authorization
         jars = CookieJars(in: data, gate: authorization, logger: logger)
+        let shared = SharedCache(SecureCache(store: data, gate: authorization))
+        sharedCache = shared
         loading = URLLoadingSystem(
-            gate: authorization, stages: { [credentials, jars] in Self.stages(of: $0, credentials, jars) },
+            gate: authorization,
+            stages: { [credentials, jars] configuration in
+                Self.stages(of: configuration, credentials, jars) + [
+                    CacheStage(
+                        shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
+                ]
+            },
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
             infrastructure: authorization, logger: logger)
-        withdrawal = authorization.onWithdrawal { [credentials, jars] denied in
+        withdrawal = authorization.onWithdrawal { [credentials, jars, cache = shared.original] denied in
             guard [.remoteLockout, .wiped].contains(denied.code) else { return }
             credentials.forget()
             jars.forget(isWiped: denied.code == .wiped)
+            if denied.code == .wiped { cache.forget() }
         }
-        credentials.whenCleared { [jars] cleared in
+        credentials.whenCleared { [jars, cache = shared.original] cleared in
+            cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })
             jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
         }
         store = GatedStore(data, gate: authorization)
@@ -158,6 +170,15 @@ public final class Sallyport: Sendable {
     /// Makes this the instance that the documented singletons, as `SecureSession.shared`, stand for.
     public func makeDefault() { loading.makeDefault() }
 
+    /// The cache of all sessions of this instance: `sharedURLCache` of the documents.
+    ///
+    /// Nil, and any other object, switch caching off until the one that was there first is put back. What is stored
+    /// stays meanwhile.
+    public var cache: SecureCache? {
+        get { sharedCache.current }
+        set { sharedCache.current = newValue }
+    }
+
     // MARK: End
 
     /// Ends all loads, frees the connections and closes the store. Idempotent; nothing can be loaded afterwards.
@@ -166,6 +187,7 @@ public final class Sallyport: Sendable {
         await loading.shutdown()
         await jars.shutdown()
         await control.shutdown()
+        await sharedCache.original.close()
         data.close()
     }
 }

@@ -10,7 +10,9 @@ import Testing
         #expect(outcome.output.contains("everything above happened"))
     }
 
-    @Test(arguments: [("relay", "fetch through the relay"), ("policy", "policy change"), ("wipe", "wipe")])
+    @Test(arguments: [
+        ("relay", "fetch through the relay"), ("cache", "secure cache"), ("policy", "policy change"), ("wipe", "wipe"),
+    ])
     func endsBadlyWhereAStepIsBroken(step: String, told: String) async throws {
         let outcome = try await demo(breaking: step)
         #expect(outcome.status == 1, "\(outcome.output)\(outcome.error)")

@@ -26,6 +26,7 @@ import Testing
         }
         for module in [
             "7NIOCore", "11Hummingbird", "20SallyportSecureStore", "22SallyportAuthorization", "16SallyportCookies",
+            "14SallyportCache",
         ] {
             #expect(try await symbols(of: "LinkURLLoading", containing: module) == 0, "\(module)")
         }

@@ -42,7 +42,7 @@ import Testing
         let store = try await site.activatedStore()
         let url = "\(intranet.url)/report.txt"
         let outcome = try await sallyport(
-            "fetch", url, url, "--store", store, "--ca", intranet.authorityFile, "--json")
+            "fetch", url, "\(url)?again", "--store", store, "--ca", intranet.authorityFile, "--json")
         let reports = try outcome.json([Report].self)
         #expect(reports.map(\.status) == [200, 200])
         #expect(reports.map(\.reused) == [false, true])

@@ -12,11 +12,11 @@ struct StoreCommand: AsyncParsableCommand {
 }
 
 extension StoreLocationOptions {
-    fileprivate func keyProtector() throws(CommandFailure) -> any KeyProtector {
+    func keyProtector() throws(CommandFailure) -> any KeyProtector {
         try protector.protection(of: store).protector()
     }
 
-    fileprivate func open(_ options: StoreOptions) async throws -> SecureStore {
+    func open(_ options: StoreOptions) async throws -> SecureStore {
         try await SecureStore.open(at: store, protectedBy: keyProtector(), options: options)
     }
 }

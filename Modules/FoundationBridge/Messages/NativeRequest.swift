@@ -13,12 +13,8 @@ struct NativeRequest {
         self.configuration = configuration
     }
 
-    /// - Throws: `invalidRequest` where URL, method or a field is none that HTTP can carry; `unsupportedScheme` where
-    ///   only a stored answer is wanted, of which the native session has none.
+    /// - Throws: `invalidRequest` where URL, method or a field is none that HTTP can carry.
     func loadRequest(sending task: NativeTask) throws(LoadError) -> LoadRequest {
-        guard request.cachePolicy != .returnCacheDataDontLoad else {
-            throw LoadError(.unsupportedScheme, at: .routing, "The native session has no stored answers.")
-        }
         let method = try method()
         var fields = try fields()
         let body = BodyConversion(task, declaredLength: request.value(forHTTPHeaderField: "Content-Length")).body()
@@ -52,10 +48,23 @@ struct NativeRequest {
         let resource = configuration.timeoutIntervalForResource
         if resource != 604_800 { options.resourceTimeout = Self.duration(resource) }
         if !request.httpShouldHandleCookies { options.handlesCookies = false }
+        options.cachePolicy = cachePolicy
         if let document = request.mainDocumentURL, document != request.url {
             options.mainDocument = try? RequestURL(document.absoluteString)
         }
         return options
+    }
+
+    /// Nil for the policy that requests have anyway: the secure session's counts then.
+    private var cachePolicy: CachePolicy? {
+        switch request.cachePolicy {
+        case .reloadIgnoringLocalCacheData: .reloadIgnoringLocalCacheData
+        case .reloadIgnoringLocalAndRemoteCacheData: .reloadIgnoringLocalAndRemoteCacheData
+        case .returnCacheDataElseLoad: .returnCacheDataElseLoad
+        case .returnCacheDataDontLoad: .returnCacheDataDontLoad
+        case .reloadRevalidatingCacheData: .reloadRevalidatingCacheData
+        default: nil
+        }
     }
 
     /// Nil for what is no time to wait; at most ten years.

@@ -123,7 +123,7 @@ private struct OutgoingStream {
 
 extension WriteTransaction {
     /// Puts octets as the pieces that follow those that a stream has.
-    fileprivate func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
+    func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
         var number = manifest.pieces
         for start in stride(from: 0, to: octets.count, by: StreamManifest.pieceLength) {
             let end = min(start + StreamManifest.pieceLength, octets.count)

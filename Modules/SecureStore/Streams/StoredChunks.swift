@@ -35,6 +35,9 @@ public struct StoredChunks: AsyncSequence, Sendable {
             try nextChunk()
         }
 
+        /// ``next()`` for who does not wait: the piece is read on the calling thread.
+        package mutating func nextPiece() throws(StoreError) -> [UInt8]? { try nextChunk() }
+
         private mutating func nextChunk() throws(StoreError) -> [UInt8]? {
             defer { number += 1 }
             switch content {

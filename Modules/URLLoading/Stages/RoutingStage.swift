@@ -17,6 +17,7 @@ struct RoutingStage: LoadStage {
 
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw Self.unsupported }
+        try Self.checkMayLeave(request)
         let way = try way(to: endpoint, isSecure: request.url.isSecure)
         let proxy = context.proxies.proxy(for: request.url)
         guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
@@ -50,6 +51,13 @@ struct RoutingStage: LoadStage {
 
     func checkAuthorized() throws(LoadError) {
         try admitted { () throws(AccessDenied) in try gate.checkAuthorized() }
+    }
+
+    /// A request that only the cache may answer goes nowhere, also where the session has none.
+    static func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
+        guard request.differing?.options.cachePolicy != .returnCacheDataDontLoad else {
+            throw LoadError(.notInCache, at: .routing, "Only the cache may answer the request.")
+        }
     }
 
     static var unsupported: LoadError {
@@ -113,6 +121,7 @@ struct DirectStage: LoadStage {
 
     private func send(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else { throw RoutingStage.unsupported }
+        try RoutingStage.checkMayLeave(request)
         let versions = request.url.isSecure ? settings.versions.allowed(for: endpoint.host) : .standard
         guard !versions.isEmpty else {
             throw LoadError(.noCommonTLSVersion, at: .routing, "The session's settings leave no version of TLS.")

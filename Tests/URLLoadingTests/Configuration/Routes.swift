@@ -17,12 +17,13 @@ struct Routes {
     private let gate = StubGate()
     private let loading: URLLoadingSystem
 
-    init(_ way: Way) throws {
+    /// - Parameter stages: of other modules.
+    init(_ way: Way, stages: (StubGate) -> SessionStages = { _ in { _ in [] } }) throws {
         site = try Site(TestAuthority(name: "Site"))
         let authority = try TestAuthority(name: "Gateway")
         let tls = try TestTLS(authority.server(names: ["localhost"]), requiring: authority)
         relay = try TestServer { TestRelay.serve($0, tls) }
-        loading = URLLoadingSystem(gate: gate)
+        loading = URLLoadingSystem(gate: gate, stages: stages(gate))
         guard way == .relayed else { return }
         let access = try RelayAccess(
             cluster: "main", relays: [.init(Endpoint("localhost:\(relay.port)"), priority: 1)],

@@ -1,0 +1,32 @@
+/// Figures of a cache at one moment.
+public struct CacheStatistics: Sendable, Hashable, Codable {
+    /// Answers that are stored.
+    public let entries: Int
+    /// What they take in the store, in octets.
+    public let octets: Int
+    /// Loads answered without their server since the cache was opened, stale ones among them.
+    public let hits: Int
+    /// Loads that found nothing stored.
+    public let misses: Int
+    /// Loads answered from the cache after the server said that the entry holds.
+    public let revalidations: Int
+    /// Answers stored since the cache was opened.
+    public let stores: Int
+    /// Entries removed to make room since the cache was opened.
+    public let evictions: Int
+
+    init(entries: Int, octets: Int, counts: CacheCounts) {
+        self.entries = entries
+        self.octets = octets
+        (hits, misses, revalidations) = (counts.hits, counts.misses, counts.revalidations)
+        (stores, evictions) = (counts.stores, counts.evictions)
+    }
+}
+
+struct CacheCounts: Sendable {
+    var hits = 0
+    var misses = 0
+    var revalidations = 0
+    var stores = 0
+    var evictions = 0
+}

@@ -1,0 +1,51 @@
+internal import SallyportCore
+
+/// What a request asks for, in whose name: what entries and flights are looked up by.
+struct RequestKey: Sendable, Hashable {
+    let url: UInt64
+    let principal: UInt64
+}
+
+/// Makes the hashes by which entries are found; keyed with a secret of the store.
+struct CacheKeys: Sendable {
+    private let key: KeyHash
+    private let instance: UInt64
+
+    init(secret: Redacted<[UInt8]>) {
+        key = KeyHash(key: secret.reveal())
+        instance = key.code(of: "principal \(Principal.instance.name)")
+    }
+
+    func key(of url: RequestURL, _ principal: Principal) -> RequestKey {
+        RequestKey(url: hash(of: url), principal: hash(of: principal))
+    }
+
+    func hash(of principal: Principal) -> UInt64 {
+        principal == .instance ? instance : key.code(of: "principal \(principal.name)")
+    }
+
+    /// Of the URL without its fragment.
+    func hash(of url: RequestURL) -> UInt64 {
+        var hash = key
+        hash.combine(url.scheme)
+        hash.combine(octet: 0)
+        if let endpoint = url.endpoint {
+            if case .name(let name) = endpoint.host { hash.combine(name) } else { hash.combine("\(endpoint.host)") }
+            hash.combine(octet: UInt8(endpoint.port >> 8))
+            hash.combine(octet: UInt8(endpoint.port & 0xff))
+        }
+        hash.combine(url.path)
+        if let query = url.query {
+            hash.combine(octet: UInt8(ascii: "?"))
+            hash.combine(query)
+        }
+        return hash.finalize()
+    }
+
+    func hash(of host: Host) -> UInt64 { key.code(of: "host \(host)") }
+    func hash(ofOrigin origin: String) -> UInt64 { key.code(of: "origin \(origin)") }
+
+    func variation(of names: [String], in request: LoadRequest) -> UInt64 {
+        Variation.code(of: names, in: request.headerFields, key: key)
+    }
+}

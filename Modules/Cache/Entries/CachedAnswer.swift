@@ -1,0 +1,115 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// What is stored of an answer besides its body, and of the request that it was for.
+struct CachedAnswer: Sendable, Equatable {
+    /// By which kind of route it came; it serves no other.
+    enum Way: UInt8, Sendable {
+        case direct = 0
+        case relay = 1
+
+        /// Nil for `deny`.
+        init?(_ route: Route) {
+            switch route {
+            case .direct: self = .direct
+            case .relay: self = .relay
+            case .deny: return nil
+            }
+        }
+    }
+
+    var principal: String
+    /// Without fragment.
+    var url: String
+    var way: Way
+    var requested: CacheTime
+    var received: CacheTime
+    var status: HTTPResponse.Status
+    /// What is stored of the fields; `Age` is among them as it was received.
+    var fields: HTTPFields
+    /// Which part of the whole the body is; nil for the whole.
+    var range: ContentRange?
+    /// In octets.
+    var length: Int64
+    /// Whether the body lies in a record of its own.
+    var isStreamed: Bool
+
+    var head: HTTPResponse { HTTPResponse(status: status, headerFields: fields) }
+    var control: CacheControl { CacheControl(fields) }
+    var validators: Validators { Validators(fields) }
+    var age: Age { Age(of: fields, requested: requested, received: received) }
+}
+
+// MARK: Octets
+
+extension CachedAnswer {
+    private static let version: UInt8 = 1
+    private enum Flag {
+        static let relay: UInt8 = 1
+        static let streamed: UInt8 = 2
+        static let partial: UInt8 = 4
+        static let all: UInt8 = 7
+    }
+
+    /// As it is stored, with a body that is short enough to lie beside it.
+    func octets(body: [UInt8]) -> [UInt8] {
+        var writer = OctetWriter()
+        writer.number(UInt64(Self.version), 1)
+        let flags =
+            (way == .relay ? Flag.relay : 0) | (isStreamed ? Flag.streamed : 0) | (range == nil ? 0 : Flag.partial)
+        writer.number(UInt64(flags), 1)
+        writer.signed(requested.milliseconds)
+        writer.signed(received.milliseconds)
+        writer.signed(length)
+        if let range { for number in [range.first, range.last, range.total] { writer.signed(number) } }
+        writer.number(UInt64(status.code), 2)
+        writer.text(status.reasonPhrase, 2)
+        writer.text(principal, 2)
+        writer.text(url, 4)
+        writer.number(UInt64(fields.count), 2)
+        for field in fields {
+            writer.text(field.name.rawName, 2)
+            writer.text(field.value, 4)
+        }
+        if !isStreamed { writer.append(body) }
+        return writer.octets
+    }
+
+    /// - Returns: the answer and the body that lies beside it; nil where the octets are no such thing.
+    static func decode(_ octets: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
+        var reader = OctetReader(octets)
+        guard reader.byte() == version, let flags = reader.byte(), flags & ~Flag.all == 0,
+            let requested = reader.signed(), let received = reader.signed(), let length = reader.signed(), length >= 0
+        else { return nil }
+        var range: ContentRange?
+        if flags & Flag.partial != 0 {
+            guard let first = reader.signed(), let last = reader.signed(), let total = reader.signed() else {
+                return nil
+            }
+            range = ContentRange(first: first, last: last, total: total)
+            guard let range, range.count == length else { return nil }
+        }
+        guard let code = reader.number(2).map(Int.init), (200...599).contains(code), let reason = reader.text(2),
+            let principal = reader.text(2), let url = reader.text(4), let fields = Self.fields(&reader)
+        else { return nil }
+        let answer = CachedAnswer(
+            principal: principal, url: url, way: flags & Flag.relay != 0 ? .relay : .direct,
+            requested: CacheTime(milliseconds: requested), received: CacheTime(milliseconds: received),
+            status: HTTPResponse.Status(code: code, reasonPhrase: reason), fields: fields, range: range,
+            length: length, isStreamed: flags & Flag.streamed != 0)
+        guard answer.isStreamed ? reader.remaining == 0 : Int64(reader.remaining) == length else { return nil }
+        return (answer, reader.rest())
+    }
+
+    private static func fields(_ reader: inout OctetReader) -> HTTPFields? {
+        guard let count = reader.number(2), count <= 4096 else { return nil }
+        var fields = HTTPFields()
+        for _ in 0..<count {
+            guard let text = reader.text(2), let name = HTTPField.Name(text), let value = reader.text(4) else {
+                return nil
+            }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        return fields
+    }
+}

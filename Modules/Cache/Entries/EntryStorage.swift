@@ -1,0 +1,92 @@
+internal import SallyportCore
+internal import SallyportSecureStore
+
+/// Where entries lie: in reserved collections of the store.
+///
+/// An entry is a record with the answer's head and, where it is short, its body; a longer body lies in a record of its
+/// own, in pieces. A small record of the index goes with each, so that opening reads no content.
+struct EntryStorage: Sendable {
+    typealias Change = @Sendable (WriteTransaction) throws -> Void
+
+    let store: SecureStore
+    let entries: StoreCollection<[UInt8], [UInt8]>
+    let bodies: StoreCollection<[UInt8], [UInt8]>
+    let index: StoreCollection<[UInt8], [UInt8]>
+
+    /// Bodies up to this length lie beside their heads.
+    static let inlineLimit = 64 << 10
+
+    init(_ store: SecureStore) {
+        self.store = store
+        entries = store.reservedCollection("cache.entries", of: [UInt8].self, keyedBy: [UInt8].self)
+        bodies = store.reservedCollection("cache.bodies", of: [UInt8].self, keyedBy: [UInt8].self)
+        index = store.reservedCollection("cache.index", of: [UInt8].self, keyedBy: [UInt8].self)
+    }
+
+    /// All slots; nil where the records of index and entries do not fit each other, so that nothing of them can be
+    /// relied upon.
+    func slots() throws -> [IndexSlot]? {
+        try store.read { transaction in
+            var slots: [IndexSlot] = []
+            try transaction.forEach(in: index) { key, octets throws(StoreError) in
+                if let slot = IndexSlot(id: EntryID(octets: key), octets: octets) { slots.append(slot) }
+                return true
+            }
+            guard try transaction.count(of: index) == slots.count, try transaction.count(of: entries) == slots.count
+            else { return nil }
+            return slots
+        }
+    }
+
+    /// The head, and the body where it lies beside it; nil where there is none, or none that can be read.
+    func answer(_ id: EntryID) -> (answer: CachedAnswer, body: [UInt8])? {
+        guard let octets = try? store.read({ try $0.value(for: id.octets, in: entries) }) else { return nil }
+        return CachedAnswer.decode(octets)
+    }
+
+    /// A body of its own; nil where there is none.
+    func body(_ id: EntryID) -> StoredChunks? { (try? store.chunks(of: id.octets, in: bodies)) ?? nil }
+
+    // MARK: Changes
+
+    func put(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
+        { transaction in
+            try transaction.set(record, for: slot.id.octets, in: entries)
+            try transaction.set(slot.octets, for: slot.id.octets, in: index)
+        }
+    }
+
+    /// Puts a record in place of that of an entry which is still there.
+    func replace(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
+        { transaction in
+            guard try transaction.value(for: slot.id.octets, in: index) != nil else { return }
+            try put(slot, record)(transaction)
+        }
+    }
+
+    func remove(_ ids: [EntryID]) -> Change {
+        { transaction in
+            for id in ids {
+                try transaction.remove(id.octets, from: entries)
+                try transaction.remove(id.octets, from: bodies)
+                try transaction.remove(id.octets, from: index)
+            }
+        }
+    }
+
+    func update(_ slots: [IndexSlot]) -> Change {
+        { transaction in
+            for slot in slots where try transaction.value(for: slot.id.octets, in: index) != nil {
+                try transaction.set(slot.octets, for: slot.id.octets, in: index)
+            }
+        }
+    }
+
+    var removeAll: Change {
+        { transaction in
+            try transaction.removeAll(from: entries)
+            try transaction.removeAll(from: bodies)
+            try transaction.removeAll(from: index)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// What is known in memory of a stored entry: hashes, figures and the names of fields, nothing of its content.
+struct IndexSlot: Sendable, Hashable {
+    let id: EntryID
+    /// Of the URL.
+    var url: UInt64
+    /// Of the URL's host, for ``SecureCache/remove(host:)``.
+    var host: UInt64
+    /// Of the URL's origin, for credentials that are cleared.
+    var origin: UInt64
+    var principal: UInt64
+    /// The fields of requests that the answer was chosen by, and the code of what they said.
+    var names: [String]
+    var variation: UInt64
+    /// In octets, with what is stored besides the body.
+    var size: Int64
+    var received: CacheTime
+    var used: CacheTime
+
+    /// What the records of an entry take besides its body, fields and URL.
+    static let overhead: Int64 = 512
+
+    private static let version: UInt8 = 1
+
+    var octets: [UInt8] {
+        var writer = OctetWriter()
+        writer.number(UInt64(Self.version), 1)
+        for hash in [url, host, origin, principal, variation] { writer.number(hash, 8) }
+        for number in [size, received.milliseconds, used.milliseconds] { writer.signed(number) }
+        writer.text(names.joined(separator: ","), 4)
+        return writer.octets
+    }
+
+    /// Nil where the octets are no slot.
+    init?(id: EntryID, octets: [UInt8]) {
+        var reader = OctetReader(octets)
+        guard reader.byte() == Self.version, let url = reader.number(8), let host = reader.number(8),
+            let origin = reader.number(8), let principal = reader.number(8), let variation = reader.number(8),
+            let size = reader.signed(), let received = reader.signed(), let used = reader.signed(),
+            let names = reader.text(4), reader.remaining == 0, size >= 0
+        else { return nil }
+        self.init(
+            id: id, url: url, host: host, origin: origin, principal: principal,
+            names: names.split(separator: ",").map(String.init), variation: variation, size: size,
+            received: CacheTime(milliseconds: received), used: CacheTime(milliseconds: used))
+    }
+
+    init(
+        id: EntryID, url: UInt64, host: UInt64, origin: UInt64, principal: UInt64, names: [String], variation: UInt64,
+        size: Int64, received: CacheTime, used: CacheTime
+    ) {
+        self.id = id
+        (self.url, self.host, self.origin, self.principal) = (url, host, origin, principal)
+        (self.names, self.variation) = (names, variation)
+        (self.size, self.received, self.used) = (size, received, used)
+    }
+}

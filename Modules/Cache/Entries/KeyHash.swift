@@ -1,0 +1,80 @@
+/// SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf): a keyed digest of 64 bits, quick for short texts.
+///
+/// Names what the cache has in memory and in its index. Whoever does not know the store's secret can neither tell from a
+/// hash what it is of nor make two texts that have the same.
+struct KeyHash: Sendable {
+    private var v0: UInt64
+    private var v1: UInt64
+    private var v2: UInt64
+    private var v3: UInt64
+    private var tail: UInt64 = 0
+    private var count: UInt64 = 0
+
+    /// - Parameter key: the first 16 octets of it are used.
+    init(key: [UInt8]) {
+        precondition(key.count >= 16, "The key of a hash has 16 octets.")
+        let k0 = UInt64(littleEndian: key[0..<8])
+        let k1 = UInt64(littleEndian: key[8..<16])
+        v0 = k0 ^ 0x736f_6d65_7073_6575
+        v1 = k1 ^ 0x646f_7261_6e64_6f6d
+        v2 = k0 ^ 0x6c79_6765_6e65_7261
+        v3 = k1 ^ 0x7465_6462_7974_6573
+    }
+
+    @inline(__always)
+    private mutating func round() {
+        v0 &+= v1
+        v2 &+= v3
+        v1 = (v1 << 13 | v1 >> 51) ^ v0
+        v3 = (v3 << 16 | v3 >> 48) ^ v2
+        v0 = v0 << 32 | v0 >> 32
+        v2 &+= v1
+        v0 &+= v3
+        v1 = (v1 << 17 | v1 >> 47) ^ v2
+        v3 = (v3 << 21 | v3 >> 43) ^ v0
+        v2 = v2 << 32 | v2 >> 32
+    }
+
+    @inline(__always)
+    mutating func combine(octet: UInt8) {
+        tail |= UInt64(octet) << (8 * (count & 7))
+        count &+= 1
+        guard count & 7 == 0 else { return }
+        v3 ^= tail
+        round()
+        round()
+        v0 ^= tail
+        tail = 0
+    }
+
+    mutating func combine(_ text: String) {
+        let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { octets in
+            for octet in octets { combine(octet: octet) }
+        }
+        if isDone == nil { for octet in text.utf8 { combine(octet: octet) } }
+    }
+
+    consuming func finalize() -> UInt64 {
+        let last = tail | (count << 56)
+        v3 ^= last
+        round()
+        round()
+        v0 ^= last
+        v2 ^= 0xff
+        for _ in 0..<4 { round() }
+        return v0 ^ v1 ^ v2 ^ v3
+    }
+
+    /// The hash of a text and nothing else.
+    func code(of text: String) -> UInt64 {
+        var hash = self
+        hash.combine(text)
+        return hash.finalize()
+    }
+}
+
+extension UInt64 {
+    init(littleEndian octets: some Sequence<UInt8>) {
+        self = octets.enumerated().reduce(0) { $0 | UInt64($1.element) << (8 * UInt64($1.offset)) }
+    }
+}

@@ -1,0 +1,121 @@
+internal import SallyportCore
+internal import Synchronization
+
+/// A load of a request that others may wait for, since its answer may be stored for them.
+///
+/// One load leads. Those that follow wait for it in short steps and go on their own where it proves of no use: nothing
+/// that happens to the leader fails them.
+final class Flight: Sendable {
+    enum Landing: Sendable {
+        /// An answer was stored: look again.
+        case stored
+        /// The answer cannot be stored.
+        case notStorable
+        /// The leader failed, was cancelled, or left the answer unread.
+        case ended
+    }
+
+    private struct State {
+        var landing: Landing?
+        var hasHead = false
+        var progress: ContinuousClock.Instant
+        var next: UInt64 = 0
+        var waiting: [UInt64: CheckedContinuation<Landing?, Never>] = [:]
+    }
+
+    private let state: Lock<State>
+    /// Apart, since the cache looks at it under a lock of its own.
+    private let committing = Atomic(false)
+
+    init() { state = Lock(State(progress: .now)) }
+
+    /// Whether the whole answer is there and only has to be written.
+    var isCommitting: Bool { committing.load(ordering: .acquiring) }
+
+    /// The leader has come on.
+    func progressed(hasHead: Bool = true) {
+        state.withLock { state in
+            state.hasHead = hasHead
+            state.progress = .now
+        }
+    }
+
+    func commits() { committing.store(true, ordering: .releasing) }
+
+    /// The first landing counts.
+    func land(_ landing: Landing) {
+        let waiting = state.withLock { state -> [CheckedContinuation<Landing?, Never>] in
+            guard state.landing == nil else { return [] }
+            state.landing = landing
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in waiting { continuation.resume(returning: landing) }
+    }
+
+    /// How long followers wait for an answer's head, and how long for a leader that does not read on.
+    struct Patience: Sendable {
+        var head: Duration = .seconds(30)
+        var body: Duration = .seconds(1)
+    }
+
+    /// Waits for the landing; ``Landing/ended`` where waiting longer makes no sense.
+    ///
+    /// - Throws: ``LoadError/Code/cancelled``.
+    func follow(_ patience: Patience, until deadline: ContinuousClock.Instant) async throws(LoadError) -> Landing {
+        let latest = min(deadline, .now + patience.head)
+        while true {
+            let step = min(latest, .now + patience.body)
+            let landing = await untilDeadline(step) { await self.landing() }
+            if Task.isCancelled { throw .cancelled() }
+            if let landing, let landing { return landing }
+            guard ContinuousClock.now < latest, !hasStopped(patience.body) else { return .notStorable }
+        }
+    }
+
+    /// Whether the head is there and nothing came behind it for a while.
+    private func hasStopped(_ patience: Duration) -> Bool {
+        state.withLock { $0.hasHead && $0.progress + patience <= .now }
+    }
+
+    /// Nil where the task is cancelled.
+    private func landing() async -> Landing? {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state -> Landing?? in
+                    if let landing = state.landing { return landing }
+                    // Cancelled before it waits: the handler ran already and found nobody.
+                    if Task.isCancelled { return .some(nil) }
+                    state.waiting[number] = continuation
+                    return nil
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        } onCancel: {
+            let waiting = state.withLock { $0.waiting.removeValue(forKey: number) }
+            waiting?.resume(returning: nil)
+        }
+    }
+}
+
+/// The leader's part in a flight: whoever lets go of it without a word has ended it.
+final class FlightLead: Sendable {
+    let flight: Flight
+    private let onLanding: @Sendable (Flight) -> Void
+
+    init(_ flight: Flight, onLanding: @escaping @Sendable (Flight) -> Void) {
+        self.flight = flight
+        self.onLanding = onLanding
+    }
+
+    deinit { land(.ended) }
+
+    func land(_ landing: Flight.Landing) {
+        onLanding(flight)
+        flight.land(landing)
+    }
+}

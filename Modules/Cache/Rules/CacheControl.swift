@@ -1,0 +1,103 @@
+internal import HTTPTypes
+
+/// The directives of `Cache-Control`, of a request or of an answer (RFC 9111 §5.2, RFC 5861, RFC 8246).
+///
+/// Unknown directives are ignored (§5.2.3). Of what is repeated, contradictory or malformed, the strictest reading counts:
+/// the smallest age, the larger demand; a number that is none is zero.
+struct CacheControl: Sendable, Hashable {
+    /// How stale an answer a request takes (§5.2.1.2).
+    enum Staleness: Sendable, Hashable {
+        case any
+        case seconds(Int64)
+    }
+
+    var maxAge: Int64?
+    var noStore = false
+    /// Without field names.
+    var noCache = false
+    /// The fields that must not be used again unvalidated (§5.2.2.4).
+    var noCacheFields: Set<HTTPField.Name> = []
+    var mustRevalidate = false
+    var mustUnderstand = false
+    var isPublic = false
+    var isPrivate = false
+    var isImmutable = false
+    var staleWhileRevalidate: Int64?
+    var staleIfError: Int64?
+    var maxStale: Staleness?
+    var minFresh: Int64?
+    var onlyIfCached = false
+
+    init() {}
+
+    /// - Parameter lines: the values of all lines of the field.
+    init(_ lines: [String]) {
+        for line in lines {
+            for directive in DirectiveList(line) { take(directive) }
+        }
+    }
+
+    /// A number of seconds no larger than this is meant (§1.2.2).
+    static let longest: Int64 = 1 << 31
+
+    private mutating func take(_ directive: DirectiveList.Directive) {
+        switch directive.name {
+        case "max-age": maxAge = smallest(maxAge, directive)
+        case "no-store": noStore = true
+        case "no-cache": takeNoCache(directive.value)
+        case "must-revalidate": mustRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "public": isPublic = true
+        case "private": isPrivate = true
+        case "immutable": isImmutable = true
+        case "stale-while-revalidate": staleWhileRevalidate = smallest(staleWhileRevalidate, directive)
+        case "stale-if-error": staleIfError = smallest(staleIfError, directive)
+        case "max-stale": takeMaxStale(directive)
+        case "min-fresh": minFresh = max(minFresh ?? 0, Self.seconds(directive.value) ?? Self.longest)
+        case "only-if-cached": onlyIfCached = true
+        default: break
+        }
+    }
+
+    private mutating func takeNoCache(_ value: String?) {
+        guard let value else { return noCache = true }
+        let names = value.split(separator: ",").map { HTTPField.Name(String($0).trimmed) }
+        // A list that cannot be read names everything.
+        guard !names.isEmpty, !names.contains(nil) else { return noCache = true }
+        noCacheFields.formUnion(names.compactMap(\.self))
+    }
+
+    private mutating func takeMaxStale(_ directive: DirectiveList.Directive) {
+        let new: Staleness = directive.value == nil ? .any : .seconds(Self.seconds(directive.value) ?? 0)
+        switch (maxStale, new) {
+        case (nil, _), (.any, _): maxStale = new
+        case (.seconds(let old), .seconds(let new)): maxStale = .seconds(min(old, new))
+        case (.seconds, .any): break
+        }
+    }
+
+    private func smallest(_ old: Int64?, _ directive: DirectiveList.Directive) -> Int64 {
+        min(old ?? .max, Self.seconds(directive.value) ?? 0)
+    }
+
+    /// Delta-seconds (§1.2.2); nil for what is none. Too many of them are ``longest``.
+    static func seconds(_ text: String?) -> Int64? {
+        guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int64(text).map { min($0, longest) } ?? longest
+    }
+}
+
+extension CacheControl {
+    /// Of an answer, or of a request that has the field.
+    init(_ fields: HTTPFields) { self.init(fields[values: .cacheControl]) }
+}
+
+extension String {
+    /// Without the optional white space around it.
+    var trimmed: String {
+        let isSpace: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        let octets = utf8.drop(while: isSpace)
+        guard let last = octets.lastIndex(where: { !isSpace($0) }) else { return "" }
+        return String(Substring(octets[...last]))
+    }
+}

@@ -1,0 +1,85 @@
+internal import HTTPTypes
+
+/// How long an answer may be used, and how old it is (RFC 9111 §4.2).
+struct Freshness: Sendable, Hashable {
+    /// In seconds, from the moment when the server made the answer.
+    var lifetime: Int64
+    /// Whether the server said so; else it is guessed (§4.2.2).
+    var isExplicit: Bool
+
+    /// A tenth of the time since the last change, and no more than this.
+    static let longestGuess: Int64 = 24 * 60 * 60
+
+    /// Statuses whose answers may be used for a guessed time (RFC 9110 §15.1).
+    static func allowsGuess(_ status: HTTPResponse.Status) -> Bool {
+        [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status.code)
+    }
+
+    init(of head: HTTPResponse, _ control: CacheControl, received: CacheTime) {
+        let fields = head.headerFields
+        let date = Self.date(of: fields, received: received)
+        if let maxAge = control.maxAge {
+            self.init(lifetime: maxAge, isExplicit: true)
+        } else if let expires = Self.expiry(in: fields, received: received) {
+            self.init(lifetime: expires.seconds(since: date), isExplicit: true)
+        } else if Self.allowsGuess(head.status) || control.isPublic {
+            self.init(lifetime: Self.guess(fields, date, received), isExplicit: false)
+        } else {
+            self.init(lifetime: 0, isExplicit: false)
+        }
+    }
+
+    init(lifetime: Int64, isExplicit: Bool) {
+        self.lifetime = lifetime
+        self.isExplicit = isExplicit
+    }
+
+    /// When the server made the answer; when it came where it does not say so (RFC 9110 §6.6.1).
+    static func date(of fields: HTTPFields, received: CacheTime) -> CacheTime {
+        fields[values: .date].first.flatMap { HTTPDate.parse($0, now: received) } ?? received
+    }
+
+    /// Nil without the field. What is no date lies in the past (§5.3), and of several the earliest counts.
+    private static func expiry(in fields: HTTPFields, received: CacheTime) -> CacheTime? {
+        guard fields.contains(.expires) else { return nil }
+        let times = fields[values: .expires].map {
+            HTTPDate.parse($0, now: received) ?? CacheTime(milliseconds: .min)
+        }
+        return times.min()
+    }
+
+    private static func guess(_ fields: HTTPFields, _ date: CacheTime, _ received: CacheTime) -> Int64 {
+        guard let text = fields[.lastModified], let modified = HTTPDate.parse(text, now: received), modified < date
+        else { return 0 }
+        return min(longestGuess, date.seconds(since: modified) / 10)
+    }
+}
+
+/// How old an answer is (RFC 9111 §4.2.3).
+struct Age: Sendable, Hashable {
+    let requested: CacheTime
+    let received: CacheTime
+    /// In seconds.
+    private let initial: Int64
+
+    init(of fields: HTTPFields, requested: CacheTime, received: CacheTime) {
+        self.requested = requested
+        self.received = received
+        let apparent = received.seconds(since: Freshness.date(of: fields, received: received))
+        let corrected = Self.value(in: fields).clampedSum(received.seconds(since: requested))
+        initial = max(apparent, corrected)
+    }
+
+    /// In seconds; nil where the clock was turned back to before the answer came, so that nobody knows.
+    func seconds(at now: CacheTime) -> Int64? {
+        guard now.milliseconds >= received.milliseconds - 1000 else { return nil }
+        return min(CacheControl.longest, initial.clampedSum(now.seconds(since: received)))
+    }
+
+    /// What caches on the way say; the largest of several. What is no number is ignored (§5.1).
+    private static func value(in fields: HTTPFields) -> Int64 {
+        guard fields.contains(.age) else { return 0 }
+        let values = fields[values: .age].flatMap { $0.split(separator: ",") }
+        return values.compactMap { CacheControl.seconds(String($0).trimmed) }.max() ?? 0
+    }
+}

@@ -1,0 +1,35 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// What a request says that matters to a cache.
+struct RequestTerms: Sendable {
+    var control = CacheControl()
+    /// The conditions that the app itself made (RFC 9110 §13.1).
+    var conditions: Set<HTTPField.Name> = []
+    var hasRange = false
+
+    static let conditionNames: Set<HTTPField.Name> = [
+        .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+    ]
+
+    init(_ fields: HTTPFields) {
+        var lines: [String] = []
+        var hasPragma = false
+        for field in fields {
+            // All names that matter begin with one of these letters; most fields are passed over with one look.
+            switch field.name.canonicalName.utf8.first {
+            case UInt8(ascii: "c"): if field.name == .cacheControl { lines.append(field.value) }
+            case UInt8(ascii: "i"): if Self.conditionNames.contains(field.name) { conditions.insert(field.name) }
+            case UInt8(ascii: "p"): if field.name == .pragma { hasPragma = hasPragma || Self.isNoCache(field.value) }
+            case UInt8(ascii: "r"): if field.name == .range { hasRange = true }
+            default: continue
+            }
+        }
+        if !lines.isEmpty { control = CacheControl(lines) } else if hasPragma { control.noCache = true }
+    }
+
+    /// Counts where there is no `Cache-Control` (RFC 9111 §5.4).
+    private static func isNoCache(_ value: String) -> Bool {
+        DirectiveList(value).contains { $0.name == "no-cache" }
+    }
+}

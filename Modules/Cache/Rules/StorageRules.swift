@@ -1,0 +1,96 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// Whether an answer may be stored, and what of it (RFC 9111 §3), as a private cache that lies in the app.
+struct StorageRules {
+    enum Verdict: Equatable {
+        case store
+        /// The answer, or its request, does not allow it, or it could never be used again.
+        case refuse
+    }
+
+    /// Whether anything speaks for storing: without a date of expiry, an age or a validator an answer is used never
+    /// again. Most answers of services have none, and cost no more than this look.
+    static func isWorthALook(_ head: HTTPResponse) -> Bool {
+        guard head.status.code != 304 else { return false }
+        return head.headerFields.contains { field in
+            field.name == .cacheControl || field.name == .eTag || field.name == .lastModified || field.name == .expires
+        }
+    }
+
+    /// - Parameters:
+    ///   - terms: what the request says.
+    ///   - control: what the answer says.
+    static func verdict(
+        on head: HTTPResponse, _ control: CacheControl, to terms: RequestTerms, received: CacheTime
+    ) -> Verdict {
+        guard !terms.control.noStore, isStorable(head, control, terms) else { return .refuse }
+        guard Variation.names(in: head.headerFields) != nil else { return .refuse }
+        return isUseful(head, control, received) ? .store : .refuse
+    }
+
+    private static func isStorable(_ head: HTTPResponse, _ control: CacheControl, _ terms: RequestTerms) -> Bool {
+        let status = head.status
+        guard isStorable(status), !control.noStore || (control.mustUnderstand && isUnderstood(status)),
+            !control.mustUnderstand || isUnderstood(status)
+        else { return false }
+        switch status.code {
+        case 206: return ContentRange(of: head.headerFields) != nil && Validators(head.headerFields).strongTag != nil
+        case 200: break
+        default: guard terms.conditions.isEmpty, !terms.hasRange else { return false }
+        }
+        return control.isPublic || control.isPrivate || control.maxAge != nil || head.headerFields.contains(.expires)
+            || Freshness.allowsGuess(status)
+    }
+
+    /// Never the challenges of servers and proxies, nor what says that something stored holds, or that a request of
+    /// this moment failed.
+    static func isStorable(_ status: HTTPResponse.Status) -> Bool {
+        (200...599).contains(status.code) && ![304, 401, 407, 412, 416, 417, 421].contains(status.code)
+    }
+
+    /// The statuses whose caching this cache understands (§3: "must-understand").
+    static func isUnderstood(_ status: HTTPResponse.Status) -> Bool {
+        [200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 501].contains(status.code)
+    }
+
+    /// Whether it can be used once without, or be validated.
+    private static func isUseful(_ head: HTTPResponse, _ control: CacheControl, _ received: CacheTime) -> Bool {
+        if !Validators(head.headerFields).isEmpty { return true }
+        guard !control.noCache else { return false }
+        let lifetime = Freshness(of: head, control, received: received).lifetime
+        return lifetime > 0 || control.staleIfError ?? 0 > 0 || control.staleWhileRevalidate ?? 0 > 0
+    }
+}
+
+extension StorageRules {
+    /// What belongs to one connection or one exchange (§3.1), to the cookie jar, and to authentication.
+    static let excluded: Set<HTTPField.Name> = [
+        .connection, .keepAlive, .te, .transferEncoding, .upgrade, .trailer, .proxyConnection, .proxyAuthenticate,
+        .proxyAuthenticationInfo, .proxyAuthorization, .authenticationInfo, .wwwAuthenticate, .setCookie, .setCookie2,
+    ]
+
+    /// The fields that are stored.
+    static func stored(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
+        let named = fields[values: .connection].flatMap { $0.split(separator: ",") }
+        let ofConnection = Set(named.compactMap { HTTPField.Name(String($0).trimmed) })
+        var result = HTTPFields()
+        for field in fields where !excluded.contains(field.name) {
+            guard !ofConnection.contains(field.name), !control.noCacheFields.contains(field.name) else { continue }
+            result.append(field)
+        }
+        return result
+    }
+}
+
+extension HTTPField.Name {
+    static let keepAlive = known("Keep-Alive")
+    static let proxyConnection = known("Proxy-Connection")
+    static let setCookie2 = known("Set-Cookie2")
+    static let pragma = known("Pragma")
+
+    private static func known(_ text: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a field name.") }
+        return name
+    }
+}

@@ -1,0 +1,209 @@
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportSecureStore
+
+/// An entry as it was read: what answers a request.
+struct StoredAnswer: Sendable {
+    let slot: IndexSlot
+    var answer: CachedAnswer
+    /// The body, where it is short.
+    let body: [UInt8]
+}
+
+// MARK: Finding
+
+extension SecureCache {
+    enum Finding: Sendable {
+        /// Nothing is looked up and nothing stored now.
+        case off
+        case slot(IndexSlot)
+        /// Nothing is stored; where there is a lead, others wait for this load.
+        case nothing(FlightLead?)
+        /// Another load may bring it.
+        case follow(Flight)
+    }
+
+    /// Looks into the index, and only there.
+    ///
+    /// - Parameter joins: whether the load may wait for another, and others for it.
+    func find(_ key: RequestKey, for request: LoadRequest, joins: Bool) -> Finding {
+        state.withLock { state in
+            guard state.isReady, state.settings.longestBody > 0 else { return .off }
+            // What is being written is newer than what is there.
+            if let flight = state.flights[key], flight.isCommitting { return .follow(flight) }
+            if let slot = state.index.slot(key, variation: { keys.variation(of: $0, in: request) }) {
+                return .slot(slot)
+            }
+            return lead(key, joins: joins, &state)
+        }
+    }
+
+    /// As ``find(_:for:joins:)`` where what is stored must be validated: waits for whoever does, or leads.
+    func join(_ key: RequestKey) -> Finding { state.withLock { lead(key, joins: true, &$0) } }
+
+    private func lead(_ key: RequestKey, joins: Bool, _ state: inout State) -> Finding {
+        if let flight = state.flights[key] {
+            return joins || flight.isCommitting ? .follow(flight) : .nothing(nil)
+        }
+        guard joins, !state.unstorable.contains(key) else { return .nothing(nil) }
+        let flight = Flight()
+        state.flights[key] = flight
+        return .nothing(FlightLead(flight) { [weak self] flight in self?.landed(flight, key) })
+    }
+
+    private func landed(_ flight: Flight, _ key: RequestKey) {
+        state.withLock { if $0.flights[key] === flight { $0.flights[key] = nil } }
+    }
+
+    /// For what is stored in no flight: whoever asks until it is written waits for it.
+    func leadOfCommit(_ key: RequestKey) -> FlightLead? {
+        let finding = state.withLock { state in
+            state.unstorable.remove(key)
+            return self.lead(key, joins: true, &state)
+        }
+        if case .nothing(let lead) = finding { return lead }
+        return nil
+    }
+
+    func provedUnstorable(_ key: RequestKey) {
+        state.withLock { $0.unstorable.insert(key) }
+    }
+
+    /// How often something was removed; what was asked for before a removal is not stored behind it.
+    var removalCount: UInt64 { state.withLock { $0.removals.count } }
+
+    // MARK: Reading
+
+    /// Nil where the entry cannot be read, or is another request's: a hash is shared, or records were exchanged.
+    func read(_ slot: IndexSlot, of url: RequestURL, _ principal: Principal) -> StoredAnswer? {
+        guard let storage, let (answer, body) = storage.answer(slot.id) else { return nil }
+        guard answer.principal == principal.name, answer.url == url.absoluteText else { return nil }
+        return StoredAnswer(slot: slot, answer: answer, body: body)
+    }
+
+    /// Reads a whole body, which is no longer than what is stored of one.
+    func body(of stored: StoredAnswer) -> [UInt8]? {
+        guard stored.answer.isStreamed else { return stored.body }
+        guard let chunks = storage?.body(stored.slot.id) else { return nil }
+        var (iterator, body) = (chunks.makeAsyncIterator(), [UInt8]())
+        body.reserveCapacity(chunks.count)
+        do throws(StoreError) {
+            while let piece = try iterator.nextPiece() { body += piece }
+        } catch { return nil }
+        return Int64(body.count) == stored.answer.length ? body : nil
+    }
+}
+
+// MARK: Writing
+
+extension SecureCache {
+    /// Makes changes that put an entry into the store, and the entry known once they are durable.
+    ///
+    /// - Parameters:
+    ///   - start: ``removalCount`` when the request was sent.
+    ///   - undo: what of it was written before goes.
+    func commit(
+        _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, lead: FlightLead?,
+        undo: @escaping @Sendable () -> Void
+    ) {
+        guard let storage, !isRemoved(slot, since: start) else {
+            undo()
+            lead?.land(.ended)
+            return
+        }
+        let lead = lead ?? leadOfCommit(slot.key)
+        lead?.flight.commits()
+        storage.store.submit({ [self] transaction in
+            try checkGate()
+            for change in changes { try change(transaction) }
+        }) { [self] result in
+            switch result {
+            case .success:
+                entered(slot, startedAt: start)
+                lead?.land(.stored)
+            case .failure:
+                undo()
+                lead?.land(.ended)
+            }
+        }
+    }
+
+    private func isRemoved(_ slot: IndexSlot, since start: UInt64) -> Bool {
+        state.withLock { $0.removals.hasRemoved(slot.url, since: start) || !$0.isReady }
+    }
+
+    private func entered(_ slot: IndexSlot, startedAt start: UInt64) {
+        let gone = state.withLock { state in
+            guard state.isReady, !state.removals.hasRemoved(slot.url, since: start) else { return [slot] }
+            state.counts.stores += 1
+            state.unstorable.remove(slot.key)
+            return state.index.insert(slot)
+        }
+        if let storage, !gone.isEmpty { storage.store.submit(storage.remove(gone.map(\.id))) }
+        evictIfNeeded()
+    }
+
+    /// Puts the answer of a part together with the part that is stored (RFC 9111 §3.4), where they fit each other.
+    func join(_ answer: inout CachedAnswer, _ body: inout [UInt8], with slot: IndexSlot, limit: Int64) {
+        guard let storage, let (old, inline) = storage.answer(slot.id), let mine = answer.range, let theirs = old.range,
+            let tag = answer.validators.strongTag, tag == old.validators.strongTag,
+            let both = mine.joined(with: theirs),
+            both.count <= limit, let other = self.body(of: StoredAnswer(slot: slot, answer: old, body: inline))
+        else { return }
+        body = Self.joined(body, mine, other, theirs)
+        let fields = Validation.merged(old.fields, with: answer.fields, answer.control)
+        (answer.fields, answer.range, answer.length) = (fields, both, both.count)
+        answer.fields[.contentRange] = both.text
+        answer.fields[.contentLength] = "\(both.count)"
+    }
+
+    /// Octets of two parts that touch or overlap; where they do, those of the first count.
+    static func joined(
+        _ body: [UInt8], _ range: ContentRange, _ other: [UInt8], _ theirs: ContentRange
+    ) -> [UInt8] {
+        var result: [UInt8] = []
+        if theirs.first < range.first { result += other.prefix(Int(range.first - theirs.first)) }
+        result += body
+        if theirs.last > range.last { result += other.suffix(Int(theirs.last - range.last)) }
+        return result
+    }
+
+    /// The server said that an entry holds: its fields are those of now (§4.3.4).
+    ///
+    /// - Returns: the entry as it is stored then.
+    func freshen(
+        _ stored: StoredAnswer, with fields: HTTPFields, _ control: CacheControl, for request: LoadRequest,
+        requested: CacheTime, received: CacheTime, lead: FlightLead?
+    ) -> StoredAnswer {
+        var (answer, slot) = (stored.answer, stored.slot)
+        answer.fields = Validation.merged(answer.fields, with: fields, control)
+        (answer.requested, answer.received) = (requested, received)
+        let fresh = StoredAnswer(slot: slot, answer: answer, body: stored.body)
+        guard !control.noStore, !RequestTerms(request.headerFields).control.noStore, let storage,
+            let names = Variation.names(in: answer.fields, answering: request.headerFields)
+        else {
+            drop(slot)
+            return fresh
+        }
+        (slot.names, slot.variation) = (names, keys.variation(of: names, in: request))
+        (slot.received, slot.used) = (received, received)
+        let record = answer.octets(body: stored.body)
+        let gone = state.withLock { state -> [IndexSlot]? in
+            guard state.index.remove(stored.slot) else { return nil }
+            return state.index.insert(slot)
+        }
+        if let gone { rewrite(slot, record, gone, in: storage, lead: lead ?? leadOfCommit(slot.key)) }
+        return StoredAnswer(slot: slot, answer: answer, body: stored.body)
+    }
+
+    private func rewrite(
+        _ slot: IndexSlot, _ record: [UInt8], _ gone: [IndexSlot], in storage: EntryStorage, lead: FlightLead?
+    ) {
+        lead?.flight.commits()
+        storage.store.submit({ [self] transaction in
+            try checkGate()
+            try storage.replace(slot, record)(transaction)
+            try storage.remove(gone.map(\.id))(transaction)
+        }) { _ in lead?.land(.stored) }
+    }
+}

@@ -1,0 +1,163 @@
+public import SallyportCore
+internal import SallyportSecureStore
+
+// MARK: Removing
+
+extension SecureCache {
+    /// Removes all entries; durable when it returns. What is being loaded meanwhile is not stored.
+    ///
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
+    public func removeAll() async throws {
+        try checkGate()
+        guard let storage else { return }
+        state.withLock { state in
+            state.index.removeAll()
+            state.used = [:]
+            state.removals.removedAll()
+        }
+        try await storage.store.write(storage.removeAll)
+    }
+
+    /// Removes the entries of a host, on every port and in every principal's name; durable when it returns.
+    ///
+    /// - Returns: how many there were.
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
+    @discardableResult
+    public func remove(host: Host) async throws -> Int {
+        try checkGate()
+        let hash = keys.hash(of: host)
+        return try await remove { $0.host == hash }
+    }
+
+    /// Removes those that match; what is being loaded meanwhile is not stored.
+    private func remove(where isMeant: @escaping @Sendable (IndexSlot) -> Bool) async throws -> Int {
+        guard let storage else { return 0 }
+        let ids = take(where: isMeant)
+        if !ids.isEmpty { try await storage.store.write(storage.remove(ids)) }
+        return ids.count
+    }
+
+    /// Takes entries out of the index; their records are still to be removed.
+    private func take(where isMeant: (IndexSlot) -> Bool) -> [EntryID] {
+        state.withLock { state in
+            let meant = state.index.all.filter(isMeant)
+            for slot in meant {
+                state.index.remove(slot)
+                state.used[slot.id] = nil
+            }
+            state.removals.removedAll()
+            return meant.map(\.id)
+        }
+    }
+
+    /// Credentials of principals were cleared: what they were told at these origins goes too. Does not wait.
+    package func removeEntries(of cleared: [(principal: Principal, origin: String)]) {
+        guard let storage, !cleared.isEmpty else { return }
+        let pairs = Set(
+            cleared.map { RequestKey(url: keys.hash(ofOrigin: $0.origin), principal: keys.hash(of: $0.principal)) })
+        let ids = take { pairs.contains(RequestKey(url: $0.origin, principal: $0.principal)) }
+        if !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
+    }
+
+    /// The store was wiped: there is nothing any more.
+    package func forget() {
+        revalidations.cancel()
+        state.withLock { state in
+            state.index.removeAll()
+            state.used = [:]
+            state.isReady = false
+        }
+    }
+
+    /// Ends what goes on behind answers, and writes what waits to be written: when entries were last used.
+    package func close() async {
+        revalidations.cancel()
+        guard let storage, let change = takeUses() else { return }
+        try? await storage.store.write(change)
+    }
+
+    /// Returns once all that was handed to the store is written, or was refused.
+    package func settle() async {
+        guard let storage else { return }
+        _ = try? await storage.store.write { _ in }
+        _ = try? await storage.store.write { _ in }
+    }
+
+    /// Removes what an unsafe request changed (RFC 9111 §4.4), in every principal's name.
+    func invalidate(_ urls: [UInt64]) {
+        let ids = state.withLock { state in
+            var ids: [EntryID] = []
+            for url in urls {
+                state.removals.removed(url)
+                for slot in state.index.slots(of: url) where state.index.remove(slot) { ids.append(slot.id) }
+            }
+            return ids
+        }
+        if let storage, !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
+    }
+
+    /// Removes an entry that is damaged or outdated.
+    func drop(_ slot: IndexSlot) {
+        let wasThere = state.withLock { $0.index.remove(slot) }
+        if let storage, wasThere { storage.store.submit(storage.remove([slot.id])) }
+    }
+}
+
+// MARK: Uses and eviction
+
+extension SecureCache {
+    /// How many uses wait before they are written together.
+    private static let useBatch = 64
+    /// A use that came so soon after the last one is not noted, in milliseconds.
+    private static let useGrain: Int64 = 60_000
+
+    func noteUse(of slot: IndexSlot) {
+        let now = now()
+        guard now.milliseconds - slot.used.milliseconds >= Self.useGrain || now < slot.used else { return }
+        let isFull = state.withLock { state in
+            state.index.use(slot, at: now)
+            var used = slot
+            used.used = now
+            state.used[slot.id] = used
+            return state.used.count >= Self.useBatch
+        }
+        guard isFull, let storage, let change = takeUses() else { return }
+        storage.store.submit(change)
+    }
+
+    private func takeUses() -> EntryStorage.Change? {
+        let used = state.withLock { state in
+            defer { state.used = [:] }
+            return Array(state.used.values)
+        }
+        return used.isEmpty ? nil : storage?.update(used)
+    }
+
+    /// Lets go of the entries used least lately where all are larger than the capacity. Chosen and removed on the
+    /// store's writer thread, where no request waits.
+    func evictIfNeeded() {
+        guard let storage else { return }
+        let mustEvict = state.withLock { state in
+            guard state.index.size > Int64(state.settings.diskCapacity), !state.isEvicting else { return false }
+            state.isEvicting = true
+            return true
+        }
+        guard mustEvict else { return }
+        storage.store.submit({ [weak self] transaction in
+            guard let victims = self?.takeVictims() else { return }
+            try storage.remove(victims)(transaction)
+        }) { [weak self] _ in
+            self?.state.withLock { $0.isEvicting = false }
+        }
+    }
+
+    /// Down to nine tenths, so that not each new entry evicts.
+    private func takeVictims() -> [EntryID] {
+        let (index, capacity) = state.withLock { ($0.index, Int64($0.settings.diskCapacity)) }
+        let victims = index.victims(toFit: capacity / 10 * 9)
+        return state.withLock { state in
+            for slot in victims where state.index.remove(slot) { state.counts.evictions += 1 }
+            return victims.map(\.id)
+        }
+    }
+}

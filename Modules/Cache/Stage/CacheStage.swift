@@ -1,0 +1,67 @@
+internal import HTTPTypes
+internal import Logging
+public import SallyportCore
+
+/// Answers requests from the cache where RFC 9111 and the request allow it, and stores what may be stored.
+///
+/// Stands below what puts cookies and credentials into requests, so that `Vary` sees what would be sent, and above
+/// Routing. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an entry serves
+/// only the kind of route that it came by.
+public struct CacheStage: LoadStage {
+    private let shared: SharedCache
+    private let gate: any AccessGate
+    private let policy: CachePolicy
+    private let isOn: Bool
+
+    /// - Parameters:
+    ///   - gate: says how servers are reached now.
+    ///   - policy: that of requests which do not say.
+    public init(cache: SecureCache, gate: any AccessGate, policy: CachePolicy = .useProtocolCachePolicy) {
+        self.init(SharedCache(cache), gate: gate, policy: policy, isOn: true)
+    }
+
+    /// - Parameter isOn: whether the session uses the cache at all.
+    package init(_ shared: SharedCache, gate: any AccessGate, policy: CachePolicy, isOn: Bool) {
+        self.shared = shared
+        self.gate = gate
+        self.policy = policy
+        self.isOn = isOn
+    }
+
+    public func load(
+        _ request: LoadRequest, in context: LoadContext, next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        let policy = request.differing?.options.cachePolicy ?? policy
+        guard isOn, let cache = shared.active, let endpoint = request.url.endpoint else {
+            guard policy != .returnCacheDataDontLoad else { throw CachedLoad.nothingStored }
+            return try await next.load(request, in: context)
+        }
+        switch request.method {
+        // Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
+        case .get where request.body == nil, .head where request.body == nil:
+            let load = CachedLoad(
+                request: request, context: context, next: next, cache: cache, gate: gate, endpoint: endpoint,
+                policy: policy)
+            return try await load.run()
+        case _ where policy == .returnCacheDataDontLoad: throw CachedLoad.nothingStored
+        case .get, .head, .options, .trace, .connect: return try await next.load(request, in: context)
+        default:
+            let response = try await next.load(request, in: context)
+            if let urls = Invalidation.urls(after: response.head, to: request.url) {
+                cache.invalidate(urls.map(cache.keys.hash(of:)))
+            }
+            return response
+        }
+    }
+}
+
+/// What an unsafe request makes invalid (RFC 9111 §4.4).
+enum Invalidation {
+    /// The request's URL, and those of the same origin that the answer names; nil after an error.
+    static func urls(after head: HTTPResponse, to url: RequestURL) -> [RequestURL]? {
+        guard (200..<400).contains(head.status.code) else { return nil }
+        let names: [HTTPField.Name] = [.location, .contentLocation]
+        let others = names.compactMap { name in head.headerFields[name].flatMap { try? url.resolving($0) } }
+        return [url] + others.filter { $0.origin == url.origin }
+    }
+}

@@ -1,0 +1,95 @@
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportSecureStore
+
+/// What of a stored body answers a request.
+enum StoredPart: Sendable {
+    /// The answer as it is stored.
+    case whole
+    /// The head alone.
+    case head
+    case range(ContentRange)
+}
+
+extension CachedLoad {
+    /// Nil where the entry has not what the request asks for.
+    func part(of stored: StoredAnswer) -> StoredPart? {
+        let answer = stored.answer
+        guard isGet else { return answer.range == nil ? .head : nil }
+        guard terms.hasRange else { return answer.range == nil ? .whole : nil }
+        guard !terms.conditions.contains(.ifRange) || isMeant(answer) else { return answer.range == nil ? .whole : nil }
+        guard answer.status.code == 200 || answer.range != nil, let asked = ByteRange(request.headerFields) else {
+            return nil
+        }
+        let there = answer.range ?? ContentRange(first: 0, last: answer.length - 1, total: answer.length)
+        guard let there, let range = asked.resolved(total: there.total), there.contains(range) else { return nil }
+        return .range(range)
+    }
+
+    /// Whether `If-Range` means the stored answer (RFC 9110 §13.1.5): by a strong tag, or by a date that is the same.
+    private func isMeant(_ answer: CachedAnswer) -> Bool {
+        guard let value = request.headerFields[.ifRange]?.trimmed else { return false }
+        if value.hasPrefix("\"") || value.hasPrefix("W/") { return value == answer.validators.strongTag }
+        guard let modified = answer.validators.modified, value == modified,
+            let time = HTTPDate.parse(modified, now: answer.received)
+        else { return false }
+        // A date is strong where it lies a while before the answer (RFC 9110 §8.8.2.2).
+        return Freshness.date(of: answer.fields, received: answer.received).seconds(since: time) >= 60
+    }
+
+    /// Nil where the body cannot be read.
+    func response(from stored: StoredAnswer, _ part: StoredPart) -> LoadResponse? {
+        var head = stored.answer.head
+        head.headerFields[.age] = "\(stored.answer.age.seconds(at: cache.now()) ?? 0)"
+        let body: ResponseBody?
+        switch part {
+        case .head: body = ResponseBody()
+        case .whole: body = self.body(of: stored, from: 0, count: stored.answer.length)
+        case .range(let range):
+            head.status = .partialContent
+            head.headerFields[.contentRange] = range.text
+            head.headerFields[.contentLength] = "\(range.count)"
+            body = self.body(of: stored, from: range.first - (stored.answer.range?.first ?? 0), count: range.count)
+        }
+        return body.map { LoadResponse(head: head, url: request.url, body: $0) }
+    }
+
+    /// Octets of a stored body. A short one is there; of a long one each piece is read when it is asked for.
+    private func body(of stored: StoredAnswer, from start: Int64, count: Int64) -> ResponseBody? {
+        guard stored.answer.isStreamed else {
+            guard start >= 0, start + count <= Int64(stored.body.count) else { return nil }
+            if count == Int64(stored.body.count) { return ResponseBody(stored.body) }
+            return ResponseBody(Array(stored.body[Int(start)..<Int(start + count)]))
+        }
+        guard let chunks = cache.storage?.body(stored.slot.id), Int64(chunks.count) == stored.answer.length else {
+            return nil
+        }
+        let load = self
+        return ResponseBody(
+            StoredBody(chunks, skipping: start, count: count) { given throws(LoadError) in
+                try await load.rest(of: stored, after: start + given)
+            })
+    }
+
+    /// What is missing of a body whose record was removed or damaged while it was read: the server's, where it still
+    /// answers the same.
+    private func rest(of stored: StoredAnswer, after offset: Int64) async throws(LoadError) -> ResponseBody {
+        cache.drop(stored.slot)
+        let failure = LoadError(.connectionLost, at: .response, "A stored body was lost while it was read.")
+        let base = stored.answer.range?.first ?? 0
+        let (validators, total) = (stored.answer.validators, stored.answer.range?.total ?? stored.answer.length)
+        guard !validators.isEmpty else { throw failure }
+        var whole = request
+        whole.headerFields[.range] = nil
+        whole.headerFields[.ifRange] = nil
+        let response = try await next.load(whole, in: context)
+        let fields = response.head.headerFields
+        guard response.head.status.code == 200, Validators(fields) == validators,
+            fields[.contentLength].map({ Int64($0) == total }) ?? true
+        else {
+            response.body.discard()
+            throw failure
+        }
+        return ResponseBody(SkippingBody(response.body, skipping: base + offset))
+    }
+}

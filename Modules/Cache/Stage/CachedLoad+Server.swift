@@ -1,0 +1,138 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+// MARK: To the server, and what comes back
+
+extension CachedLoad {
+    /// Sends a request, and stores its answer where it may be stored.
+    func forward(_ sent: LoadRequest, lead: FlightLead?) async throws(LoadError) -> LoadResponse {
+        let (start, requested) = (cache.removalCount, cache.now())
+        let response = try await next.load(sent, in: context)
+        return received(response, at: start, requested: requested, lead: lead)
+    }
+
+    /// What the server said of an entry.
+    enum Validated {
+        case holds(StoredAnswer)
+        case other(LoadResponse)
+    }
+
+    func askServer(about stored: StoredAnswer, lead: FlightLead?) async throws(LoadError) -> Validated {
+        guard let fields = Validation.fields(request.headerFields, asking: stored.answer.validators) else {
+            let response = try await forward(request, lead: lead)
+            replaceIfOutdated(stored, by: response.head)
+            return .other(response)
+        }
+        var conditional = request
+        conditional.headerFields = fields
+        let (start, requested) = (cache.removalCount, cache.now())
+        let response = try await next.load(conditional, in: context)
+        guard response.head.status.code == 304 else {
+            replaceIfOutdated(stored, by: response.head)
+            return .other(received(response, at: start, requested: requested, lead: lead))
+        }
+        await response.drain()
+        guard stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) else {
+            // It speaks of another answer than the one that is stored (§4.3.4).
+            cache.drop(stored.slot)
+            return .other(try await forward(request, lead: lead))
+        }
+        return .holds(freshened(stored, by: response.head, requested: requested, lead: lead))
+    }
+
+    private func freshened(
+        _ stored: StoredAnswer, by head: HTTPResponse, requested: CacheTime, lead: FlightLead? = nil
+    ) -> StoredAnswer {
+        cache.freshen(
+            stored, with: head.headerFields, CacheControl(head.headerFields), for: request, requested: requested,
+            received: cache.now(), lead: lead)
+    }
+
+    /// An answer of the server in place of what is stored, which nobody may use any more, stored or not; a failing
+    /// server says nothing of it.
+    private func replaceIfOutdated(_ stored: StoredAnswer, by head: HTTPResponse) {
+        if head.status.code < 500 { cache.drop(stored.slot) }
+    }
+
+    /// Looks at an answer, which comes back with a body that is stored while it is read, or as it is.
+    private func received(
+        _ response: LoadResponse, at start: UInt64, requested: CacheTime, lead: FlightLead?
+    ) -> LoadResponse {
+        guard isGet, StorageRules.isWorthALook(response.head) else {
+            learn(from: response, requested: requested)
+            return refused(response, lead)
+        }
+        let (head, received) = (response.head, cache.now())
+        let control = CacheControl(head.headerFields)
+        guard StorageRules.verdict(on: head, control, to: terms, received: received) == .store,
+            let writer = writer(for: response, control, (start, requested, received), lead)
+        else { return refused(response, lead) }
+        lead?.flight.progressed()
+        var response = response
+        response.body = ResponseBody(StoringBody(response.body, into: writer))
+        return response
+    }
+
+    private func refused(_ response: LoadResponse, _ lead: FlightLead?) -> LoadResponse {
+        guard let lead else { return response }
+        cache.provedUnstorable(key)
+        lead.land(.notStorable)
+        return response
+    }
+
+    private func writer(
+        for response: LoadResponse, _ control: CacheControl,
+        _ moments: (start: UInt64, requested: CacheTime, received: CacheTime), _ lead: FlightLead?
+    ) -> EntryWriter? {
+        let fields = response.head.headerFields
+        let limit = cache.state.withLock { $0.settings.longestBody }
+        guard let storage = cache.storage, let names = Variation.names(in: fields, answering: request.headerFields),
+            let way = response.facts.decision.flatMap({ CachedAnswer.Way($0.route) }),
+            fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
+        else { return nil }
+        let answer = CachedAnswer(
+            principal: context.principal.name, url: request.url.absoluteText, way: way,
+            requested: moments.requested, received: moments.received, status: response.head.status,
+            fields: StorageRules.stored(fields, control),
+            range: response.head.status.code == 206 ? ContentRange(of: fields) : nil, length: 0, isStreamed: false)
+        let slot = IndexSlot(
+            id: .random(), url: key.url, host: cache.keys.hash(of: endpoint.host),
+            origin: cache.keys.hash(ofOrigin: request.url.origin), principal: key.principal, names: names,
+            variation: cache.keys.variation(of: names, in: request), size: 0, received: moments.received,
+            used: moments.received)
+        var draft = EntryWriter.Draft(answer: answer, slot: slot, start: moments.start)
+        guard mayTakeItsPlace(&draft) else { return nil }
+        return EntryWriter(draft, in: storage, of: cache, limit: limit, lead: lead)
+    }
+
+    /// A part takes the place of no whole that it is a part of, and is joined with another part of it.
+    private func mayTakeItsPlace(_ draft: inout EntryWriter.Draft) -> Bool {
+        guard draft.answer.range != nil, case .slot(let slot) = cache.find(key, for: request, joins: false),
+            let stored = cache.read(slot, of: request.url, context.principal),
+            stored.answer.validators.strongTag == draft.answer.validators.strongTag
+        else { return true }
+        guard stored.answer.range != nil else { return false }
+        if stored.answer.way == draft.answer.way { draft.joins = slot }
+        return true
+    }
+
+    // MARK: Learning
+
+    /// What an answer says of an entry that it is not stored in place of: that to a condition of the app's own (§4.3.4),
+    /// and that to a `HEAD` (§4.3.5).
+    private func learn(from response: LoadResponse, requested: CacheTime) {
+        let head = response.head
+        guard head.status.code == 304 || (!isGet && head.status.code == 200),
+            case .slot(let slot) = cache.find(key, for: request, joins: false),
+            let stored = cache.read(slot, of: request.url, context.principal), stored.answer.range == nil
+        else { return }
+        if isGet {
+            let said = Validators(head.headerFields)
+            guard !said.isEmpty, stored.answer.validators.areConfirmed(by: said) else { return }
+        } else if !Validation.isConfirmed(stored.answer.fields, byHead: head.headerFields) {
+            return cache.drop(slot)
+        }
+        guard !terms.control.noStore else { return }
+        _ = freshened(stored, by: head, requested: requested)
+    }
+}

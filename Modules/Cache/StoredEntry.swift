@@ -1,0 +1,47 @@
+internal import HTTPTypes
+package import SallyportCore
+
+/// What is stored of one answer, for people who look after a cache.
+package struct StoredEntry: Sendable, Codable, Hashable {
+    package let principal: String
+    package let status: Int
+    /// `direct` or `relay`.
+    package let way: String
+    /// Of the body, in octets.
+    package let length: Int
+    /// Which part of the whole it is.
+    package let range: String?
+    /// The fields of requests that it was chosen by.
+    package let vary: [String]
+    /// In seconds.
+    package let age: Int
+    /// For how many seconds it is fresh; below zero for how many it has been stale.
+    package let fresh: Int
+    /// The stored lines of the head, `name: value`.
+    package let fields: [String]
+}
+
+extension SecureCache {
+    /// What is stored for a URL, in all principals' names, the newest first.
+    package func entries(of url: RequestURL) -> [StoredEntry] {
+        guard let storage else { return [] }
+        let slots = state.withLock { $0.index.slots(of: keys.hash(of: url)) }
+        let (now, text) = (now(), url.absoluteText)
+        return slots.sorted { $0.received > $1.received }.compactMap { slot in
+            guard let (answer, _) = storage.answer(slot.id), answer.url == text else { return nil }
+            return StoredEntry(answer, slot, at: now)
+        }
+    }
+}
+
+extension StoredEntry {
+    init(_ answer: CachedAnswer, _ slot: IndexSlot, at now: CacheTime) {
+        let age = answer.age.seconds(at: now) ?? 0
+        let lifetime = Freshness(of: answer.head, answer.control, received: answer.received).lifetime
+        self.init(
+            principal: answer.principal, status: answer.status.code, way: answer.way == .relay ? "relay" : "direct",
+            length: Int(clamping: answer.length), range: answer.range?.text, vary: slot.names,
+            age: Int(clamping: age), fresh: Int(clamping: lifetime.clampedSum(-age)),
+            fields: answer.fields.map { "\($0.name.rawName): \($0.value)" })
+    }
+}

@@ -1,0 +1,87 @@
+import HTTPTypes
+import SallyportCore
+import Testing
+
+@testable import SallyportCache
+
+@Suite struct EntryTests {
+    static let answer = CachedAnswer(
+        principal: "ann", url: "https://a.example/x?y", way: .relay, requested: CacheTime(milliseconds: 5),
+        received: CacheTime(milliseconds: 7), status: .init(code: 206, reasonPhrase: "Part"),
+        fields: [.eTag: "\"a\"", .vary: "x", .contentType: "text/plain"],
+        range: ContentRange(first: 2, last: 4, total: 9), length: 3, isStreamed: false)
+
+    @Test func anAnswerIsReadAsItWasWritten() throws {
+        let octets = Self.answer.octets(body: Array("abc".utf8))
+        let (answer, body) = try #require(CachedAnswer.decode(octets))
+        #expect(answer == Self.answer && body == Array("abc".utf8))
+        #expect(answer.status.reasonPhrase == "Part")
+    }
+
+    /// Lengths that lie, and every cut and flip of one octet: another answer, or none, but never a trap.
+    @Test func damagedRecordsAreNoAnswers() {
+        let octets = Self.answer.octets(body: Array("abc".utf8))
+        for length in 0..<octets.count { #expect(CachedAnswer.decode(Array(octets[..<length])) == nil) }
+        #expect(CachedAnswer.decode(octets + [0]) == nil)
+        for index in octets.indices {
+            for bit in 0..<8 {
+                var damaged = octets
+                damaged[index] ^= 1 << UInt8(bit)
+                _ = CachedAnswer.decode(damaged)
+            }
+        }
+    }
+
+    @Test func aSlotIsReadAsItWasWritten() throws {
+        let slot = IndexSlot(
+            id: .random(), url: 1, host: 2, origin: 3, principal: .max, names: ["accept", "x-a"], variation: 4,
+            size: 5, received: CacheTime(milliseconds: 6), used: CacheTime(milliseconds: -7))
+        #expect(IndexSlot(id: slot.id, octets: slot.octets) == slot)
+        for length in 0..<slot.octets.count {
+            #expect(IndexSlot(id: slot.id, octets: Array(slot.octets[..<length])) == nil)
+        }
+    }
+
+    /// The vectors of SipHash's reference: octets 0, 1, 2 … under the key 0, 1, … 15.
+    @Test func theHashIsSipHash() {
+        let expected: [Int: UInt64] = [0: 0x726f_db47_dd0e_0e31, 1: 0x74f8_39c5_93dc_67fd, 15: 0xa129_ca61_49be_45e5]
+        for (length, code) in expected {
+            var hash = KeyHash(key: Array(0..<16))
+            for octet in 0..<UInt8(length) { hash.combine(octet: octet) }
+            #expect(hash.finalize() == code, "\(length)")
+        }
+    }
+
+    @Test func theIndexKeepsItsFigures() {
+        func slot(_ url: UInt64, _ size: Int64, used: Int64, variation: UInt64 = 0) -> IndexSlot {
+            IndexSlot(
+                id: .random(), url: url, host: 0, origin: 0, principal: 1, names: variation == 0 ? [] : ["a"],
+                variation: variation, size: size, received: CacheTime(milliseconds: used),
+                used: CacheTime(milliseconds: used))
+        }
+        var index = CacheIndex()
+        let (a, b, c) = (slot(1, 10, used: 1), slot(2, 20, used: 3), slot(3, 30, used: 2))
+        for slot in [a, b, c] { #expect(index.insert(slot).isEmpty) }
+        #expect(index.count == 3 && index.size == 60)
+        #expect(index.victims(toFit: 60).isEmpty)
+        #expect(index.victims(toFit: 50) == [a])
+        #expect(index.victims(toFit: 20) == [a, c])
+        #expect(index.victims(toFit: 0).count == 3)
+        #expect(index.insert(slot(1, 5, used: 4)) == [a])
+        #expect(index.size == 55 && index.count == 3)
+        for number in 1...40 { index.insert(slot(9, 1, used: Int64(number), variation: UInt64(number))) }
+        #expect(index.slots(of: 9).count == CacheIndex.variationLimit)
+        #expect(index.size == 55 + Int64(CacheIndex.variationLimit))
+    }
+
+    @Test func removalsAreRememberedOrCountForAll() {
+        var removals = Removals()
+        removals.removed(7)
+        let start = removals.count
+        #expect(!removals.hasRemoved(7, since: start) && removals.hasRemoved(7, since: 0))
+        #expect(!removals.hasRemoved(8, since: 0))
+        for url in 100..<400 { removals.removed(UInt64(url)) }
+        #expect(removals.hasRemoved(8, since: start))
+        #expect(!removals.hasRemoved(8, since: removals.count))
+    }
+}

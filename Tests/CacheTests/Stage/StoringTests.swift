@@ -1,0 +1,185 @@
+import HTTPTypes
+import SallyportCore
+import SallyportSecureStore
+import Testing
+
+@testable import SallyportCache
+
+/// RFC 9111 §3: what is stored.
+@Suite(.timeLimit(.minutes(1))) struct StoringTests {
+    /// Loads twice; whether the server saw both.
+    private func isStored(
+        _ answer: Answer, _ fields: KeyValuePairs<String, String> = [:], method: HTTPRequest.Method = .get
+    ) async throws -> Bool {
+        let site = try await Site(answer)
+        _ = try await site.get("/", fields, method: method)
+        _ = try await site.get()
+        return site.count == 1
+    }
+
+    @Test func s3_aFreshAnswerIsUsedAgain() async throws { #expect(try await isStored(.fresh())) }
+
+    @Test func s3_onlyGetIsStored() async throws {
+        #expect(try await !isStored(.fresh(), method: .post))
+        #expect(try await !isStored(.fresh(), method: .head))
+        #expect(try await !isStored(.fresh(), method: .options))
+        #expect(try await !isStored(.fresh(), method: HTTPRequest.Method("QUERY") ?? .get))
+    }
+
+    @Test func s3_noStoreIsNotStored() async throws {
+        #expect(try await !isStored(Answer(200, ["Cache-Control": "max-age=60, no-store"])))
+        #expect(try await !isStored(Answer(200, ["Cache-Control": "max-age=60", "cache-control": "NO-STORE"])))
+        #expect(try await !isStored(.fresh(), ["Cache-Control": "no-store"]))
+    }
+
+    @Test func s3_whatCannotBeUsedAgainIsNotStored() async throws {
+        let site = try await Site(Answer())
+        _ = try await site.get()
+        #expect(site.cache.statistics.entries == 0)
+        #expect(try await !isStored(Answer(302, ["Location": "/b"])))
+        #expect(try await isStored(Answer(302, ["Location": "/b", "Cache-Control": "max-age=60"])))
+        #expect(try await isStored(Answer(200, ["Cache-Control": "private, max-age=60"])))
+        #expect(try await isStored(Answer(599, ["Cache-Control": "public, max-age=60"])))
+    }
+
+    /// Challenges are never stored, whatever they say.
+    @Test(arguments: [401, 407, 304, 412, 416, 421])
+    func s3_challengesAndConditionsAreNeverStored(_ status: Int) async throws {
+        let site = try await Site(Answer(status, ["Cache-Control": "public, max-age=60", "ETag": "\"a\""]))
+        _ = try await site.get()
+        #expect(site.cache.statistics.entries == 0)
+    }
+
+    /// §5.2.2.3: `must-understand` lifts `no-store` where the status is understood, and forbids where it is not.
+    @Test func s5_2_2_3_mustUnderstand() async throws {
+        #expect(try await isStored(Answer(200, ["Cache-Control": "max-age=60, no-store, must-understand"])))
+        #expect(try await !isStored(Answer(299, ["Cache-Control": "max-age=60, no-store, must-understand"])))
+        #expect(try await !isStored(Answer(299, ["Cache-Control": "max-age=60, must-understand"])))
+        #expect(try await isStored(Answer(299, ["Cache-Control": "max-age=60"])))
+    }
+
+    /// §3.1
+    @Test func s3_1_fieldsOfTheConnectionAreNotStored() async throws {
+        let site = try await Site(
+            Answer(
+                200,
+                [
+                    "Cache-Control": "max-age=60, no-cache=\"x-private, set-cookie\"", "Connection": "x-hop, close",
+                    "X-Hop": "1", "Keep-Alive": "timeout=5", "Transfer-Encoding": "chunked", "Upgrade": "h2c",
+                    "TE": "trailers", "Proxy-Authenticate": "Basic", "Proxy-Connection": "close",
+                    "Proxy-Authentication-Info": "x", "Authentication-Info": "nextnonce=1", "X-Private": "secret",
+                    "Set-Cookie": "a=b", "X-Kept": "1",
+                ]))
+        let first = try await site.load().head
+        #expect(first.headerFields[.setCookie] == "a=b" && first.headerFields[.custom("X-Hop")] == "1")
+        let second = try await site.load().head
+        #expect(site.count == 1)
+        #expect(Set(second.headerFields.map(\.name.canonicalName)) == ["cache-control", "x-kept", "age"])
+    }
+
+    /// §3.3
+    @Test func s3_3_incompleteAnswersAreNotStored() async throws {
+        var answer = Answer.fresh()
+        answer.failure = LoadError(.connectionLost, at: .response, "gone")
+        let site = try await Site(answer)
+        await #expect(throws: LoadError.self) { try await site.get() }
+        #expect(site.cache.statistics.entries == 0)
+        for length in ["5", "1", "-1", "x", "99999999999999999999"] {
+            let lying = try await Site(
+                Answer(200, ["Cache-Control": "max-age=60", "Content-Length": length], body: Array("abc".utf8)))
+            _ = try await lying.get()
+            #expect(lying.cache.statistics.entries == 0, "\(length)")
+        }
+        #expect(
+            try await isStored(
+                Answer(200, ["Cache-Control": "max-age=60", "Content-Length": "3"], body: Array("abc".utf8))))
+    }
+
+    @Test func aBodyThatIsLeftUnreadLeavesNoEntry() async throws {
+        let site = try await Site(
+            Answer(200, ["Cache-Control": "max-age=60"], body: Array(repeating: 7, count: 900_000)))
+        do {
+            let response = try await site.response(to: site.request())
+            _ = try await response.body.next()
+        }
+        do { _ = try await site.response(to: site.request()) }
+        await site.cache.settle()
+        #expect(site.cache.statistics.entries == 0)
+        #expect(try site.store.statistics().records == 0, "Nor any octets of it.")
+    }
+
+    /// §3.5: a private cache stores what is asked with credentials; nobody without them gets it.
+    @Test func s3_5_answersToCredentialsAreForThemAlone() async throws {
+        let site = try await Site(.fresh())
+        #expect(try await site.get("/", ["Authorization": "Basic YTpi"]) == "1")
+        #expect(try await site.get("/", ["Authorization": "Basic YTpi"]) == "1")
+        #expect(try await site.get("/", ["Authorization": "Basic YTpj"]) == "2")
+        #expect(try await site.get() == "3")
+    }
+
+    @Test func twoPrincipalsShareNothing() async throws {
+        let site = try await Site(.fresh())
+        let (ann, bob) = (Principal("ann"), Principal("bob"))
+        #expect(try await site.get("/", principal: ann) == "1")
+        #expect(try await site.get("/", principal: bob) == "2")
+        #expect(try await site.get("/") == "3")
+        #expect(try await site.get("/", principal: ann) == "1")
+        #expect(try await site.get("/", principal: bob) == "2")
+        site.cache.removeEntries(of: [(ann, "https://a.example:443")])
+        await site.cache.settle()
+        #expect(try await site.get("/", principal: ann) == "4")
+        #expect(try await site.get("/", principal: bob) == "2")
+        #expect(try await site.get("/") == "3")
+    }
+
+    /// The record itself says whose it is: an index that points elsewhere serves nobody.
+    @Test func anEntryOfAnotherPrincipalIsNotServedByItsHash() async throws {
+        let site = try await Site(.fresh())
+        _ = try await site.get("/", principal: Principal("ann"))
+        let slot = try #require(site.cache.state.withLock { $0.index.all.first })
+        let url = try site.request().url
+        #expect(site.cache.read(slot, of: url, Principal("ann")) != nil)
+        #expect(site.cache.read(slot, of: url, Principal("bob")) == nil)
+        #expect(site.cache.read(slot, of: try RequestURL("https://a.example/b"), Principal("ann")) == nil)
+    }
+
+    @Test func urlsDifferInSchemePortPathAndQueryAndNotInFragment() async throws {
+        let site = try await Site(.fresh())
+        let urls = [
+            "https://a.example/", "http://a.example/", "https://a.example:444/", "https://b.example/",
+            "https://a.example/b", "https://a.example/?a", "https://a.example/?b", "https://a.example/?",
+        ]
+        for (number, url) in urls.enumerated() { #expect(try await site.get(url) == "\(number + 1)", "\(url)") }
+        for (number, url) in urls.enumerated() { #expect(try await site.get(url) == "\(number + 1)", "\(url)") }
+        #expect(try await site.get("HTTPS://A.example:443/#x") == "1")
+        #expect(try await site.get("https://%61.example./") == "1")
+    }
+
+    @Test(arguments: [0, 1, 1000, 65_536, 65_537, 262_000, 700_000, 1 << 20])
+    func bodiesOfAllLengthsComeBackAsTheyWere(_ length: Int) async throws {
+        let body = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let site = try await Site(Answer(200, ["Cache-Control": "max-age=60"], body: body))
+        for _ in 0..<3 {
+            let response = try await site.response(to: site.request())
+            #expect(try await response.body.collect(upTo: .megabytes(2)) == body)
+            await site.cache.settle()
+        }
+        #expect(site.count == 1)
+    }
+
+    @Test func whatIsTooLongIsNotKept() async throws {
+        let body = Array(repeating: UInt8(1), count: (1 << 20) + 1)
+        for fields in [
+            ["Cache-Control": "max-age=60", "Content-Length": "\(body.count)"], ["Cache-Control": "max-age=60"],
+        ] {
+            var answer = Answer(200, body: body)
+            answer.fields = fields.map { ($0.key, $0.value) }
+            let site = try await Site(answer)
+            _ = try await site.get()
+            #expect(site.cache.statistics.entries == 0)
+            site.cache.maxCacheFileSize = body.count
+            _ = try await site.get()
+            #expect(site.cache.statistics.entries == 1)
+        }
+    }
+}
