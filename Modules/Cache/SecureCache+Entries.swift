@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportSecureStore
+internal import Synchronization
 
 /// An entry as it was read: what answers a request.
 struct StoredAnswer: Sendable {
@@ -101,12 +102,15 @@ extension SecureCache {
     ///
     /// - Parameters:
     ///   - start: ``removalCount`` when the request was sent.
+    ///   - octets: how many of the body go with them; where too many wait already, the entry is given up.
     ///   - undo: what of it was written before goes.
     func commit(
-        _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, lead: FlightLead?,
+        _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, octets: Int, lead: FlightLead?,
         undo: @escaping @Sendable () -> Void
     ) {
-        guard let storage, !isRemoved(slot, since: start) else {
+        let pending = pendingOctets.add(octets, ordering: .relaxed).newValue
+        guard let storage, pending <= EntryWriter.pendingLimit, !isRemoved(slot, since: start) else {
+            pendingOctets.subtract(octets, ordering: .relaxed)
             undo()
             lead?.land(.ended)
             return
@@ -117,6 +121,7 @@ extension SecureCache {
             try checkGate()
             for change in changes { try change(transaction) }
         }) { [self] result in
+            pendingOctets.subtract(octets, ordering: .relaxed)
             switch result {
             case .success:
                 entered(slot, startedAt: start)

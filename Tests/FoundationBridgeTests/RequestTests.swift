@@ -141,7 +141,7 @@ import Testing
         var request = try request("GET")
         request.cachePolicy = .returnCacheDataDontLoad
         let error = try await failure { [request] in _ = try await tenant.native().data(for: request) }
-        #expect(error.code == .unsupportedURL && server.seen.isEmpty)
+        #expect(error.code == .resourceUnavailable && error.loadError?.code == .notInCache && server.seen.isEmpty)
         request.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
         _ = try await tenant.native().data(for: request)
         #expect(server.seen.last?.lowercased().contains("cache-control: no-cache") == true)

@@ -141,7 +141,7 @@ final class EntryWriter: Sendable {
         var slot = draft.slot
         slot.size = Int64(record.count) + (answer.isStreamed ? answer.length : 0) + IndexSlot.overhead
         changes.append(storage.put(slot, record))
-        cache.commit(changes, slot, startedAt: draft.start, lead: lead) { [storage, stream] in
+        cache.commit(changes, slot, startedAt: draft.start, octets: body.count, lead: lead) { [storage, stream] in
             if let change = stream?.abandon() { storage.store.submit(change) }
         }
     }

@@ -47,8 +47,9 @@ enum Validation {
     /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored octets stays.
     static func merged(_ stored: HTTPFields, with fresh: HTTPFields, _ control: CacheControl) -> HTTPFields {
         var merged = stored
-        // It was another answer's: this one's says how old what holds now is.
+        // They were another answer's: this one's say how old what holds now is, or the time when it came does.
         merged[.age] = nil
+        merged[.date] = nil
         let new = StorageRules.stored(fresh, control)
         for name in Set(new.map(\.name)) where !ofContent.contains(name) { merged[fields: name] = new[fields: name] }
         for name in control.noCacheFields { merged[fields: name] = [] }

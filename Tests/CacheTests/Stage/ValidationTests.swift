@@ -55,6 +55,19 @@ import Testing
         #expect(site.count == 2)
     }
 
+    /// RFC 9110 §6.6.1: without a `Date` of its own a 304 is as old as the time since it came.
+    @Test func aNotModifiedWithoutADateIsOfNow() async throws {
+        let clock = SiteClock()
+        let site = try await validated(
+            ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Date": clock.date()], ["ETag": "\"a\""])
+        _ = try await site.get()
+        site.clock.pass(100)
+        _ = try await site.get()
+        site.clock.pass(59)
+        _ = try await site.get()
+        #expect(site.count == 2)
+    }
+
     /// §4.3.4: a 304 that speaks of another answer freshens nothing; the server is asked without conditions.
     @Test func s4_3_4_aNotModifiedOfAnotherAnswerIsNotBelieved() async throws {
         let site = try await validated(["Cache-Control": "max-age=1", "ETag": "\"a\""], ["ETag": "\"b\""])

@@ -41,7 +41,8 @@ import Testing
             #expect(body.count == [100, 5000, 70_000, 400_000][number % 4])
             #expect(body.allSatisfy { $0 == UInt8(truncatingIfNeeded: number) }, "round \(round): \(number)")
         }
-        for number in told {
+        // What came long before may have made room.
+        for number in told.suffix(20) {
             let url = try RequestURL("https://a.example/?\(number)")
             #expect(!site.cache.entries(of: url).isEmpty, "round \(round): \(number) was stored.")
         }
