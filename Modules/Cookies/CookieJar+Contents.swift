@@ -8,14 +8,14 @@ extension CookieJar {
     ///
     /// - Throws: ``CookieError/Code-swift.struct/notAuthorized``, ``CookieError/Code-swift.struct/withdrawn``,
     ///   ``CookieError/Code-swift.struct/store``; so do all functions below.
-    public func cookies(of principal: Principal = .instance) async throws(CookieError) -> [Cookie] {
+    public func list(of principal: Principal = .instance) async throws(CookieError) -> [Cookie] {
         try await load()
         let now = clock()
         return state.withLock { $0.table.all(of: principal, at: now) }.map(Cookie.init)
     }
 
     /// The cookies that a request for the URL would send, in their order. Nobody's last use changes.
-    public func cookies(
+    public func list(
         for url: RequestURL, of principal: Principal = .instance
     ) async throws(CookieError) -> [Cookie] {
         try await load()
@@ -69,7 +69,8 @@ extension CookieJar {
     @discardableResult
     public func removeEverything() async throws(CookieError) -> Int { try await remove(of: nil) { _ in true } }
 
-    /// What happens to the jar's cookies from now on.
+    /// What happens to the jar's cookies from now on. What several change at once may be told in another order than it
+    /// happened; look at the jar for what holds.
     public nonisolated var changes: CookieChanges { hub.changes() }
 
     // MARK: Files
@@ -95,7 +96,7 @@ extension CookieJar {
     public func exportCookies(
         as format: CookieFileFormat, of principal: Principal = .instance
     ) async throws(CookieError) -> [UInt8] {
-        format.file(of: try await cookies(of: principal))
+        format.file(of: try await list(of: principal))
     }
 
     // MARK: For the instance

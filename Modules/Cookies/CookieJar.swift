@@ -108,6 +108,7 @@ public actor CookieJar {
     package func load() async throws(CookieError) {
         try checkGate()
         guard count.load(ordering: .acquiring) < 0 else { return }
+        guard state.withLock({ !$0.isShutDown }) else { throw CookieError(.store, "The jar is shut down.") }
         // What a lock left to be written is read again below.
         if state.withLock({ !$0.pending.isEmpty }) { try await flush() }
         let found: (records: [CookieRecord], lost: Int)

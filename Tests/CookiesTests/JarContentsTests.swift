@@ -15,10 +15,10 @@ import Testing
         let fixture = try await JarFixture()
         let jar = fixture.jar()
         try await jar.take("a=1; Path=/", "b=2; Path=/x", "c=3; Secure; Path=/", at: Self.site)
-        #expect(try await jar.cookies().map(\.name) == ["a", "b", "c"])
-        #expect(try await jar.cookies(for: RequestURL("https://www.example.com/x")).map(\.name) == ["b", "a", "c"])
-        #expect(try await jar.cookies(for: RequestURL("http://www.example.com/")).map(\.name) == ["a"])
-        #expect(try await jar.cookies(for: RequestURL("data:,x")).isEmpty)
+        #expect(try await jar.list().map(\.name) == ["a", "b", "c"])
+        #expect(try await jar.list(for: RequestURL("https://www.example.com/x")).map(\.name) == ["b", "a", "c"])
+        #expect(try await jar.list(for: RequestURL("http://www.example.com/")).map(\.name) == ["a"])
+        #expect(try await jar.list(for: RequestURL("data:,x")).isEmpty)
         fixture.store.close()
     }
 
@@ -69,7 +69,7 @@ import Testing
             try await jar.take("a=1; Max-Age=100", "b=2; Max-Age=100", at: "https://\(host)/")
         }
         #expect(try await jar.removeAll(named: "a", ofDomain: "Example.COM") == 2)
-        #expect(try await jar.cookies().count == 4)
+        #expect(try await jar.list().count == 4)
         #expect(try await jar.removeAll(ofDomain: "example.com") == 2)
         #expect(try await jar.removeAll(of: Principal("ann")) == 0)
         try await jar.take("a=1", at: Self.site, of: Principal("ann"))
@@ -90,8 +90,8 @@ import Testing
             try await jar.take("other=3", at: "https://mail.example.com/", of: principal)
         }
         #expect(jar.removeNow(sentTo: .name("www.example.com"), of: ann))
-        #expect(try await jar.cookies(of: ann).map(\.name) == ["other"])
-        #expect(try await jar.cookies().count == 3)
+        #expect(try await jar.list(of: ann).map(\.name) == ["other"])
+        #expect(try await jar.list().count == 3)
         fixture.store.close()
     }
 
@@ -165,11 +165,11 @@ import Testing
         try await jar.take(
             "a=1; Max-Age=3600", "session=2; HttpOnly", "c=\"3 ,\"; Domain=example.com; Secure; Path=/x", "alone",
             "empty=", at: Self.site)
-        let before = try await jar.cookies()
+        let before = try await jar.list()
         let file = try await jar.exportCookies(as: format)
         #expect(try await jar.removeEverything() == 5)
         #expect(try await jar.importCookies(file, as: format) == 5)
-        #expect(try await jar.cookies() == before)
+        #expect(try await jar.list() == before)
         fixture.store.close()
     }
 
@@ -180,11 +180,11 @@ import Testing
         let field: [UInt8] = Array("a=".utf8) + [0xff, 0xfe] + Array("; SameSite=Strict; Max-Age=10".utf8)
         fixture.advance(by: 123)
         #expect(jar.receive([field], for: try .to(Self.site), of: .instance) == 1)
-        let before = try await jar.cookies()
+        let before = try await jar.list()
         let file = try await jar.exportCookies(as: .json)
         try await jar.removeEverything()
         try await jar.importCookies(file, as: .json)
-        #expect(try await jar.cookies() == before)
+        #expect(try await jar.list() == before)
         fixture.store.close()
     }
 
@@ -202,7 +202,7 @@ import Testing
             """
         #expect(try await jar.importCookies(Array(file.utf8), as: .netscape) == 3)
         #expect(try await jar.sent(to: "https://www.example.com/x") == "session=two three; shared=one; empty=")
-        #expect(try await jar.cookies().map(\.isHTTPOnly) == [false, true, false])
+        #expect(try await jar.list().map(\.isHTTPOnly) == [false, true, false])
         fixture.store.close()
     }
 
@@ -221,7 +221,7 @@ import Testing
         await #expect(throws: CookieError(.invalidFile, "")) {
             try await jar.importCookies(Array(file.utf8), as: format)
         }
-        #expect(try await jar.cookies().isEmpty)
+        #expect(try await jar.list().isEmpty)
         fixture.store.close()
     }
 

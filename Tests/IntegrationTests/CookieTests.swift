@@ -25,6 +25,14 @@ import Testing
         let listed = try list.json([Listed].self)
         #expect(listed.map(\.name) == ["kept"] && listed.map(\.domain) == [Intranet.name] && listed[0].value == nil)
         #expect(!list.output.contains("PLANTED"))
+        for name in try FileManager.default.contentsOfDirectory(atPath: store) {
+            let data = try Data(contentsOf: URL(fileURLWithPath: "\(store)/\(name)"))
+            #expect(data.range(of: Data("PLANTED-COOKIE".utf8)) == nil, "\(name)")
+        }
+        let without = try await site.fetch("\(intranet.url)/seen", store, "--ca", ca, "--no-cookies")
+        #expect(without.status == 0 && without.output.isEmpty)
+        let other = try await site.fetch("\(intranet.url)/seen", store, "--ca", ca, "--jar", "x")
+        #expect(other.status == 0 && other.output.isEmpty)
         let removed = try await sallyport("cookies", "remove", "--domain", "corp.example", "--store", store)
         #expect(removed.status == 0)
         #expect(try await site.fetch("\(intranet.url)/seen", store, "--ca", ca).output.isEmpty)
@@ -60,7 +68,7 @@ import Testing
         let sallyport = try await Sallyport.open(
             store: site.folder.file("app"), protectedBy: .keyFile(site.folder.file("app.key")),
             application: .init(Site.app, version: Site.version))
-        await #expect(throws: CookieError.self) { try await sallyport.cookies.cookies() }
+        await #expect(throws: CookieError.self) { try await sallyport.cookies.list() }
         try await sallyport.authorization.activate(link: try await site.link())
         try await sallyport.authorize()
         let cookie = try Cookie(name: "session", value: "PLANTED", domain: "a.example")
@@ -71,7 +79,7 @@ import Testing
         await #expect(throws: (any Error).self) { try await sallyport.authorize() }
         for jar in [sallyport.cookies, try sallyport.cookies(named: "x")] {
             #expect(jar.state.withLock { $0.table.count } == (isKept ? 1 : 0))
-            await #expect(throws: CookieError.self) { try await jar.cookies() }
+            await #expect(throws: CookieError.self) { try await jar.list() }
         }
         await sallyport.shutdown()
     }
@@ -97,8 +105,8 @@ import Testing
         }
         sallyport.credentials.clear(for: .basic)
         for jar in [sallyport.cookies, try sallyport.cookies(named: "x")] {
-            #expect(try await jar.cookies(of: ann).map(\.domain) == ["b.example"])
-            #expect(try await jar.cookies().count == 2)
+            #expect(try await jar.list(of: ann).map(\.domain) == ["b.example"])
+            #expect(try await jar.list().count == 2)
         }
         await sallyport.shutdown()
     }

@@ -36,6 +36,10 @@ struct FetchCommand: AsyncParsableCommand {
     var fail = false
     @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
     var noRedirect = false
+    @Flag(name: .customLong("no-cookies"), help: "Send no cookies, and keep none.")
+    var noCookies = false
+    @Option(help: ArgumentHelp("The jar of cookies; the instance's own by default.", valueName: "name"))
+    var jar: String?
     @OptionGroup var connection: ConnectionOptions
     @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
     var maxTime: Int?
@@ -57,6 +61,8 @@ struct FetchCommand: AsyncParsableCommand {
         let command = self
         try await withInterruption {
             var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
+            configuration.handlesCookies = !command.noCookies
+            if let jar = command.jar { configuration.cookieJar = .named(jar) }
             if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)
             try await Client(command.location).withSession(configuration, settings) { session in

@@ -75,9 +75,9 @@ extension CookiesCommand {
             let url = try url.map { try RequestURL($0) }
             let found = try await cookies.withJar(.readOnly) { jar in
                 if let url {
-                    try await jar.cookies(for: url, of: cookies.owner)
+                    try await jar.list(for: url, of: cookies.owner)
                 } else {
-                    try await jar.cookies(of: cookies.owner)
+                    try await jar.list(of: cookies.owner)
                 }
             }
             let report = found.map { CookieReport($0, showsValue: showValues) }
@@ -125,7 +125,7 @@ extension CookiesCommand {
             let format = (format ?? CookieFormatArgument(guessing: octets)).format
             let count = try await cookies.withJar(.existing) { jar in
                 try await jar.importCookies(octets, as: format, of: cookies.owner)
-                return try await jar.cookies(of: cookies.owner).count { $0.expires != nil }
+                return try await jar.list(of: cookies.owner).count { $0.expires != nil }
             }
             output.print(ImportReport(persistent: count), "\(count) persistent cookies in the jar")
         }
@@ -144,7 +144,7 @@ extension CookiesCommand {
         func run() async throws {
             let (octets, count) = try await cookies.withJar(.readOnly) { jar in
                 let octets = try await jar.exportCookies(as: format?.format ?? .netscape, of: cookies.owner)
-                return (octets, try await jar.cookies(of: cookies.owner).count)
+                return (octets, try await jar.list(of: cookies.owner).count)
             }
             guard let output else {
                 guard StandardStreams.write(octets, to: 1) else {
