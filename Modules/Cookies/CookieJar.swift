@@ -156,6 +156,7 @@ public actor CookieJar {
     package nonisolated func forget(isWiped: Bool) {
         let limits = state.withLock { $0.table.limits }
         change { state in
+            state.table.overwrite()
             state.table = CookieTable()
             state.table.limits = limits
             state.isLoaded = false

@@ -104,6 +104,16 @@ import Testing
         await world.close()
     }
 
+    @Test(arguments: Way.allCases) func anAuthorizationOfTheAppsOwnHasCookiesOfItsOwn(_ way: Way) async throws {
+        let world = try await World(way)
+        let session = try world.session()
+        for token in ["Bearer a", "Bearer b", nil, "Bearer a"] {
+            try await world.load("/set", by: session, authorization: token)
+        }
+        #expect(try await world.cookies(of: 4) == ["-", "-", "-", "session=1; kept=2"])
+        await world.close()
+    }
+
     @Test(arguments: Way.allCases) func persistentCookiesAreSentAfterARestart(_ way: Way) async throws {
         let world = try await World(way)
         try await world.load("/set", by: try world.session())

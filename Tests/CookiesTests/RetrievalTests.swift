@@ -121,6 +121,17 @@ import Testing
         #expect(jar.table.count == 0 && jar.table.owners.all.isEmpty)
     }
 
+    @Test func whatIsOverwrittenIsGone() throws {
+        var jar = TestJar()
+        try jar.set("name=value", by: Self.site)
+        jar.principal = Principal("ann")
+        try jar.set("name=value", by: Self.site)
+        jar.table.overwrite()
+        for principal in [Principal.instance, Principal("ann")] {
+            #expect(jar.table.all(of: principal, at: jar.now).map(\.pair) == [[UInt8](repeating: 0, count: 10)])
+        }
+    }
+
     @Test func domainsWithoutCookiesAreForgotten() throws {
         var jar = TestJar()
         try jar.set("keep=1", by: "https://keep.test/")

@@ -101,12 +101,15 @@ final class World: Sendable {
         return loading.makeSession(configuration)
     }
 
-    func load(_ path: String, by session: SecureSession, _ change: (inout LoadOptions) -> Void = { _ in }) async throws
-    {
+    func load(
+        _ path: String, by session: SecureSession, authorization: String? = nil,
+        _ change: (inout LoadOptions) -> Void = { _ in }
+    ) async throws {
         var request = try LoadRequest.get("https://127.0.0.1:\(nginx.port)\(path)")
         var options = LoadOptions()
         change(&options)
         request.options = options
+        request.headerFields[.authorization] = authorization
         _ = try await session.data(for: request)
     }
 

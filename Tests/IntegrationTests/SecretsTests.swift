@@ -79,6 +79,16 @@ import Testing
                 log.append("\(error) \(String(reflecting: error)) \(error.localizedDescription)")
             }
         }
+        for path in ["cookies", "seen"] {
+            var request = try LoadRequest.get("\(intranet.url)/\(path)")
+            request.options.isRecorded = true
+            let answer = try await session.bytes(for: request)
+            _ = try await answer.body.collect(upTo: .megabytes(1))
+            log.append("\(answer.record?.json ?? "")")
+        }
+        let cookies = try await sallyport.cookies.list()
+        #expect(cookies.map { $0.value.reveal() }.contains("PLANTED-COOKIE"))
+        log.append("\(cookies) \(String(reflecting: cookies))")
         log.append("\(sallyport) \(String(reflecting: sallyport.authorization)) \(configuration)")
         await sallyport.shutdown()
         let said = log.text

@@ -3,7 +3,7 @@ internal import SallyportCore
 /// A cookie as it lies in the table (RFC 6265bis §5.7), its octets ready to be sent.
 struct CookieEntry: Sendable, Hashable {
     /// `name=value`; the value alone where there is no name.
-    let pair: [UInt8]
+    private(set) var pair: [UInt8]
     let nameLength: Int
     let host: Host
     let isHostOnly: Bool
@@ -55,6 +55,11 @@ struct CookieEntry: Sendable, Hashable {
     var isPersistent: Bool { expiry != Self.session }
     var name: ArraySlice<UInt8> { pair[..<nameLength] }
     var value: ArraySlice<UInt8> { nameLength == 0 ? pair[...] : pair[(nameLength + 1)...] }
+
+    /// Puts zeros in place of name and value, where nobody else holds them.
+    mutating func overwrite() {
+        for index in pair.indices { pair[index] = 0 }
+    }
 
     func isExpired(at now: Int64) -> Bool { expiry <= now }
 

@@ -193,6 +193,19 @@ struct CookieTable {
         }
     }
 
+    /// Overwrites names and values in memory, before the table is let go of. Copies that requests and apps hold stay.
+    mutating func overwrite() {
+        for principal in owners.all {
+            guard var cookies = owners.take(principal) else { continue }
+            for place in cookies.buckets.indices {
+                cookies.withBucket(at: place) { bucket in
+                    for index in bucket.entries.indices { bucket.entries[index].overwrite() }
+                }
+            }
+            owners[principal] = cookies
+        }
+    }
+
     /// Removes all that have expired, at most once a second.
     private mutating func sweepIfDue(at now: Int64, _ effects: inout [Effect]) {
         guard now >= nextExpiry, now >= lastSweep + 1000 || now < lastSweep else { return }

@@ -73,6 +73,7 @@ final class Intranet: Sendable {
             location = /cookies {
                 add_header Set-Cookie "kept=PLANTED-COOKIE; Path=/; Max-Age=3600; Secure";
                 add_header Set-Cookie "session=1; Path=/";
+                add_header Set-Cookie "PLANTED-COOKIE=PLANTED-COOKIE; Path=/; Domain=example";
                 return 200;
             }
             location = /seen { return 200 "$http_cookie"; }
