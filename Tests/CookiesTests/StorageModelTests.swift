@@ -144,6 +144,13 @@ import Testing
         #expect(CookiePath.default(of: request) == Array(expected.utf8))
     }
 
+    @Test func section5_3_aDefaultPathThatIsTooLongIsIgnored() throws {
+        let path = "/" + String(repeating: "p", count: 4095)
+        #expect(try refusal("a=b", by: "https://www.example.com\(path)/x") == nil)
+        #expect(try refusal("a=b", by: "https://www.example.com\(path)p/x") == .tooLong)
+        #expect(try refusal("a=b; Path=/", by: "https://www.example.com\(path)p/x") == nil)
+    }
+
     @Test(arguments: [
         ("/a", "/a", true), ("/a/", "/a", true), ("/a/b", "/a", true), ("/ab", "/a", false), ("/a/b", "/a/", true),
         ("/a", "/a/", false), ("/", "/", true), ("/anything", "/", true), ("/A", "/a", false), ("/a%2Fb", "/a", false),

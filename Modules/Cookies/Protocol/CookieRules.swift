@@ -18,7 +18,7 @@ struct CookieRules {
         guard field.sameSite != .none || field.isSecure else { throw .noneWithoutSecure }
         let cookie = CookieEntry(
             name: field.name, value: field.value, host: domain ?? request.host, isHostOnly: domain == nil,
-            path: path(of: field, for: request), expiry: Self.expiry(of: field, at: now), created: now,
+            path: try path(of: field, for: request), expiry: Self.expiry(of: field, at: now), created: now,
             isSecure: field.isSecure, isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite)
         guard CookiePrefix.holds(for: cookie, namesPath: field.path != nil) else { throw .prefix }
         return cookie
@@ -43,9 +43,12 @@ struct CookieRules {
         return .name(text)
     }
 
-    private func path(of field: SetCookie, for request: CookieRequest) -> [UInt8] {
+    /// The default path is as long as the URL's, which the standard does not limit; that of a cookie is kept for long.
+    private func path(of field: SetCookie, for request: CookieRequest) throws(CookieRefusal) -> [UInt8] {
         if case .given(let path) = field.path { return path }
-        return CookiePath.default(of: request.path)
+        let path = CookiePath.default(of: request.path)
+        guard path.count <= SetCookie.maximumLength else { throw .tooLong }
+        return path
     }
 
     /// Step 6, with the cap of §5.5: Max-Age goes before Expires.

@@ -3,7 +3,7 @@ internal import SallyportCore
 /// A persistent cookie as the store keeps it, under its number.
 ///
 /// Octets: version 1, flags, SameSite, then expiry, creation, last access and use (8 each), then principal, domain,
-/// path and pair, each behind its length (2), then the name's length (2). Numbers are big-endian.
+/// path and pair, each behind its length (4), then the name's length (4). Numbers are big-endian.
 struct CookieRecord {
     var principal: Principal
     var entry: CookieEntry
@@ -18,12 +18,16 @@ struct CookieRecord {
         let sameSite = UInt8(Self.sameSites.firstIndex(of: entry.sameSite) ?? 0)
         var octets = [Self.version, flags, sameSite]
         for number in [entry.expiry, entry.created, entry.accessed, Int64(bitPattern: entry.use)] {
-            octets += (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * Int64($0))) }
+            octets += Self.octets(of: UInt64(bitPattern: number), count: 8)
         }
         for part in [Array(principal.name.utf8), Array(entry.host.bareText.utf8), entry.path, entry.pair] {
-            octets += [UInt8(truncatingIfNeeded: part.count >> 8), UInt8(truncatingIfNeeded: part.count)] + part
+            octets += Self.octets(of: UInt64(part.count), count: 4) + part
         }
-        return octets + [UInt8(entry.nameLength >> 8), UInt8(truncatingIfNeeded: entry.nameLength)]
+        return octets + Self.octets(of: UInt64(entry.nameLength), count: 4)
+    }
+
+    private static func octets(of number: UInt64, count: Int) -> [UInt8] {
+        (1...count).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64(count - $0))) }
     }
 
     /// Nil for anything but what ``octets`` gives.
@@ -52,16 +56,14 @@ struct CookieRecord {
 
         mutating func octet() -> UInt8? { rest.popFirst() }
 
-        mutating func length() -> Int? {
-            guard let high = octet(), let low = octet() else { return nil }
-            return Int(high) << 8 | Int(low)
+        private mutating func number(of count: Int) -> UInt64? {
+            guard rest.count >= count else { return nil }
+            defer { rest.removeFirst(count) }
+            return rest.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        mutating func number() -> Int64? {
-            guard rest.count >= 8 else { return nil }
-            defer { rest.removeFirst(8) }
-            return Int64(bitPattern: rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-        }
+        mutating func length() -> Int? { number(of: 4).map { Int($0) } }
+        mutating func number() -> Int64? { number(of: 8).map { Int64(bitPattern: $0) } }
 
         mutating func part() -> ArraySlice<UInt8>? {
             guard let length = length(), rest.count >= length else { return nil }

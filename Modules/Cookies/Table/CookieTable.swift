@@ -18,13 +18,13 @@ struct CookieTable {
     }
 
     var limits = Limits()
-    private(set) var owners = CookieOwners()
-    private(set) var count = 0
-    private var lastNumber: UInt64 = 0
-    private var lastUse: UInt64 = 0
+    var owners = CookieOwners()
+    var count = 0
+    var lastNumber: UInt64 = 0
+    var lastUse: UInt64 = 0
     /// No cookie expires before.
-    private var nextExpiry = Int64.max
-    private var lastSweep = Int64.min
+    var nextExpiry = Int64.max
+    var lastSweep = Int64.min
 
     // MARK: Reading
 
@@ -108,19 +108,27 @@ struct CookieTable {
         _ new: CookieEntry, of principal: Principal, isSecure: Bool, at now: Int64, _ effects: inout [Effect]
     ) throws(CookieRefusal) {
         if !new.isSecure, !isSecure, liesOverSecure(new, of: principal, at: now) { throw .overSecure }
-        var entry = new
         var cookies = owners.take(principal) ?? PrincipalCookies()
-        defer { owners[principal] = cookies.count == 0 ? nil : cookies }
         let before = cookies.count
-        defer { count += cookies.count - before }
-        let place = cookies.ensurePlace(of: entry.host)
-        let old = cookies.withBucket(at: place) { bucket -> CookieEntry? in
-            bucket.entries.firstIndex { $0.isSame(as: new) }.map { bucket.entries.remove(at: $0) }
+        let place = cookies.ensurePlace(of: new.host)
+        cookies.withBucket(at: place) { bucket in
+            let old = bucket.entries.firstIndex { $0.isSame(as: new) }.map { bucket.entries.remove(at: $0) }
+            if new.isExpired(at: now) {
+                if let old { effects.append(.removed(old, .expired, of: principal)) }
+            } else {
+                let entry = numbered(new, replacing: old)
+                effects.append(.set(entry, replacing: old, of: principal))
+                bucket.insert(entry)
+                bucket.removeExcess(beyond: limits.perDomain, of: principal, at: now, &effects)
+            }
         }
-        guard !entry.isExpired(at: now) else {
-            if let old { effects.append(.removed(old, .expired, of: principal)) }
-            return
-        }
+        count += cookies.count - before
+        owners[principal] = cookies.count == 0 ? nil : cookies
+    }
+
+    /// A new cookie with its place in the order: that of the one that it replaces, or the last.
+    private mutating func numbered(_ new: CookieEntry, replacing old: CookieEntry?) -> CookieEntry {
+        var entry = new
         if let old {
             (entry.created, entry.number) = (old.created, old.number)
         } else {
@@ -131,14 +139,7 @@ struct CookieTable {
         entry.use = lastUse
         entry.writtenAccess = entry.accessed
         nextExpiry = min(nextExpiry, entry.expiry)
-        effects.append(.set(entry, replacing: old, of: principal))
-        cookies.withBucket(at: place) { bucket in
-            bucket.insert(entry)
-            while bucket.entries.count > limits.perDomain {
-                let victim = bucket.entries.remove(at: Self.victim(in: bucket.entries, at: now))
-                effects.append(.removed(victim, victim.isExpired(at: now) ? .expired : .evicted, of: principal))
-            }
-        }
+        return entry
     }
 
     /// Step 16: a secure cookie of the name, of a domain above or below, whose path the new one's would reach.
@@ -155,117 +156,11 @@ struct CookieTable {
         }
         return false
     }
-
-    /// "Remove excess cookies": expired ones, then insecure ones, then all; of each the least lately used.
-    private static func victim(in entries: [CookieEntry], at now: Int64) -> Int {
-        func rank(_ entry: CookieEntry) -> (Int, UInt64) {
-            (entry.isExpired(at: now) ? 0 : entry.isSecure ? 2 : 1, entry.use)
-        }
-        return entries.indices.min { rank(entries[$0]) < rank(entries[$1]) } ?? 0
-    }
-
-    /// Where there are too many in all: those of the principal that has most, the least lately used of them, a
-    /// twentieth at once. So a flood drives out its own principal's cookies before another's.
-    mutating func removeExcess(at now: Int64, _ effects: inout [Effect]) {
-        guard count > limits.inAll else { return }
-        sweep(at: now, &effects)
-        while count > limits.inAll, let largest = owners.largest {
-            let wanted = max(1, count - limits.inAll + limits.inAll / 20)
-            let uses = owners[largest]?.buckets.flatMap(\.entries).map(\.use).sorted() ?? []
-            guard let last = uses.prefix(wanted).last else { return }
-            remove(of: largest, because: .evicted, &effects) { $0.use <= last }
-        }
-    }
-
-    // MARK: Removing
-
-    /// - Parameter principal: all of them where nil.
-    mutating func remove(
-        of principal: Principal?, because cause: CookieChange.Cause, _ effects: inout [Effect],
-        where isUnwanted: (CookieEntry) -> Bool
-    ) {
-        for key in principal.map({ [$0] }) ?? owners.all {
-            guard var cookies = owners.take(key) else { continue }
-            let removed = cookies.remove(where: isUnwanted)
-            count -= removed.count
-            if cookies.count > 0 { owners[key] = cookies }
-            effects += removed.map { .removed($0, cause, of: key) }
-        }
-    }
-
-    /// Overwrites names and values in memory, before the table is let go of. Copies that requests and apps hold stay.
-    mutating func overwrite() {
-        for principal in owners.all {
-            guard var cookies = owners.take(principal) else { continue }
-            for place in cookies.buckets.indices {
-                cookies.withBucket(at: place) { bucket in
-                    for index in bucket.entries.indices { bucket.entries[index].overwrite() }
-                }
-            }
-            owners[principal] = cookies
-        }
-    }
-
-    /// Removes all that have expired, at most once a second.
-    private mutating func sweepIfDue(at now: Int64, _ effects: inout [Effect]) {
-        guard now >= nextExpiry, now >= lastSweep + 1000 || now < lastSweep else { return }
-        sweep(at: now, &effects)
-    }
-
-    mutating func sweep(at now: Int64, _ effects: inout [Effect]) {
-        lastSweep = now
-        remove(of: nil, because: .expired, &effects) { $0.isExpired(at: now) }
-        nextExpiry = .max
-        for bucket in owners.all.compactMap({ owners[$0]?.buckets }).joined() {
-            for entry in bucket.entries { nextExpiry = min(nextExpiry, entry.expiry) }
-        }
-    }
-
-    // MARK: Stored cookies
-
-    /// Takes a cookie as it was stored, with its number; what the clock has made too long is cut to 400 days.
-    mutating func restore(_ entry: CookieEntry, of principal: Principal, at now: Int64) {
-        var entry = entry
-        entry.expiry = min(entry.expiry, now + CookieRules.longestLife)
-        entry.writtenAccess = entry.accessed
-        var cookies = owners.take(principal) ?? PrincipalCookies()
-        let place = cookies.ensurePlace(of: entry.host)
-        cookies.withBucket(at: place) { $0.insert(entry) }
-        owners[principal] = cookies
-        count += 1
-        lastNumber = max(lastNumber, entry.number)
-        lastUse = max(lastUse, entry.use)
-        nextExpiry = min(nextExpiry, entry.expiry)
-    }
-
-    /// Leaves out numbers that cookies may have which could not be read.
-    mutating func skipNumbers(_ amount: UInt64) { lastNumber += amount }
-
-    /// The cookies whose last use the store does not know yet.
-    mutating func takeUnwrittenUses() -> [Effect] {
-        var effects: [Effect] = []
-        for principal in owners.all {
-            guard var cookies = owners.take(principal) else { continue }
-            for place in cookies.buckets.indices {
-                cookies.withBucket(at: place) { bucket in
-                    for index in bucket.entries.indices
-                    where bucket.entries[index].isPersistent
-                        && bucket.entries[index].writtenAccess != bucket.entries[index].accessed
-                    {
-                        bucket.entries[index].writtenAccess = bucket.entries[index].accessed
-                        effects.append(.touched(bucket.entries[index], of: principal))
-                    }
-                }
-            }
-            owners[principal] = cookies
-        }
-        return effects
-    }
 }
 
 extension CookieEntry {
     /// Whether the store hears of its use: once a day.
     func mustTell(at now: Int64) -> Bool {
-        isPersistent && (now - writtenAccess).magnitude >= 86_400_000
+        isPersistent && (now &- writtenAccess).magnitude >= 86_400_000
     }
 }

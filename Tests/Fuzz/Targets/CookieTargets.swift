@@ -73,7 +73,7 @@ extension FuzzTarget {
     }
 
     private static let cookieRecord = FuzzTarget(
-        "cookie-record", words: ["\u{1}", "\0\u{8}instance", "\0\u{9}a.example"]
+        "cookie-record", words: ["\u{1}", "\0\0\0\u{8}instance", "\0\0\0\u{9}a.example"]
     ) {
         octets throws(BrokenProperty) in
         guard let record = CookieRecord(octets, number: 1) else { return }

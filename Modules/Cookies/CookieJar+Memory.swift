@@ -1,0 +1,72 @@
+internal import Logging
+internal import SallyportCore
+internal import Synchronization
+
+extension CookieJar {
+    /// Brings the stored cookies into memory where they are not. Those of a domain that became public meanwhile, and
+    /// those that have expired, are removed.
+    ///
+    /// - Throws: ``CookieError/Code-swift.struct/store``; what the gate says.
+    package func load() async throws(CookieError) {
+        try checkGate()
+        guard count.load(ordering: .acquiring) < 0 else { return }
+        guard state.withLock({ !$0.isShutDown }) else { throw CookieError(.store, "The jar is shut down.") }
+        // What a lock left to be written is read again below.
+        if state.withLock({ !$0.pending.isEmpty }) { try await flush() }
+        let (records, lost) = try stored()
+        if lost > 0 { logger.warning("Stored cookies are damaged.", metadata: ["cookies": "\(lost)"]) }
+        let now = clock()
+        let unwanted = Self.unwanted(of: records, at: now)
+        change { state in
+            guard !state.isLoaded, !state.isShutDown else { return [] }
+            state.isLoaded = true
+            return state.table.restore(records, without: unwanted, lost: lost, at: now)
+        }
+    }
+
+    private func stored() throws(CookieError) -> (records: [CookieRecord], lost: Int) {
+        do {
+            return try storage.load()
+        } catch {
+            throw CookieError(.store, "The cookies cannot be read.", underlying: error)
+        }
+    }
+
+    /// The numbers of those that are removed instead of loaded.
+    private static func unwanted(of records: [CookieRecord], at now: Int64) -> Set<UInt64> {
+        var known: [Host: Bool] = [:]
+        return Set(
+            records.filter { $0.entry.isExpired(at: now) || isPublic($0.entry, &known) }.map(\.entry.number))
+    }
+
+    private static func isPublic(_ entry: CookieEntry, _ known: inout [Host: Bool]) -> Bool {
+        guard !entry.isHostOnly, case .name(let name) = entry.host else { return false }
+        if let isPublic = known[entry.host] { return isPublic }
+        let isPublic = PublicSuffixList.system.isPublic(name)
+        known[entry.host] = isPublic
+        return isPublic
+    }
+
+    /// Forgets what is in memory: session cookies for good, persistent ones until they are read again.
+    ///
+    /// - Parameter isWiped: the store is gone, and nothing is written any more.
+    package nonisolated func forget(isWiped: Bool) {
+        let limits = state.withLock { $0.table.limits }
+        change { state in
+            state.table.overwrite()
+            state.table = CookieTable()
+            state.table.limits = limits
+            state.isLoaded = false
+            if isWiped { state.pending = [:] }
+            return []
+        }
+    }
+
+    nonisolated func checkGate() throws(CookieError) {
+        do throws(AccessDenied) {
+            try gate?.checkAuthorized()
+        } catch {
+            throw CookieError(error)
+        }
+    }
+}

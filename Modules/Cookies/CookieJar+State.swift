@@ -1,0 +1,44 @@
+extension CookieJar {
+    /// What threads share, under one lock.
+    struct State {
+        var table = CookieTable()
+        var isLoaded = false
+        var isShutDown = false
+        /// By number, what the store does not know yet.
+        var pending: [UInt64: Pending] = [:]
+        var lastVersion: UInt64 = 0
+        /// Whether somebody will write what is pending.
+        var isWriteDue = false
+        /// Whether the store cannot be written: nothing is pending then.
+        var isReadOnly = false
+    }
+
+    struct Pending {
+        var change: CookieStorage.Change
+        /// Grows with each change: what was written in between is not the newest.
+        var version: UInt64
+    }
+}
+
+extension CookieJar.State {
+    mutating func note(_ effect: CookieTable.Effect) {
+        guard !isReadOnly else { return }
+        switch effect {
+        case .set(let entry, let old, let principal):
+            if entry.isPersistent {
+                note(.put(CookieRecord(entry, of: principal).octets), entry.number)
+            } else if let old, old.isPersistent {
+                note(.remove, entry.number)
+            }
+        case .removed(let entry, _, _):
+            if entry.isPersistent { note(.remove, entry.number) }
+        case .touched(let entry, let principal):
+            note(.put(CookieRecord(entry, of: principal).octets), entry.number)
+        }
+    }
+
+    private mutating func note(_ change: CookieStorage.Change, _ number: UInt64) {
+        lastVersion += 1
+        pending[number] = CookieJar.Pending(change: change, version: lastVersion)
+    }
+}

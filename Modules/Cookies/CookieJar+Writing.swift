@@ -1,0 +1,65 @@
+internal import Logging
+internal import SallyportCore
+internal import Synchronization
+
+extension CookieJar {
+    /// Changes the table; tells the store and those who follow.
+    nonisolated func change(_ body: (inout State) -> [CookieTable.Effect]) {
+        let (effects, isDue) = state.withLock { state -> ([CookieTable.Effect], Bool) in
+            let effects = body(&state)
+            for effect in effects { state.note(effect) }
+            count.store(state.isLoaded ? state.table.count : -1, ordering: .releasing)
+            let isDue = !state.pending.isEmpty && !state.isWriteDue
+            if isDue { state.isWriteDue = true }
+            return (effects, isDue)
+        }
+        if !effects.isEmpty { hub.tell(effects) }
+        // Without a parent: a request that sets a cookie does not wait for the disk. Docs/Concurrency.md.
+        if isDue { Task { await self.writeSoon() } }
+    }
+
+    private func writeSoon() async {
+        try? await Task.sleep(for: delay)
+        state.withLock { $0.isWriteDue = false }
+        do throws(CookieError) {
+            try await flush()
+        } catch {
+            logger.warning("Cookies cannot be stored.", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Writes what is pending; durable on return.
+    ///
+    /// - Throws: ``CookieError/Code-swift.struct/store``; what was pending stays so.
+    package func flush() async throws(CookieError) {
+        let pending = state.withLock { $0.pending }
+        guard !pending.isEmpty else { return }
+        do {
+            try await storage.write(pending.mapValues(\.change))
+        } catch {
+            throw CookieError(.store, "The cookies cannot be written.", underlying: error)
+        }
+        state.withLock { state in
+            for (number, written) in pending where state.pending[number]?.version == written.version {
+                state.pending[number] = nil
+            }
+        }
+    }
+
+    /// Writes all that the store does not know, the last uses with it, and forgets the cookies. Idempotent; an instance's
+    /// own `shutdown()` does it for its jars.
+    public func shutdown() async {
+        change { state in
+            guard !state.isShutDown else { return [] }
+            state.isShutDown = true
+            return state.table.takeUnwrittenUses()
+        }
+        do throws(CookieError) {
+            try await flush()
+        } catch {
+            logger.warning("Cookies cannot be stored.", metadata: ["error": "\(error)"])
+        }
+        hub.finish()
+        forget(isWiped: false)
+    }
+}
