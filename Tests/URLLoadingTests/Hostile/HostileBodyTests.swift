@@ -27,7 +27,10 @@ import Testing
         length("two lengths", .protocolViolation, "Content-Length: 5\r\nContent-Length: 2"),
         length("two lengths in one line", .protocolViolation, "Content-Length: 5, 2"),
         length("a length and a coding", .protocolViolation, "Content-Length: 5\r\nTransfer-Encoding: chunked"),
-        length("a coding and a length", .protocolViolation, "Transfer-Encoding: chunked\r\nContent-Length: 5"),
+        // Nothing else is wrong with it: whoever believes the coding reads it whole.
+        HostileCase(
+            "a coding and a length", .protocolViolation,
+            sends: answer("Transfer-Encoding: chunked\r\nContent-Length: 15", "5\r\nhello\r\n0\r\n\r\n")),
         length("two codings", .protocolViolation, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
         length("a coding that nobody asked for", .protocolViolation, "Transfer-Encoding: gzip, chunked"),
         length("an unknown coding", .protocolViolation, "Transfer-Encoding: xchunked"),
