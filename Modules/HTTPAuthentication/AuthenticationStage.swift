@@ -30,11 +30,25 @@ public struct AuthenticationStage: LoadStage {
         guard hasProxy || request.headerFields[.authorization] == nil else {
             return try await next.load(request, in: context)
         }
+        guard hasProxy || !credentials.knowsNobody else {
+            let response = try await next.load(request, in: context)
+            // Most loads end here: nothing to say, and nobody who asks.
+            guard response.head.status == .unauthorized else { return response }
+            let conversation = Conversation(request, in: context, by: self)
+            return try await goOn(conversation, after: .answered(response), in: context, next)
+        }
         var conversation = Conversation(request, in: context, by: self)
-        var request = try conversation.first()
+        let attempt = try await Attempt(conversation.first(), in: context, next)
+        return try await goOn(conversation, after: attempt, in: context, next)
+    }
+
+    /// Answers as long as anybody asks.
+    private func goOn(
+        _ begun: Conversation, after first: Attempt, in context: LoadContext, _ next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        var (conversation, attempt) = (begun, first)
         var hops: [HopFacts] = []
         while true {
-            let attempt = try await Attempt(request, in: context, next)
             guard let answer = try await answer(to: attempt, &conversation) else {
                 var response = try attempt.result()
                 response.facts.hops = hops + response.facts.hops
@@ -45,7 +59,7 @@ public struct AuthenticationStage: LoadStage {
                 hops += response.facts.hops
                 await response.drain()
             }
-            request = answer.request
+            attempt = try await Attempt(answer.request, in: context, next)
         }
     }
 

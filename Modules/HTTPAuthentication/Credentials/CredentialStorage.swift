@@ -113,6 +113,9 @@ public final class CredentialStorage: Sendable {
         }
     }
 
+    /// Whether there is nothing that could be sent unasked, to anybody.
+    var knowsNobody: Bool { state.withLock { $0.accepted.isEmpty } }
+
     /// What may be sent unasked.
     func known(for url: RequestURL, of principal: Principal) -> (space: ProtectionSpace, credential: Credential)? {
         state.withLock { state in
