@@ -42,7 +42,7 @@ http {
     server {
         listen 127.0.0.1:$plain; listen 127.0.0.1:$relayed_plain;
         listen 127.0.0.1:$secure ssl; listen 127.0.0.1:$relayed_secure ssl;
-        root $work/www;
+        root $work/www; add_header Cache-Control no-store;
     }
 }
 CONF

@@ -1,16 +1,38 @@
 import Foundation
+import SallyportCache
+import SallyportCookies
 import SallyportCore
 import SallyportEventLoop
+import SallyportHTTPAuthentication
+import SallyportSecureStore
 import SallyportURLLoading
 
-/// Sallyport's URL loading with the whole pipeline on, and a policy that is asked for each request.
+/// Sallyport's URL loading with the whole pipeline on, as an instance composes it, and a policy that is asked for each
+/// request. The servers say that nothing may be stored.
 struct SallyportClient: PeerClient {
+    private let folder: URL
+    private let store: SecureStore
+    private let jar: CookieJar
     private let system: URLLoadingSystem
     private let session: SecureSession
     private let executor: (any TaskExecutor)?
 
     init(job: Job, isOnLoop: Bool) async throws {
-        system = URLLoadingSystem(gate: try FixedGate(relay: job.relay))
+        folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-bench-\(UUID())")
+        store = try await SecureStore.open(
+            at: folder.path, protectedBy: .keyFile(folder.appendingPathExtension("key").path))
+        let gate = try FixedGate(relay: job.relay)
+        let (credentials, cookies) = (CredentialStorage(), CookieJar(in: store))
+        jar = cookies
+        let cache = SecureCache(store: store, gate: gate)
+        system = URLLoadingSystem(
+            gate: gate,
+            stages: { _ in
+                [
+                    AuthenticationStage(credentials: credentials), CookieStage(jar: cookies),
+                    CacheStage(cache: cache, gate: gate),
+                ]
+            })
         var configuration = SessionConfiguration()
         configuration.connectionsPerOrigin = job.concurrency
         if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
@@ -29,7 +51,13 @@ struct SallyportClient: PeerClient {
         }
     }
 
-    func shutdown() async throws { await system.shutdown() }
+    func shutdown() async throws {
+        await system.shutdown()
+        await jar.shutdown()
+        store.close()
+        try FileManager.default.removeItem(at: folder)
+        try FileManager.default.removeItem(at: folder.appendingPathExtension("key"))
+    }
 }
 
 /// A policy of two rules: everything direct, or everything through one relay.
