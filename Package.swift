@@ -166,8 +166,7 @@ let package = Package(
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportURLLoading",
-                .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportURLLoading", .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -213,9 +212,8 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization",
-                "SallyportCookies", "SallyportURLLoading", "SallyportGateway", "SallyportWire", .arguments,
-                .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
+                "SallyportAuthorization", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
+                "SallyportWire", .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -290,9 +288,8 @@ let package = Package(
         tests(
             "Cache",
             dependencies: [
-                "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading", "CacheChild",
-                .logging,
-                .httpTypes,
+                "SallyportCache", "SallyportCookies", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading",
+                "CacheChild", .logging, .httpTypes,
             ]),
         tests(
             "HTTPAuthentication",
@@ -303,8 +300,7 @@ let package = Package(
             "URLLoading",
             dependencies: [
                 "SallyportCache", "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "SallyportCore",
-                "CZlib", .configuration, .logging,
-                .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
+                "CZlib", .configuration, .logging, .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
         tests(
             "FoundationBridge",
@@ -376,8 +372,7 @@ let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 let fuzzed: [Target.Dependency] = [
     "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-    "SallyportDataURL",
-    "SallyportUnixSocket", "SallyportCassette", .httpTypes,
+    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", .httpTypes,
 ]
 package.targets.append(
     isFuzzed

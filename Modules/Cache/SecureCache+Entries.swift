@@ -39,6 +39,15 @@ extension SecureCache {
         }
     }
 
+    /// ``removalCount`` where nothing is stored for the request and its last answer could not be; else nil.
+    func startOfUnstorable(_ key: RequestKey) -> UInt64? {
+        state.withLock { state in
+            guard state.unstorable.contains(key), state.isReady, !state.index.has(key.url) else { return nil }
+            state.counts.misses += 1
+            return state.removals.count
+        }
+    }
+
     /// As ``find(_:for:joins:)`` where what is stored must be validated: waits for whoever does, or leads.
     func join(_ key: RequestKey) -> Finding { state.withLock { lead(key, joins: true, &$0) } }
 

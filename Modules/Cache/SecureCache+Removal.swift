@@ -153,11 +153,16 @@ extension SecureCache {
 
     /// Down to nine tenths, so that not each new entry evicts.
     private func takeVictims() -> [EntryID] {
-        let (index, capacity) = state.withLock { ($0.index, Int64($0.settings.diskCapacity)) }
-        let victims = index.victims(toFit: capacity / 10 * 9)
+        let victims = victims()
         return state.withLock { state in
             for slot in victims where state.index.remove(slot) { state.counts.evictions += 1 }
             return victims.map(\.id)
         }
+    }
+
+    /// Chosen from a copy, without the lock; the copy is gone when the index is changed.
+    private func victims() -> [IndexSlot] {
+        let (index, capacity) = state.withLock { ($0.index, Int64($0.settings.diskCapacity)) }
+        return index.victims(toFit: capacity / 10 * 9)
     }
 }

@@ -31,6 +31,22 @@ import Testing
         }
     }
 
+    /// `sharedURLCache`: nil and another object are what stands there; the first one can be put back.
+    @Test func theSharedCacheCanBeReplacedAndPutBack() async throws {
+        try await withInstance { sallyport in
+            let own = try #require(sallyport.cache)
+            #expect(own.diskCapacity == 100 << 20 && own.maxCacheFileSize == 1 << 20 && own.memoryCapacity == 0)
+            sallyport.cache = nil
+            #expect(sallyport.cache == nil)
+            let other = SecureCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20)
+            sallyport.cache = other
+            #expect(sallyport.cache === other)
+            sallyport.cache = own
+            #expect(sallyport.cache === own)
+            await #expect(throws: AccessDenied(.notAuthorized)) { try await own.removeAll() }
+        }
+    }
+
     @Test func shuttingDownTwiceIsShuttingDownOnce() async throws {
         try await withInstance { sallyport in
             await sallyport.shutdown()

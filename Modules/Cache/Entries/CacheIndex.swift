@@ -26,6 +26,8 @@ struct CacheIndex: Sendable {
         return newest
     }
 
+    func has(_ url: UInt64) -> Bool { !slots.isEmpty && slots[url] != nil }
+
     func slots(of url: UInt64) -> [IndexSlot] { slots[url] ?? [] }
 
     func contains(_ slot: IndexSlot) -> Bool { slots[slot.url]?.contains { $0.id == slot.id } ?? false }

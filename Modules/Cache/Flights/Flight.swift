@@ -55,22 +55,22 @@ final class Flight: Sendable {
 
     /// How long followers wait for an answer's head, and how long for a leader that does not read on.
     struct Patience: Sendable {
-        var head: Duration = .seconds(30)
+        var head: Duration = .seconds(10)
         var body: Duration = .seconds(1)
     }
 
-    /// Waits for the landing; ``Landing/ended`` where waiting longer makes no sense.
+    /// Waits for the landing; ``Landing/notStorable`` where waiting longer makes no sense.
     ///
     /// - Throws: ``LoadError/Code/cancelled``.
     func follow(_ patience: Patience, until deadline: ContinuousClock.Instant) async throws(LoadError) -> Landing {
         let latest = min(deadline, .now + patience.head)
-        while true {
+        while !hasStopped(patience.body), ContinuousClock.now < latest {
             let step = min(latest, .now + patience.body)
             let landing = await untilDeadline(step) { await self.landing() }
             if Task.isCancelled { throw .cancelled() }
             if let landing, let landing { return landing }
-            guard ContinuousClock.now < latest, !hasStopped(patience.body) else { return .notStorable }
         }
+        return .notStorable
     }
 
     /// Whether the head is there and nothing came behind it for a while.

@@ -39,10 +39,12 @@ public struct CacheStage: LoadStage {
         switch request.method {
         // Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
         case .get where request.body == nil, .head where request.body == nil:
-            let load = CachedLoad(
-                request: request, context: context, next: next, cache: cache, gate: gate, endpoint: endpoint,
-                policy: policy)
-            return try await load.run()
+            let key = cache.keys.key(of: request.url, context.principal)
+            let load = CachedLoad.Place(cache: cache, gate: gate, endpoint: endpoint, policy: policy, key: key)
+            if let start = startPast(load, request) {
+                return try await self.load(request, in: context, next: next, past: load, at: start)
+            }
+            return try await CachedLoad(request, in: context, next: next, at: load).run()
         case _ where policy == .returnCacheDataDontLoad: throw CachedLoad.nothingStored
         case .get, .head, .options, .trace, .connect: return try await next.load(request, in: context)
         default:
@@ -52,6 +54,33 @@ public struct CacheStage: LoadStage {
             }
             return response
         }
+    }
+}
+
+// MARK: Past the cache
+
+extension CacheStage {
+    /// Where nothing is stored and the last answer could not be, there is nothing to decide before the answer: the way of
+    /// most loads of services, which pay one hash and one lock for it.
+    ///
+    /// - Returns: ``SecureCache/removalCount``; nil where there is something to decide.
+    private func startPast(_ place: CachedLoad.Place, _ request: LoadRequest) -> UInt64? {
+        guard place.policy == .useProtocolCachePolicy, request.method == .get,
+            !request.headerFields.contains(where: { $0.name == .cacheControl })
+        else { return nil }
+        return place.cache.startOfUnstorable(place.key)
+    }
+
+    private func load(
+        _ request: LoadRequest, in context: LoadContext, next: LoadChain, past place: CachedLoad.Place,
+        at start: UInt64
+    ) async throws(LoadError) -> LoadResponse {
+        context.recorder?.decided(.cache, CacheResult.miss.rawValue)
+        let requested = place.cache.now()
+        let response = try await next.load(request, in: context)
+        guard StorageRules.isWorthALook(response.head) else { return response }
+        let load = CachedLoad(request, in: context, next: next, at: place)
+        return load.received(response, at: start, requested: requested, lead: nil)
     }
 }
 

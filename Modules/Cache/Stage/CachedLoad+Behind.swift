@@ -5,9 +5,7 @@ internal import SallyportCore
 extension CachedLoad {
     /// Asks the server about an entry that has answered already (RFC 5861 §3), in a task that nobody waits for.
     func validateBehind(_ stored: StoredAnswer) {
-        let behind = CachedLoad(
-            request: request, context: LoadContext(behind: context), next: next, cache: cache, gate: gate,
-            endpoint: endpoint, policy: policy)
+        let behind = CachedLoad(request, in: LoadContext(behind: context), next: next, at: place)
         cache.revalidations.start(key) { await behind.validate(stored) }
     }
 

@@ -55,7 +55,7 @@ extension CachedLoad {
     }
 
     /// Looks at an answer, which comes back with a body that is stored while it is read, or as it is.
-    private func received(
+    func received(
         _ response: LoadResponse, at start: UInt64, requested: CacheTime, lead: FlightLead?
     ) -> LoadResponse {
         guard isGet, StorageRules.isWorthALook(response.head) else {
@@ -86,7 +86,8 @@ extension CachedLoad {
     ) -> EntryWriter? {
         let fields = response.head.headerFields
         let limit = cache.state.withLock { $0.settings.longestBody }
-        guard let storage = cache.storage, let names = Variation.names(in: fields, answering: request.headerFields),
+        guard limit > 0, let storage = cache.storage,
+            let names = Variation.names(in: fields, answering: request.headerFields),
             let way = response.facts.decision.flatMap({ CachedAnswer.Way($0.route) }),
             fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
         else { return nil }

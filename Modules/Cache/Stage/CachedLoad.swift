@@ -4,30 +4,34 @@ internal import SallyportCore
 
 /// One `GET` or `HEAD` on its way past the cache.
 struct CachedLoad: Sendable {
+    /// What it is looked up by, and where.
+    struct Place: Sendable {
+        let cache: SecureCache
+        let gate: any AccessGate
+        let endpoint: Endpoint
+        let policy: CachePolicy
+        let key: RequestKey
+    }
+
     let request: LoadRequest
     let context: LoadContext
     let next: LoadChain
-    let cache: SecureCache
-    let gate: any AccessGate
-    let endpoint: Endpoint
-    let policy: CachePolicy
+    let place: Place
     let terms: RequestTerms
-    let key: RequestKey
 
-    init(
-        request: LoadRequest, context: LoadContext, next: LoadChain, cache: SecureCache, gate: any AccessGate,
-        endpoint: Endpoint, policy: CachePolicy
-    ) {
+    init(_ request: LoadRequest, in context: LoadContext, next: LoadChain, at place: Place) {
         self.request = request
         self.context = context
         self.next = next
-        self.cache = cache
-        self.gate = gate
-        self.endpoint = endpoint
-        self.policy = policy
+        self.place = place
         terms = RequestTerms(request.headerFields)
-        key = cache.keys.key(of: request.url, context.principal)
     }
+
+    var cache: SecureCache { place.cache }
+    var gate: any AccessGate { place.gate }
+    var endpoint: Endpoint { place.endpoint }
+    var policy: CachePolicy { place.policy }
+    var key: RequestKey { place.key }
 
     /// How often a load looks again, after entries that were damaged and flights that came to nothing.
     private static let rounds = 4

@@ -42,6 +42,13 @@ import Testing
         #expect(try await isStored(Answer(599, ["Cache-Control": "public, max-age=60"])))
     }
 
+    /// RFC 9213: what is for other caches says nothing to this one.
+    @Test func targetedDirectivesAreIgnored() async throws {
+        #expect(try await isStored(Answer(200, ["Cache-Control": "max-age=60", "CDN-Cache-Control": "no-store"])))
+        #expect(
+            try await !isStored(Answer(200, ["CDN-Cache-Control": "max-age=60", "Surrogate-Control": "max-age=60"])))
+    }
+
     /// Challenges are never stored, whatever they say.
     @Test(arguments: [401, 407, 304, 412, 416, 421])
     func s3_challengesAndConditionsAreNeverStored(_ status: Int) async throws {

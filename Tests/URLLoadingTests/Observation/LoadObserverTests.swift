@@ -104,6 +104,14 @@ import Tracing
         #expect(try metrics.expectCounter("sallyport_exchanges_total", dimensions).totalValue == 1)
     }
 
+    @Test func whatTheCacheDidIsCounted() throws {
+        let recorder = LoadRecorder(try request(), id: 1)
+        for result in ["hit", "hit", "miss"] { recorder.decided(.cache, result) }
+        LoadMetrics(factory: metrics).record(recorder.record)
+        #expect(try metrics.expectCounter("sallyport_cache_total", [("result", "hit")]).values.count == 2)
+        #expect(try metrics.expectCounter("sallyport_cache_total", [("result", "miss")]).totalValue == 1)
+    }
+
     @Test func spansShowNoSecret() async throws {
         try await observe { _ throws(LoadError) in .ok }
         #expect(!tracer.finishedSpans.isEmpty && !"\(tracer.finishedSpans)".contains("planted"))
