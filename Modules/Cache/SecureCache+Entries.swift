@@ -192,6 +192,7 @@ extension SecureCache {
         var (answer, slot) = (stored.answer, stored.slot)
         answer.fields = Validation.merged(answer.fields, with: fields, control)
         (answer.requested, answer.received) = (requested, received)
+        answer.measure()
         let fresh = StoredAnswer(slot: slot, answer: answer, body: stored.body)
         guard !control.noStore, !RequestTerms(request.headerFields).control.noStore, let storage,
             let names = Variation.names(in: answer.fields, answering: request.headerFields)

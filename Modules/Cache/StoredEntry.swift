@@ -37,11 +37,10 @@ extension SecureCache {
 extension StoredEntry {
     init(_ answer: CachedAnswer, _ slot: IndexSlot, at now: CacheTime) {
         let age = answer.age.seconds(at: now) ?? 0
-        let lifetime = Freshness(of: answer.head, answer.control, received: answer.received).lifetime
         self.init(
             principal: answer.principal, status: answer.status.code, way: answer.way == .relay ? "relay" : "direct",
             length: Int(clamping: answer.length), range: answer.range?.text, vary: slot.names,
-            age: Int(clamping: age), fresh: Int(clamping: lifetime.clampedSum(-age)),
+            age: Int(clamping: age), fresh: Int(clamping: answer.lifetime.clampedSum(-age)),
             fields: answer.fields.map { "\($0.name.rawName): \($0.value)" })
     }
 }

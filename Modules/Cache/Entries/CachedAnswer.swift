@@ -34,16 +34,27 @@ struct CachedAnswer: Sendable, Equatable {
     /// Whether the body lies in a record of its own.
     var isStreamed: Bool
 
+    /// In seconds, when it was received: ``Age``, measured once.
+    var initialAge: Int64 = 0
+    /// In seconds: ``Freshness``, measured once.
+    var lifetime: Int64 = 0
+
+    /// Reads age and lifetime anew out of the fields.
+    mutating func measure() {
+        initialAge = Age(of: fields, requested: requested, received: received).initial
+        lifetime = Freshness(of: head, control, received: received).lifetime
+    }
+
     var head: HTTPResponse { HTTPResponse(status: status, headerFields: fields) }
     var control: CacheControl { CacheControl(fields) }
     var validators: Validators { Validators(fields) }
-    var age: Age { Age(of: fields, requested: requested, received: received) }
+    var age: Age { Age(initial: initialAge, received: received) }
 }
 
 // MARK: Octets
 
 extension CachedAnswer {
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
     private enum Flag {
         static let relay: UInt8 = 1
         static let streamed: UInt8 = 2
@@ -51,16 +62,18 @@ extension CachedAnswer {
         static let all: UInt8 = 7
     }
 
-    /// As it is stored, with a body that is short enough to lie beside it.
+    /// As it is stored: a body that is short enough to lie beside it, the head, and the head's length. The head stands
+    /// behind, so that reading cuts it off and copies no body.
     func octets(body: [UInt8]) -> [UInt8] {
-        var writer = OctetWriter()
+        var writer = OctetWriter(isStreamed ? [] : body)
+        let start = writer.octets.count
         writer.number(UInt64(Self.version), 1)
         let flags =
             (way == .relay ? Flag.relay : 0) | (isStreamed ? Flag.streamed : 0) | (range == nil ? 0 : Flag.partial)
         writer.number(UInt64(flags), 1)
-        writer.signed(requested.milliseconds)
-        writer.signed(received.milliseconds)
-        writer.signed(length)
+        for number in [requested.milliseconds, received.milliseconds, initialAge, lifetime, length] {
+            writer.signed(number)
+        }
         if let range { for number in [range.first, range.last, range.total] { writer.signed(number) } }
         writer.number(UInt64(status.code), 2)
         writer.text(status.reasonPhrase, 2)
@@ -71,34 +84,57 @@ extension CachedAnswer {
             writer.text(field.name.rawName, 2)
             writer.text(field.value, 4)
         }
-        if !isStreamed { writer.append(body) }
+        writer.number(UInt64(writer.octets.count - start), 4)
         return writer.octets
     }
 
     /// - Returns: the answer and the body that lies beside it; nil where the octets are no such thing.
     static func decode(_ octets: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
-        var reader = OctetReader(octets)
+        var octets = octets
+        return cut(from: &octets).map { ($0, octets) }
+    }
+
+    /// Reads the head, and leaves the body that lies beside it; nil where the octets are no such thing.
+    static func cut(from octets: inout [UInt8]) -> CachedAnswer? {
+        guard let length = headLength(octets),
+            let answer = answer(octets, (octets.count - 4 - length)..<(octets.count - 4)),
+            Int64(octets.count - 4 - length) == (answer.isStreamed ? 0 : answer.length)
+        else { return nil }
+        octets.removeLast(length + 4)
+        return answer
+    }
+
+    private static func headLength(_ octets: [UInt8]) -> Int? {
+        var reader = OctetReader(octets, max(0, octets.count - 4)..<octets.count)
+        guard let length = reader.number(4).flatMap(Int.init(exactly:)), length <= octets.count - 4 else { return nil }
+        return length
+    }
+
+    private static func answer(_ octets: [UInt8], _ place: Range<Int>) -> CachedAnswer? {
+        var reader = OctetReader(octets, place)
         guard reader.byte() == version, let flags = reader.byte(), flags & ~Flag.all == 0,
-            let requested = reader.signed(), let received = reader.signed(), let length = reader.signed(), length >= 0
+            let requested = reader.signed(), let received = reader.signed(), let age = reader.signed(), age >= 0,
+            let lifetime = reader.signed(), lifetime >= 0, let length = reader.signed(), length >= 0
         else { return nil }
         var range: ContentRange?
         if flags & Flag.partial != 0 {
-            guard let first = reader.signed(), let last = reader.signed(), let total = reader.signed() else {
-                return nil
-            }
-            range = ContentRange(first: first, last: last, total: total)
+            range = Self.range(&reader)
             guard let range, range.count == length else { return nil }
         }
         guard let code = reader.number(2).map(Int.init), (200...599).contains(code), let reason = reader.text(2),
-            let principal = reader.text(2), let url = reader.text(4), let fields = Self.fields(&reader)
+            let principal = reader.text(2), let url = reader.text(4), let fields = Self.fields(&reader),
+            reader.remaining == 0
         else { return nil }
-        let answer = CachedAnswer(
+        return CachedAnswer(
             principal: principal, url: url, way: flags & Flag.relay != 0 ? .relay : .direct,
             requested: CacheTime(milliseconds: requested), received: CacheTime(milliseconds: received),
             status: HTTPResponse.Status(code: code, reasonPhrase: reason), fields: fields, range: range,
-            length: length, isStreamed: flags & Flag.streamed != 0)
-        guard answer.isStreamed ? reader.remaining == 0 : Int64(reader.remaining) == length else { return nil }
-        return (answer, reader.rest())
+            length: length, isStreamed: flags & Flag.streamed != 0, initialAge: age, lifetime: lifetime)
+    }
+
+    private static func range(_ reader: inout OctetReader) -> ContentRange? {
+        guard let first = reader.signed(), let last = reader.signed(), let total = reader.signed() else { return nil }
+        return ContentRange(first: first, last: last, total: total)
     }
 
     private static func fields(_ reader: inout OctetReader) -> HTTPFields? {

@@ -40,8 +40,10 @@ struct EntryStorage: Sendable {
 
     /// The head, and the body where it lies beside it; nil where there is none, or none that can be read.
     func answer(_ id: EntryID) -> (answer: CachedAnswer, body: [UInt8])? {
-        guard let octets = try? store.read({ try $0.value(for: id.octets, in: entries) }) else { return nil }
-        return CachedAnswer.decode(octets)
+        guard var octets = try? store.read({ try $0.value(for: id.octets, in: entries) }),
+            let answer = CachedAnswer.cut(from: &octets)
+        else { return nil }
+        return (answer, octets)
     }
 
     /// A body of its own; nil where there is none.

@@ -137,6 +137,7 @@ final class EntryWriter: Sendable {
             changes.append(whole.finish(id.octets, in: storage.bodies))
             stream = whole
         }
+        answer.measure()
         let record = answer.octets(body: answer.isStreamed ? [] : body)
         var slot = draft.slot
         slot.size = Int64(record.count) + (answer.isStreamed ? answer.length : 0) + IndexSlot.overhead

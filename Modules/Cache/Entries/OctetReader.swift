@@ -1,11 +1,19 @@
 /// Reads what ``OctetWriter`` wrote. Every read may find less than it wants, and says so with nil.
 struct OctetReader {
     private let octets: [UInt8]
-    private(set) var offset = 0
+    private var offset: Int
+    private let end: Int
 
-    init(_ octets: [UInt8]) { self.octets = octets }
+    init(_ octets: [UInt8]) { self.init(octets, octets.indices) }
 
-    var remaining: Int { octets.count - offset }
+    /// - Parameter range: which of the octets are read.
+    init(_ octets: [UInt8], _ range: Range<Int>) {
+        self.octets = octets
+        offset = range.lowerBound
+        end = range.upperBound
+    }
+
+    var remaining: Int { end - offset }
 
     mutating func number(_ length: Int) -> UInt64? {
         guard remaining >= length else { return nil }
@@ -25,12 +33,13 @@ struct OctetReader {
         defer { offset += length }
         return String(decoding: octets[offset..<(offset + length)], as: UTF8.self)
     }
-
-    func rest() -> [UInt8] { offset == 0 ? octets : Array(octets[offset...]) }
 }
 
 struct OctetWriter {
-    private(set) var octets: [UInt8] = []
+    private(set) var octets: [UInt8]
+
+    /// - Parameter octets: what stands before.
+    init(_ octets: [UInt8] = []) { self.octets = octets }
 
     mutating func number(_ value: UInt64, _ length: Int) {
         for index in (0..<length).reversed() { octets.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
@@ -44,6 +53,4 @@ struct OctetWriter {
         number(UInt64(octets.count), width)
         self.octets += octets
     }
-
-    mutating func append(_ octets: [UInt8]) { self.octets += octets }
 }

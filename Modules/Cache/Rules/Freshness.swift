@@ -17,13 +17,13 @@ struct Freshness: Sendable, Hashable {
 
     init(of head: HTTPResponse, _ control: CacheControl, received: CacheTime) {
         let fields = head.headerFields
-        let date = Self.date(of: fields, received: received)
         if let maxAge = control.maxAge {
             self.init(lifetime: maxAge, isExplicit: true)
         } else if let expires = Self.expiry(in: fields, received: received) {
+            let date = Self.date(of: fields, received: received)
             self.init(lifetime: expires.seconds(since: date), isExplicit: true)
         } else if Self.allowsGuess(head.status) || control.isPublic {
-            self.init(lifetime: Self.guess(fields, date, received), isExplicit: false)
+            self.init(lifetime: Self.guess(fields, received), isExplicit: false)
         } else {
             self.init(lifetime: 0, isExplicit: false)
         }
@@ -48,7 +48,8 @@ struct Freshness: Sendable, Hashable {
         return times.min()
     }
 
-    private static func guess(_ fields: HTTPFields, _ date: CacheTime, _ received: CacheTime) -> Int64 {
+    private static func guess(_ fields: HTTPFields, _ received: CacheTime) -> Int64 {
+        let date = date(of: fields, received: received)
         guard let text = fields[.lastModified], let modified = HTTPDate.parse(text, now: received), modified < date
         else { return 0 }
         return min(longestGuess, date.seconds(since: modified) / 10)
@@ -57,17 +58,19 @@ struct Freshness: Sendable, Hashable {
 
 /// How old an answer is (RFC 9111 §4.2.3).
 struct Age: Sendable, Hashable {
-    let requested: CacheTime
     let received: CacheTime
-    /// In seconds.
-    private let initial: Int64
+    /// When it was received, in seconds.
+    let initial: Int64
 
     init(of fields: HTTPFields, requested: CacheTime, received: CacheTime) {
-        self.requested = requested
-        self.received = received
         let apparent = received.seconds(since: Freshness.date(of: fields, received: received))
         let corrected = Self.value(in: fields).clampedSum(received.seconds(since: requested))
-        initial = max(apparent, corrected)
+        self.init(initial: max(apparent, corrected), received: received)
+    }
+
+    init(initial: Int64, received: CacheTime) {
+        self.initial = initial
+        self.received = received
     }
 
     /// In seconds; nil where the clock was turned back to before the answer came, so that nobody knows.

@@ -22,7 +22,7 @@ struct ReuseRules {
         if policy == .returnCacheDataElseLoad || policy == .returnCacheDataDontLoad { return .use(isStale: false) }
         let control = answer.control
         guard let age = answer.age.seconds(at: now) else { return .validate(onError: false, isShared: true) }
-        let lifetime = lifetime(of: answer, control)
+        let lifetime = min(answer.lifetime, longestAge ?? .max)
         let isFresh = lifetime > age
         if policy == .reloadRevalidatingCacheData {
             return isFresh && control.isImmutable ? .use(isStale: false) : .validate(onError: false, isShared: false)
@@ -31,11 +31,6 @@ struct ReuseRules {
         guard isFresh else { return stale(control, by: age.clampedSum(-lifetime)) }
         return suits(age, lifetime, control)
             ? .use(isStale: false) : .validate(onError: mayFail(control, 0), isShared: false)
-    }
-
-    private func lifetime(of answer: CachedAnswer, _ control: CacheControl) -> Int64 {
-        let said = Freshness(of: answer.head, control, received: answer.received).lifetime
-        return min(said, longestAge ?? .max)
     }
 
     /// Whether a fresh answer is young enough for the request (§5.2.1.1, §5.2.1.3). One that never changes while it is

@@ -9,7 +9,8 @@ import Testing
         principal: "ann", url: "https://a.example/x?y", way: .relay, requested: CacheTime(milliseconds: 5),
         received: CacheTime(milliseconds: 7), status: .init(code: 206, reasonPhrase: "Part"),
         fields: [.eTag: "\"a\"", .vary: "x", .contentType: "text/plain"],
-        range: ContentRange(first: 2, last: 4, total: 9), length: 3, isStreamed: false)
+        range: ContentRange(first: 2, last: 4, total: 9), length: 3, isStreamed: false,
+        initialAge: 11, lifetime: 60)
 
     @Test func anAnswerIsReadAsItWasWritten() throws {
         let octets = Self.answer.octets(body: Array("abc".utf8))
