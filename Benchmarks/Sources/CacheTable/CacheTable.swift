@@ -70,6 +70,8 @@ struct Setting {
             ),
             ("a load that cannot be stored, without the stage", { _ = try await load("http://127.0.0.1:9/x", bare) }),
             ("a load that cannot be stored, with it", { _ = try await load("http://127.0.0.1:9/x", cached) }),
+            ("no-store, without the stage", { _ = try await load("http://127.0.0.1:9/forbidden", bare) }),
+            ("no-store, with it", { _ = try await load("http://127.0.0.1:9/forbidden", cached) }),
         ]
         var times = [[Double]](repeating: [], count: rows.count)
         for _ in 0..<CacheTable.rounds {
@@ -85,6 +87,7 @@ struct Setting {
         }
         print("hit of the session / LMDB and AES: \(Self.text(medians[2] / medians[0]))")
         print("the stage for what cannot be stored: \(Self.text((medians[4] - medians[3]) * 1e6)) µs")
+        print("the stage for no-store: \(Self.text((medians[6] - medians[5]) * 1e6)) µs")
         print("hits of the session: \(1 / medians[2] >= 50_000 ? "reached" : "missed") (50,000 a second)")
     }
 
@@ -128,6 +131,7 @@ struct Server: LoadStage {
         head.headerFields[.contentType] = "text/plain"
         let isCached = request.url.path == "/cached"
         if isCached { head.headerFields[.cacheControl] = "max-age=2147483648" }
+        if request.url.path == "/forbidden" { head.headerFields[.cacheControl] = "no-store" }
         let body = isCached ? Self.body : Self.small
         head.headerFields[.contentLength] = "\(body.count)"
         var response = LoadResponse(head: head, url: request.url, body: ResponseBody(body))

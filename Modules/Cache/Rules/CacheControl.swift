@@ -94,10 +94,14 @@ extension CacheControl {
 
 extension String {
     /// Without the optional white space around it.
-    var trimmed: String {
+    var trimmed: String { String(self[...].trimmingSpaces) }
+}
+
+extension Substring {
+    var trimmingSpaces: Substring {
         let isSpace: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        let octets = utf8.drop(while: isSpace)
-        guard let last = octets.lastIndex(where: { !isSpace($0) }) else { return "" }
-        return String(Substring(octets[...last]))
+        guard let first = utf8.firstIndex(where: { !isSpace($0) }), let last = utf8.lastIndex(where: { !isSpace($0) })
+        else { return "" }
+        return self[first...last]
     }
 }

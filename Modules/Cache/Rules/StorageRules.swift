@@ -13,9 +13,32 @@ struct StorageRules {
     /// again. Most answers of services have none, and cost no more than this look.
     static func isWorthALook(_ head: HTTPResponse) -> Bool {
         guard head.status.code != 304 else { return false }
-        return head.headerFields.contains { field in
-            field.name == .cacheControl || field.name == .eTag || field.name == .lastModified || field.name == .expires
+        var isWorth = false
+        for field in head.headerFields {
+            if field.name == .cacheControl {
+                guard !isForbidden(by: field.value) else { return false }
+                isWorth = true
+            } else if field.name == .eTag || field.name == .lastModified || field.name == .expires {
+                isWorth = true
+            }
         }
+        return isWorth
+    }
+
+    /// Whether a line says `no-store` so plainly that nothing else of the answer can matter: without a quote that it might
+    /// stand in, and without `must-understand`, which may lift it. What is said otherwise is read by ``CacheControl``.
+    static func isForbidden(by line: String) -> Bool {
+        var isFound = false
+        for item in line.utf8.split(separator: UInt8(ascii: ",")) {
+            let name = Substring(item).trimmingSpaces
+            guard name.utf8.count <= 32, !name.utf8.contains(UInt8(ascii: "\"")) else { return false }
+            switch name.lowercased() {
+            case "no-store": isFound = true
+            case "must-understand": return false
+            default: break
+            }
+        }
+        return isFound
     }
 
     /// - Parameters:

@@ -135,7 +135,7 @@ struct CachedLoad: Sendable {
         switch rules.decide(stored.answer, now: cache.now()) {
         case .use(let isStale): return answered(with: stored, part, isStale ? .stale : .hit)
         case .useAndValidate:
-            validateBehind(stored)
+            if !staysInside { validateBehind(stored) }
             return answered(with: stored, part, .stale)
         case .validate(let mayFail, let isShared):
             if staysInside { return .answered(try nothingStored()) }

@@ -65,6 +65,16 @@ import Testing
         #expect(read("", ",,, ,", "=", "=1", "\u{0}") == CacheControl())
     }
 
+    /// The quick look says no more than the reading does.
+    @Test func whatIsPlainlyForbiddenIsForbidden() {
+        for line in ["no-store", " No-Store ", "private, no-store", "no-store,max-age=0", "no-store, x=y"] {
+            #expect(StorageRules.isForbidden(by: line) && read(line).noStore, "\(line)")
+        }
+        for line in ["", "max-age=1", "no-store=\"x\"", "x=\"a, no-store\"", "no-storex", "no-store, must-understand"] {
+            #expect(!StorageRules.isForbidden(by: line), "\(line)")
+        }
+    }
+
     @Test func aQuoteWithoutEndHidesNothing() {
         #expect(read("x=\"a, no-store").noStore)
         #expect(read("x=\"a\\, no-store").noStore)

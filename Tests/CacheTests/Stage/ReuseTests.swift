@@ -123,6 +123,8 @@ import Testing
         let site = try await Site(Answer(200, ["Cache-Control": "max-age=60, stale-while-revalidate=30"]))
         #expect(try await site.get() == "1")
         site.clock.pass(80)
+        #expect(try await site.get("/", ["Cache-Control": "only-if-cached"]) == "1")
+        #expect(site.cache.revalidations.count == 0, "What must stay inside sends nothing behind either.")
         #expect(try await site.get() == "1")
         #expect(try await eventually { site.count == 2 && site.cache.revalidations.count == 0 })
         await site.cache.settle()
