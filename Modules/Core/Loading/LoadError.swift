@@ -37,7 +37,7 @@ extension LoadError {
             case proxyWithRelay, proxyUnreachable, proxyNotTrusted, proxyRefused, proxyProtocol
             case proxyAuthenticationRequired
             case notInCache, protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
-            case authenticationCancelled, otherPrincipal
+            case authenticationCancelled, otherPrincipal, serverNotAuthenticated
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
         }
         private let value: Value
@@ -115,6 +115,8 @@ extension LoadError {
         /// The principal is known under another user's name in this protection space. Clear its credentials first, or
         /// load in the name of another principal.
         public static let otherPrincipal = Code(value: .otherPrincipal)
+        /// What the server, or the proxy, sent to prove that it knows the user does not prove it.
+        public static let serverNotAuthenticated = Code(value: .serverNotAuthenticated)
         /// The app's own request body threw.
         public static let requestBodyFailed = Code(value: .requestBodyFailed)
         /// A protocol handler threw an error of its own.

@@ -54,6 +54,8 @@ public struct LoadContext: Sendable {
     public let proxies: ProxySettings
     /// What takes note of the way of the load; nil where nobody wants to know.
     package var recorder: LoadRecorder?
+    /// What proves who asks, made when the request is about to be sent; nil where its fields say it already.
+    package var signer: (any RequestSigner)?
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,

@@ -32,6 +32,8 @@ final class Exchange: @unchecked Sendable {
 
     private let url: String
     private let lines: HeaderLines?
+    /// What differs between exchanges of one path.
+    private let proxyLines: HeaderLines?
     private let upload: Upload
     private var download: Download
     private var pipe: BodyPipe?
@@ -69,6 +71,7 @@ final class Exchange: @unchecked Sendable {
         upload = try Upload(request.body)
         asksToContinue = request.asksToContinue
         lines = HeaderLines(request.headerFields, extra: upload.extraLines(for: request))
+        proxyLines = request.proxyAuthorization.flatMap(HeaderLines.init(proxyAuthorization:))
         download = Download(headerLimit: request.headerLimit.octets)
         idleNanoseconds = request.idleTimeout.wholeNanoseconds
         deadline = request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
@@ -163,6 +166,10 @@ extension Exchange: PoolMember {
         pool?.watchdog.watch(self)
         handle.set(CURLOPT_URL, url)
         unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
+        // A path whose exchanges speak for themselves has no lines of its own, and each has some.
+        if let proxyLines {
+            unsafe handle.set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(proxyLines.list))
+        }
         let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
         let version = isPlainHTTP ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         handle.set(CURLOPT_HTTP_VERSION, Int(version))

@@ -35,6 +35,8 @@ package struct ExchangeRequest: Sendable {
 
     /// Who suspends the exchange and follows it.
     package var control: (any TransferControl)?
+    /// What the path's proxy is told where ``ProxyAccess/user`` is set.
+    package var proxyAuthorization: Redacted<String>?
     /// How long the body waits for `100 Continue`; nil sends it at once.
     package var continueTimeout: Duration?
 

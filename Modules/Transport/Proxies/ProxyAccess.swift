@@ -9,16 +9,27 @@ package struct ProxyAccess: Sendable, Hashable {
     package var authorization: Redacted<String>?
     /// Who a SOCKS proxy is told that connects.
     package var credential: Credential?
+    /// Who speaks to an HTTP proxy by ``ExchangeRequest/proxyAuthorization``, which each exchange of the path has then.
+    package var user: Redacted<String>?
 
-    package init(_ proxy: Proxy, authorization: Redacted<String>? = nil, credential: Credential? = nil) {
+    package init(
+        _ proxy: Proxy, authorization: Redacted<String>? = nil, credential: Credential? = nil,
+        user: Redacted<String>? = nil
+    ) {
         self.proxy = proxy
         self.authorization = authorization
         self.credential = credential
+        self.user = user
     }
 
     var headerLines: HeaderLines? {
-        guard let authorization else { return nil }
-        return HeaderLines(checked: [HTTPField(name: .proxyAuthorization, value: authorization.reveal())])
+        authorization.flatMap(HeaderLines.init(proxyAuthorization:))
+    }
+}
+
+extension HeaderLines {
+    convenience init?(proxyAuthorization: Redacted<String>) {
+        self.init(checked: [HTTPField(name: .proxyAuthorization, value: proxyAuthorization.reveal())])
     }
 }
 

@@ -33,10 +33,22 @@ extension ProxyAccess {
     init(_ proxy: Proxy, for request: LoadRequest) {
         switch proxy.kind {
         case .http, .https:
-            self.init(proxy, authorization: request.headerFields[.proxyAuthorization].map { Redacted($0) })
+            let field = request.headerFields[.proxyAuthorization]
+            if let field, let user = Self.user(ofDigest: field) {
+                self.init(proxy, user: user)
+            } else {
+                self.init(proxy, authorization: field.map { Redacted($0) })
+            }
         case .socks5:
             self.init(proxy, credential: request.options.proxyCredential ?? proxy.credential)
         }
+    }
+
+    /// A digest is another one for each request (RFC 7616): what goes before its nonce is the user, who may share
+    /// connections with themselves.
+    private static func user(ofDigest field: String) -> Redacted<String>? {
+        guard field.hasPrefix("Digest "), let nonce = field.firstRange(of: ", nonce=") else { return nil }
+        return Redacted(String(field[..<nonce.lowerBound]))
     }
 
     /// Where nobody answers challenges, an HTTP proxy that has a credential is told it at once.

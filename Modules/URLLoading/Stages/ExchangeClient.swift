@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportTransport
 
@@ -37,10 +38,15 @@ struct ExchangeSettings: Sendable {
         _ request: LoadRequest, in context: LoadContext, by decision: RouteDecision? = nil, relay: RelayAccess?,
         proxy: Proxy?, versions: TLSVersions, with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
+        var request = request
+        try context.signer?.sign(&request)
         var path = path(of: context.principal, relay: relay, versions: versions)
         path.proxy = proxy.map { ProxyAccess($0, for: request) }
         var exchange = ExchangeRequest(
             request.method, request.url, headerFields: request.headerFields, body: request.body)
+        if path.proxy?.user != nil {
+            exchange.proxyAuthorization = request.headerFields[.proxyAuthorization].map { Redacted($0) }
+        }
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline
         exchange.connectTimeout = connectTimeout
