@@ -150,7 +150,8 @@ let package = Package(
 
         module("Cache", dependencies: ["SallyportCore", "SallyportSecureStore", .logging, .httpTypes]),
 
-        module("HTTPAuthentication", dependencies: ["SallyportCore", .logging, .httpTypes]),
+        module(
+            "HTTPAuthentication", dependencies: ["SallyportCore", .crypto, .cryptoExtras, .logging, .httpTypes]),
 
         // Level 5
         module(
@@ -294,7 +295,8 @@ let package = Package(
         tests(
             "HTTPAuthentication",
             dependencies: [
-                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .logging, .httpTypes,
+                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .crypto, .cryptoExtras, .logging,
+                .httpTypes,
             ]),
         tests(
             "URLLoading",

@@ -15,8 +15,10 @@ public struct AuthenticationStage: LoadStage {
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
 
-    /// Knows Basic.
-    public init(credentials: CredentialStorage) { self.init(credentials: credentials, schemes: [BasicScheme()]) }
+    /// Knows Digest and Basic.
+    public init(credentials: CredentialStorage) {
+        self.init(credentials: credentials, schemes: [DigestScheme(), BasicScheme()])
+    }
 
     package init(credentials: CredentialStorage, schemes: [any AuthenticationScheme]) {
         self.credentials = credentials
@@ -38,7 +40,8 @@ public struct AuthenticationStage: LoadStage {
             return try await goOn(conversation, after: .answered(response), in: context, next)
         }
         var conversation = Conversation(request, in: context, by: self)
-        let attempt = try await Attempt(conversation.first(), in: context, next)
+        let request = try await conversation.first()
+        let attempt = try await Attempt(request, in: signed(context, conversation), next)
         return try await goOn(conversation, after: attempt, in: context, next)
     }
 
@@ -49,18 +52,27 @@ public struct AuthenticationStage: LoadStage {
         var (conversation, attempt) = (begun, first)
         var hops: [HopFacts] = []
         while true {
-            guard let answer = try await answer(to: attempt, &conversation) else {
-                var response = try attempt.result()
+            switch try await step(after: attempt, &conversation) {
+            case .result(var response):
                 response.facts.hops = hops + response.facts.hops
                 return response
+            case .again(let request, let space):
+                take(note: space, in: context)
+                if case .answered(let response) = attempt {
+                    hops += response.facts.hops
+                    await response.drain()
+                }
+                attempt = try await Attempt(request, in: signed(context, conversation), next)
             }
-            take(note: answer.space, in: context)
-            if case .answered(let response) = attempt {
-                hops += response.facts.hops
-                await response.drain()
-            }
-            attempt = try await Attempt(answer.request, in: context, next)
         }
+    }
+
+    /// With what the next request is proved by.
+    private func signed(_ context: LoadContext, _ conversation: Conversation) -> LoadContext {
+        guard let signer = conversation.signer else { return context }
+        var context = context
+        context.signer = signer
+        return context
     }
 
     private func take(note space: ProtectionSpace, in context: LoadContext) {
@@ -69,12 +81,12 @@ public struct AuthenticationStage: LoadStage {
             "Answering a challenge.", metadata: ["request": "\(context.requestID)", "scheme": "\(space.method)"])
     }
 
-    /// Nil where the attempt is the result. Where this throws, nobody reads the answer.
-    private func answer(
-        to attempt: Attempt, _ conversation: inout Conversation
-    ) async throws(LoadError) -> (request: LoadRequest, space: ProtectionSpace)? {
+    /// Where this throws, nobody reads the answer.
+    private func step(
+        after attempt: Attempt, _ conversation: inout Conversation
+    ) async throws(LoadError) -> NextStep {
         do throws(LoadError) {
-            return try await conversation.answer(to: attempt)
+            return try await conversation.next(after: attempt)
         } catch {
             if case .answered(let response) = attempt { response.body.discard() }
             throw error

@@ -19,14 +19,13 @@ enum Attempt {
             self = .refused(challenge.head, error)
         }
     }
+}
 
-    /// What the load's answer is where nobody answers.
-    func result() throws(LoadError) -> LoadResponse {
-        switch self {
-        case .answered(let response): return response
-        case .refused(_, let error): throw error
-        }
-    }
+/// What is done after an attempt.
+enum NextStep {
+    /// Another one, which answers a challenge of the space.
+    case again(LoadRequest, ProtectionSpace)
+    case result(LoadResponse)
 }
 
 /// One load's negotiations: with the server, unless the app speaks for itself, and with the proxy where there is one.
@@ -54,43 +53,47 @@ struct Conversation {
     }
 
     /// The request as it is sent unasked.
-    mutating func first() throws(LoadError) -> LoadRequest {
-        if let field = try withServer?.first() { request.headerFields[.authorization] = field.reveal() }
-        if let field = try withProxy?.first() { request.headerFields[.proxyAuthorization] = field.reveal() }
+    mutating func first() async throws(LoadError) -> LoadRequest {
+        if let field = try await withServer?.first() { request.headerFields[.authorization] = field.reveal() }
+        if let field = try await withProxy?.first() { request.headerFields[.proxyAuthorization] = field.reveal() }
         return request
     }
 
-    /// The next request and what it answers; nil where the attempt is the load's answer.
-    mutating func answer(
-        to attempt: Attempt
-    ) async throws(LoadError) -> (request: LoadRequest, space: ProtectionSpace)? {
+    /// What is still to be proved when the request is sent.
+    var signer: RequestSignatures? { RequestSignatures(server: withServer?.signature, proxy: withProxy?.signature) }
+
+    mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
         switch attempt {
-        case .refused(let head, _):
-            return try await answerProxy(head, isSent: false)
+        case .refused(let head, let error):
+            guard let answer = try await withProxy?.answer(to: head, isSent: false) else { throw error }
+            return try await answerProxy(answer)
         case .answered(let response) where isOfProxy(response):
-            return try await answerProxy(response.head, isSent: true)
+            guard let answer = try await withProxy?.answer(to: response.head, isSent: true) else {
+                return .result(response)
+            }
+            return try await answerProxy(answer)
         case .answered(let response):
-            withProxy?.succeeded()
+            let response = try heardByProxy(response)
             guard response.head.status == .unauthorized else {
-                withServer?.succeeded()
-                return nil
+                return .result(try withServer?.succeeded(response) ?? response)
             }
-            guard let answer = try await withServer?.answer(to: response.head, isSent: true) else { return nil }
-            if let field = try withServer?.authorization(answer) {
-                request.headerFields[.authorization] = field.reveal()
+            guard let answer = try await withServer?.answer(to: response.head, isSent: true) else {
+                return .result(response)
             }
-            return (request, answer.space)
+            request.headerFields[.authorization] = try await withServer?.authorization(answer)?.reveal()
+            return .again(request, answer.space)
         }
     }
 
-    private mutating func answerProxy(
-        _ head: HTTPResponse, isSent: Bool
-    ) async throws(LoadError) -> (request: LoadRequest, space: ProtectionSpace)? {
-        guard let answer = try await withProxy?.answer(to: head, isSent: isSent) else { return nil }
-        if let field = try withProxy?.authorization(answer) {
-            request.headerFields[.proxyAuthorization] = field.reveal()
-        }
-        return (request, answer.space)
+    private mutating func answerProxy(_ answer: Negotiation.Answer) async throws(LoadError) -> NextStep {
+        request.headerFields[.proxyAuthorization] = try await withProxy?.authorization(answer)?.reveal()
+        return .again(request, answer.space)
+    }
+
+    /// Through a tunnel, the proxy has nothing to say of the server's answers.
+    private mutating func heardByProxy(_ response: LoadResponse) throws(LoadError) -> LoadResponse {
+        let isProxys = !original.url.isSecure && withProxy != nil
+        return try withProxy?.succeeded(isProxys ? response : nil) ?? response
     }
 
     /// A 407 is the proxy's only where the proxy has seen the request: through a tunnel, and without a proxy, it is a

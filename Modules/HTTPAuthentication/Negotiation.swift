@@ -29,7 +29,12 @@ struct Negotiation {
         let space: ProtectionSpace
         let offered: OfferedScheme
         let credential: Credential
+        /// Nil where the answer is the same for each request.
+        var session: (any AuthenticationSession)?
     }
+
+    /// How often a proof that was only too old is made anew; after that it counts as refused.
+    static let renewalLimit = 3
 
     private let challenger: Challenger
     private let original: LoadRequest
@@ -40,6 +45,9 @@ struct Negotiation {
     private let schemes: [AuthenticationMethod: any AuthenticationScheme]
     /// What the last request said.
     private var last: Answer?
+    /// What proves the next request, and has proved the last one.
+    private(set) var signature: (any RequestSignature)?
+    private var renewals = 0
     private var answers = 0
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: [Credential]] = [:]
@@ -61,7 +69,7 @@ struct Negotiation {
     // MARK: Requests
 
     /// What the first request says unasked.
-    mutating func first() throws(LoadError) -> Redacted<String>? {
+    mutating func first() async throws(LoadError) -> Redacted<String>? {
         let known =
             switch challenger.kind {
             case .server: credentials.known(for: original.url, of: principal)
@@ -69,13 +77,21 @@ struct Negotiation {
             }
         guard let known else { return nil }
         let offered = OfferedScheme(name: known.space.method.name)
-        return try authorization(Answer(space: known.space, offered: offered, credential: known.credential))
+        let session = credentials.session(for: known.space, of: principal)
+        return try await authorization(
+            Answer(space: known.space, offered: offered, credential: known.credential, session: session))
     }
 
-    mutating func authorization(_ answer: Answer) throws(LoadError) -> Redacted<String>? {
+    /// - Returns: what the request says; nil where ``signature`` says it.
+    mutating func authorization(_ answer: Answer) async throws(LoadError) -> Redacted<String>? {
+        signature = nil
         guard let scheme = schemes[answer.space.method] else { return nil }
         last = answer
-        return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
+        guard let session = answer.session else {
+            return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
+        }
+        signature = try await session.signature(for: original, to: challenger.kind, with: answer.credential)
+        return nil
     }
 
     // MARK: Challenges
@@ -85,23 +101,64 @@ struct Negotiation {
     /// - Parameter isSent: the server has had the request, and maybe its body.
     /// - Throws: ``LoadError/Code/bodyNotReplayable`` where the body was sent already and can be read once only.
     mutating func answer(to head: HTTPResponse, isSent: Bool) async throws(LoadError) -> Answer? {
+        let offers = offers(of: head)
+        guard answers < AuthenticationStage.limit else {
+            takeNoteOfFailure()
+            return nil
+        }
+        if let renewed = renewed(by: offers) {
+            try check(renewed.credential, for: renewed.space, isSent: isSent)
+            answers += 1
+            return renewed
+        }
         takeNoteOfFailure()
-        guard answers < AuthenticationStage.limit else { return nil }
+        for (space, offered) in offers {
+            guard !rejected.contains(space), let credential = try await credential(for: space, head) else { continue }
+            try check(credential, for: space, isSent: isSent)
+            answers += 1
+            return answer(offered, in: space, with: credential)
+        }
+        return nil
+    }
+
+    /// One challenge for each space, in the order of the server: of several the one that the scheme prefers.
+    private func offers(of head: HTTPResponse) -> [(space: ProtectionSpace, offered: OfferedScheme)] {
+        var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
         for offered in ChallengeParser.parse(head.headerFields[values: challenger.challengeField]) {
             let method = AuthenticationMethod(offered.name)
             guard let scheme = schemes[method], scheme.takes(offered) else { continue }
             let space = ProtectionSpace(
                 origin: challenger.origin, realm: offered.realm, method: method, kind: challenger.kind)
-            guard !rejected.contains(space), let credential = try await credential(for: space, head) else { continue }
-            try check(credential, for: space, isSent: isSent)
-            answers += 1
-            return Answer(space: space, offered: offered, credential: credential)
+            if offers[space] == nil { spaces.append(space) }
+            offers[space, default: []].append(offered)
         }
-        return nil
+        return spaces.compactMap { space in
+            schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
+        }
+    }
+
+    /// What was said is said again where it was only too old.
+    private mutating func renewed(by offers: [(space: ProtectionSpace, offered: OfferedScheme)]) -> Answer? {
+        guard let last, let signature, signature.isMade, renewals < Self.renewalLimit,
+            let offered = offers.first(where: { $0.space == last.space })?.offered, signature.isOutdated(by: offered)
+        else { return nil }
+        renewals += 1
+        return answer(offered, in: last.space, with: last.credential)
+    }
+
+    private func answer(_ offered: OfferedScheme, in space: ProtectionSpace, with credential: Credential) -> Answer {
+        let session = credentials.session(for: space, of: principal) { schemes[space.method]?.makeSession(offered) }
+        session?.challenged(by: offered)
+        return Answer(space: space, offered: offered, credential: credential, session: session)
     }
 
     private mutating func takeNoteOfFailure() {
         guard let last else { return }
+        // Nothing was said yet: the request never came to be sent, or had no proof.
+        guard last.session == nil || signature?.isMade == true else {
+            self.last = nil
+            return
+        }
         failures[last.space, default: 0] += 1
         refused[last.space, default: []].append(last.credential)
         credentials.refused(last.credential, for: last.space, of: principal)
@@ -159,10 +216,22 @@ struct Negotiation {
     }
 
     /// Nothing more was asked.
-    mutating func succeeded() {
-        guard let last else { return }
+    ///
+    /// - Parameter response: what whoever accepted the answer says; nil where they cannot say anything.
+    /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
+    mutating func succeeded(_ response: LoadResponse?) throws(LoadError) -> LoadResponse? {
+        guard let last else { return response }
         self.last = nil
-        let scope = schemes[last.space.method]?.scope(of: original.url)
-        credentials.accepted(last.credential, for: last.space, of: principal, scope: scope)
+        guard let session = last.session else {
+            let scope = schemes[last.space.method]?.scope(of: original.url)
+            credentials.accepted(last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [])
+            return response
+        }
+        // What the cache answers has seen no proof.
+        guard let signature, signature.isMade else { return response }
+        let checked = try response.map { (response) throws(LoadError) in try signature.accepted(by: response) }
+        let scopes = challenger.kind == .server ? session.scopes(of: original.url) : []
+        credentials.accepted(last.credential, for: last.space, of: principal, scopes: scopes)
+        return checked
     }
 }

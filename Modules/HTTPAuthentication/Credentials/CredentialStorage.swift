@@ -33,6 +33,8 @@ public final class CredentialStorage: Sendable {
     private struct State {
         var defaults: [Key: Credential] = [:]
         var accepted: [Pair: [ProtectionSpace: Accepted]] = [:]
+        /// Of schemes whose proofs are one for each request.
+        var sessions: [Key: (session: any AuthenticationSession, number: UInt64)] = [:]
         var count: UInt64 = 0
 
         subscript(space: ProtectionSpace, of principal: Principal) -> Accepted? {
@@ -48,6 +50,11 @@ public final class CredentialStorage: Sendable {
             guard accepted.values.reduce(0, { $0 + $1.count }) > limit else { return }
             let all = accepted.flatMap { pair, spaces in spaces.map { (pair.principal, $0.key, $0.value.number) } }
             if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
+        }
+
+        mutating func dropOldestSession(beyond limit: Int) {
+            guard sessions.count > limit else { return }
+            if let oldest = sessions.min(by: { $0.value.number < $1.value.number }) { sessions[oldest.key] = nil }
         }
     }
 
@@ -96,6 +103,7 @@ public final class CredentialStorage: Sendable {
                 .map { Cleared(principal: $0.principal, origin: $0.origin) }
             let set = state.defaults.keys.filter { isMeant($0.space) }
                 .map { Cleared(principal: $0.principal, origin: $0.space.origin) }
+            state.sessions = state.sessions.filter { method != nil && $0.key.space.method != method }
             state.defaults = state.defaults.filter { method != nil && $0.key.space.method != method }
             state.accepted = state.accepted.mapValues { spaces in
                 spaces.filter { method != nil && $0.key.method != method }
@@ -158,16 +166,35 @@ public final class CredentialStorage: Sendable {
         }
     }
 
+    /// What is known of a space by a scheme that has sessions.
+    func session(for space: ProtectionSpace, of principal: Principal) -> (any AuthenticationSession)? {
+        state.withLock { $0.sessions[Key(principal: principal, space: space)]?.session }
+    }
+
+    /// The same, made where there is none.
+    func session(
+        for space: ProtectionSpace, of principal: Principal, orElse make: () -> (any AuthenticationSession)?
+    ) -> (any AuthenticationSession)? {
+        state.withLock { state in
+            let key = Key(principal: principal, space: space)
+            guard let session = state.sessions[key]?.session ?? make() else { return nil }
+            state.count += 1
+            state.sessions[key] = (session, state.count)
+            state.dropOldestSession(beyond: Self.limit)
+            return session
+        }
+    }
+
     /// The server accepted a credential.
     func accepted(
-        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scope: String?
+        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
     ) {
         state.withLock { state in
             state.count += 1
             var accepted = state[space, of: principal] ?? Accepted(user: credential.user, number: 0)
             accepted.number = state.count
             accepted.credential = credential.persistence == .none ? nil : credential
-            if let scope, accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
+            for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
             state[space, of: principal] = accepted
             state.dropOldest(beyond: Self.limit)
         }

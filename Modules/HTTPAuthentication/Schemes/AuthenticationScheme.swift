@@ -6,7 +6,11 @@ package protocol AuthenticationScheme: Sendable {
     var method: AuthenticationMethod { get }
     /// Whether it can answer such a challenge.
     func takes(_ offered: OfferedScheme) -> Bool
-    /// What `Authorization` says.
+    /// What is answered of several challenges of one protection space, none of them refused by ``takes(_:)``.
+    func preferred(of offers: [OfferedScheme]) -> OfferedScheme?
+    /// Where each request has a proof of its own; nil where ``authorization(answering:with:for:)`` says it all.
+    func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)?
+    /// What `Authorization` says. Not asked of a scheme with sessions.
     ///
     /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme.
     func authorization(
@@ -14,6 +18,22 @@ package protocol AuthenticationScheme: Sendable {
     ) throws(LoadError) -> Redacted<String>
     /// The path below which a credential that was accepted for `url` may be sent unasked; nil where it may not.
     func scope(of url: RequestURL) -> String?
+}
+
+extension AuthenticationScheme {
+    package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
+    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? { nil }
+}
+
+/// What a scheme with sessions answers to the questions of those without.
+extension AuthenticationScheme {
+    package func authorization(
+        answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
+    ) throws(LoadError) -> Redacted<String> {
+        throw LoadError(.internalFailure, at: .request, "\(method) proves each request by itself.")
+    }
+
+    package func scope(of url: RequestURL) -> String? { nil }
 }
 
 /// A user's name and password, readable by whoever sees the request (RFC 7617): for TLS.

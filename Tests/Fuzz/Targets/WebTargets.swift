@@ -12,7 +12,7 @@ import Foundation
 #endif
 
 extension FuzzTarget {
-    static let web = [challenges, head, relayAnswer, redirect, content, resumption, pem, versions]
+    static let web = [challenges, digest, head, relayAnswer, redirect, content, resumption, pem, versions]
 
     private static let challenges = FuzzTarget(
         "challenges", text: ["Basic", "Digest", " realm=", "\"", "\\\"", ",", "=", "==", "nonce", "Negotiate ", "\n"]
@@ -24,6 +24,34 @@ extension FuzzTarget {
             try demand(scheme.parameters.count <= ChallengeParser.limit, "More parameters are read than is allowed.")
             try demand(scheme.name == scheme.name.lowercased(), "A scheme is not in lower case.")
         }
+    }
+
+    /// What a server says in a challenge, and then in `Authentication-Info`; a line break parts the two.
+    private static let digest = FuzzTarget(
+        "digest",
+        text: [
+            "Digest ", "realm=", "nonce=", "qop=", "auth-int", "algorithm=", "SHA-512-256-sess", "opaque=", "\"",
+            "\\\"",
+            "stale=true", "userhash=true", "charset=UTF-8", "domain=", "nextnonce=", ", ", "\r", "\n", "\0",
+        ]
+    ) { text throws(BrokenProperty) in
+        let fields = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let offered = ChallengeParser.parse([fields[0]]).first, let challenge = DigestChallenge(offered) else {
+            return
+        }
+        var conversation = DigestConversation(challenge)
+        conversation.learn(from: fields.dropFirst().map { $0 })
+        conversation.challenged(by: challenge)
+        let message = DigestMessage(method: "GET", target: "/", bodyHash: [48])
+        let credential = Credential(user: "Jä\"\\", password: Redacted("p"))
+        guard let made = conversation.proof(of: message, for: credential, clientNonce: "c") else {
+            throw BrokenProperty(description: "A challenge that was taken is not answered.")
+        }
+        try demand(!made.field.utf8.contains { $0 < 32 || $0 == 127 }, "A proof is more than one line.")
+        let said = ChallengeParser.parse([made.field])
+        try demand(said.count == 1 && said.first?.realm == challenge.realm, "A proof says another realm.")
+        try demand(said.first?.parameters["nonce"] == challenge.nonce, "A proof says another nonce.")
+        try demand(said.first?.parameters["opaque"] == challenge.opaque, "A proof says something else back.")
     }
 
     /// Lines as libcurl hands them over, up to the blank one.

@@ -5,6 +5,9 @@ package final class Squid: Sendable {
     package let port: UInt16
     /// Where TLS is spoken with it, for `localhost`.
     package let securePort: UInt16
+    /// How it asks.
+    package enum Asking: Sendable { case basic, digest }
+
     /// `users` has a line `NAME:HASH` for each, as htpasswd writes them.
     private let folder: TemporaryDirectory
     private let process: ChildProcess
@@ -12,25 +15,31 @@ package final class Squid: Sendable {
     /// - Parameters:
     ///   - identity: what its clients are shown.
     ///   - user: the one user, with a password that holds no colon; anybody where nil.
-    package static func start(_ identity: TestIdentity, user: (name: String, password: String)? = nil) async throws
-        -> Squid
-    {
+    package static func start(
+        _ identity: TestIdentity, user: (name: String, password: String)? = nil, asking: Asking = .basic
+    ) async throws -> Squid {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
-            if let squid = try await Squid(port, identity, user) { return squid }
+            if let squid = try await Squid(port, identity, user, asking) { return squid }
         }
         throw Unexpected("squid found no port")
     }
 
-    private init?(_ port: UInt16, _ identity: TestIdentity, _ user: (name: String, password: String)?) async throws {
+    private init?(
+        _ port: UInt16, _ identity: TestIdentity, _ user: (name: String, password: String)?, _ asking: Asking
+    ) async throws {
         (self.port, securePort) = (port, port + 1)
         folder = try TemporaryDirectory()
         // Squid gives up being root, and its child writes the log.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
         try folder.write(identity.pem, to: "certificate.pem")
         try folder.write(identity.keyPEM, to: "key.pem")
-        if let user { try folder.write("\(user.name):\(Self.hash(user.password))\n", to: "users") }
-        try folder.write(Self.configuration(folder.path, port, isAsking: user != nil), to: "squid.conf")
+        if let user {
+            let password = asking == .basic ? try Self.hash(user.password) : user.password
+            try folder.write("\(user.name):\(password)\n", to: "users")
+        }
+        let configuration = Self.configuration(folder.path, port, asking: user == nil ? nil : asking)
+        try folder.write(configuration, to: "squid.conf")
         process = try ChildProcess(
             "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
@@ -62,11 +71,12 @@ package final class Squid: Sendable {
         return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, isAsking: Bool) -> String {
+    private static func configuration(_ path: String, _ port: UInt16, asking: Asking?) -> String {
+        let (scheme, program) = asking == .digest ? ("digest", "digest_file_auth") : ("basic", "basic_ncsa_auth")
         let users = """
-            auth_param basic program /usr/lib/squid/basic_ncsa_auth \(path)/users
-            auth_param basic realm the proxy
-            auth_param basic children 1
+            auth_param \(scheme) program /usr/lib/squid/\(program) \(path)/users
+            auth_param \(scheme) realm the proxy
+            auth_param \(scheme) children 1
             acl known proxy_auth REQUIRED
             http_access allow known
             http_access deny all
@@ -74,7 +84,7 @@ package final class Squid: Sendable {
         return """
             http_port 127.0.0.1:\(port)
             https_port 127.0.0.1:\(port + 1) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
-            \(isAsking ? users : "http_access allow all")
+            \(asking != nil ? users : "http_access allow all")
             cache deny all
             cache_mem 0 MB
             memory_cache_shared off

@@ -1,0 +1,101 @@
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import SallyportCore
+
+/// H(entity-body) for `auth-int` (RFC 7616 §3.4.3): in hexadecimal digits.
+enum BodyHash {
+    /// The longest file that is hashed.
+    static let longestFile = ByteCount.megabytes(64)
+
+    /// - Returns: nil for a body that can be read once only: it cannot be hashed before it is sent.
+    /// - Throws: ``LoadError/Code/requestBodyFailed`` where the producer threw; ``LoadError/Code/fileSystem``.
+    static func of(
+        _ body: RequestBody?, _ function: DigestAlgorithm.Function
+    ) async throws(LoadError) -> [UInt8]? {
+        guard let body else { return function.hash([]) }
+        switch body.source {
+        case .bytes(let bytes): return function.hash(bytes)
+        case .file(let path): return try await of(file: path, function)
+        case .stream(false, _): return nil
+        case .stream(true, let produce): return try await of(stream: produce, function)
+        }
+    }
+
+    @concurrent
+    private static func of(
+        file path: String, _ function: DigestAlgorithm.Function
+    ) async throws(LoadError) -> [UInt8] {
+        do {
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            let size = (attributes[.size] as? UInt64).map { Int(clamping: $0) } ?? .max
+            guard attributes[.type] as? FileAttributeType == .typeRegular, size <= longestFile.octets else {
+                throw failure()
+            }
+            return function.hash([UInt8](try Data(contentsOf: URL(filePath: path))))
+        } catch let error as LoadError {
+            throw error
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ underlying: (any Error)? = nil) -> LoadError {
+        LoadError(
+            .fileSystem, at: .request, "The body's file cannot be read, or is longer than \(longestFile).",
+            underlying: underlying)
+    }
+
+    private static func of(
+        stream produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void,
+        _ function: DigestAlgorithm.Function
+    ) async throws(LoadError) -> [UInt8] {
+        let pipe = BodyPipe()
+        let result: Result<[UInt8], LoadError> = await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                do {
+                    try await produce(RequestBodyWriter(pipe))
+                    pipe.finish()
+                } catch {
+                    pipe.finish(LoadError(.requestBodyFailed, at: .request, "The body threw.", underlying: error))
+                }
+            }
+            defer { group.cancelAll() }
+            do throws(LoadError) {
+                var hash = RunningDigest(function)
+                while let chunk = try await pipe.next() { hash.update(chunk) }
+                return .success(hash.digits)
+            } catch {
+                pipe.discard()
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// The body of an answer whose server vouched for it: it ends in an error where it is another (RFC 7616 §3.5).
+final class VouchedBody: BodySource {
+    private let body: ResponseBody
+    private let hash: Lock<RunningDigest>
+    private let isGood: @Sendable ([UInt8]) -> Bool
+
+    init(
+        _ body: ResponseBody, function: DigestAlgorithm.Function, _ isGood: @escaping @Sendable ([UInt8]) -> Bool
+    ) {
+        self.body = body
+        hash = Lock(RunningDigest(function))
+        self.isGood = isGood
+    }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        if let chunk = try await body.next() {
+            hash.withLock { $0.update(chunk) }
+            return chunk
+        }
+        guard isGood(hash.withLock { $0.digits }) else { throw DigestSignature.failure }
+        return nil
+    }
+
+    func discard() { body.discard() }
+    var trailers: HTTPFields? { body.trailers }
+}

@@ -1,0 +1,113 @@
+internal import Crypto
+internal import CryptoExtras
+
+/// The `algorithm` of Digest (RFC 7616 §3.3, §6.1): a hash function, and whether its key is made once for each challenge.
+package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
+    package enum Function: String, Sendable, Hashable, CaseIterable {
+        case md5 = "MD5"
+        case sha256 = "SHA-256"
+        /// SHA-512/256 of FIPS 180-4, and not SHA-512 cut short, as which erratum 4897 tells the RFC's own example.
+        case sha512t256 = "SHA-512-256"
+    }
+
+    package let function: Function
+    package let isSession: Bool
+
+    package init(_ function: Function, isSession: Bool = false) {
+        self.function = function
+        self.isSession = isSession
+    }
+
+    /// Nil for one that is not known, whose challenge is passed over (§3.3). MD5 where a server names none.
+    package init?(_ name: String?) {
+        guard let name = name?.lowercased() else {
+            self.init(.md5)
+            return
+        }
+        let isSession = name.hasSuffix("-sess")
+        let plain = isSession ? String(name.dropLast(5)) : name
+        guard let function = Function.allCases.first(where: { $0.rawValue.lowercased() == plain }) else { return nil }
+        self.init(function, isSession: isSession)
+    }
+
+    package var description: String { function.rawValue + (isSession ? "-sess" : "") }
+
+    /// What is taken of several: MD5 last. The other two are as strong as each other.
+    var strength: Int { function == .md5 ? 0 : 1 }
+}
+
+extension DigestAlgorithm.Function {
+    /// In lower-case hexadecimal digits.
+    func hash(_ octets: [UInt8]) -> [UInt8] {
+        switch self {
+        case .md5: Hexadecimal.digits(of: Insecure.MD5.hash(data: octets))
+        case .sha256: Hexadecimal.digits(of: SHA256.hash(data: octets))
+        case .sha512t256: Hexadecimal.digits(of: SHA512256.hash(data: octets))
+        }
+    }
+
+    /// Of the parts with a colon between each two.
+    func hash(_ parts: [UInt8]...) -> [UInt8] { hash(Array(parts.joined(separator: [UInt8(ascii: ":")]))) }
+}
+
+/// The hash of a body that comes in pieces.
+struct RunningDigest: Sendable {
+    private enum State: Sendable {
+        case md5(Insecure.MD5)
+        case sha256(SHA256)
+        case sha512t256(SHA512256)
+    }
+
+    private var state: State
+
+    init(_ function: DigestAlgorithm.Function) {
+        state =
+            switch function {
+            case .md5: .md5(Insecure.MD5())
+            case .sha256: .sha256(SHA256())
+            case .sha512t256: .sha512t256(SHA512256())
+            }
+    }
+
+    mutating func update(_ octets: [UInt8]) {
+        switch state {
+        case .md5(var hash):
+            hash.update(data: octets)
+            state = .md5(hash)
+        case .sha256(var hash):
+            hash.update(data: octets)
+            state = .sha256(hash)
+        case .sha512t256(var hash):
+            hash.update(data: octets)
+            state = .sha512t256(hash)
+        }
+    }
+
+    /// In lower-case hexadecimal digits.
+    var digits: [UInt8] {
+        switch state {
+        case .md5(let hash): Hexadecimal.digits(of: hash.finalize())
+        case .sha256(let hash): Hexadecimal.digits(of: hash.finalize())
+        case .sha512t256(let hash): Hexadecimal.digits(of: hash.finalize())
+        }
+    }
+}
+
+enum Hexadecimal {
+    private static let alphabet = Array("0123456789abcdef".utf8)
+
+    static func digits(of octets: some Sequence<UInt8>) -> [UInt8] {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(64)
+        for octet in octets {
+            digits.append(alphabet[Int(octet >> 4)])
+            digits.append(alphabet[Int(octet & 15)])
+        }
+        return digits
+    }
+
+    /// Eight digits: a nonce count (RFC 7616 §3.4).
+    static func digits(of count: UInt32) -> [UInt8] {
+        (0..<8).map { alphabet[Int(count >> (28 - 4 * UInt32($0)) & 15)] }
+    }
+}

@@ -1,0 +1,131 @@
+/// What is said of a request in a digest.
+package struct DigestMessage: Sendable, Hashable {
+    package let method: String
+    /// The request target: path and query, or host and port for CONNECT.
+    package let target: String
+    /// The hash of the body for `auth-int`, in hexadecimal digits.
+    package var bodyHash: [UInt8]?
+
+    package init(method: String, target: String, bodyHash: [UInt8]? = nil) {
+        self.method = method
+        self.target = target
+        self.bodyHash = bodyHash
+    }
+}
+
+/// The proof that one request carries (RFC 7616 §3.4.1): what answers it is measured by the same values.
+package struct DigestProof: Sendable {
+    let algorithm: DigestAlgorithm
+    /// H(A1), in hexadecimal digits (§3.4.2).
+    let key: [UInt8]
+    package let nonce: String
+    /// Eight hexadecimal digits.
+    let count: [UInt8]
+    let clientNonce: String
+    let protection: DigestProtection?
+    let message: DigestMessage
+
+    /// In hexadecimal digits.
+    var response: [UInt8] {
+        let method = Array(message.method.utf8)
+        return digest(method, bodyHash: message.bodyHash, protection: protection)
+    }
+
+    /// What the server's `rspauth` is: the same without a method, and with the hash of its own body (§3.5).
+    func serverResponse(protection: DigestProtection?, bodyHash: [UInt8]?) -> [UInt8] {
+        digest([], bodyHash: bodyHash, protection: protection)
+    }
+
+    /// KD(H(A1), …:H(A2)) (§3.4.1, §3.4.3).
+    private func digest(_ method: [UInt8], bodyHash: [UInt8]?, protection: DigestProtection?) -> [UInt8] {
+        let (function, target, nonce) = (algorithm.function, Array(message.target.utf8), Array(nonce.utf8))
+        guard let protection else { return function.hash(key, nonce, function.hash(method, target)) }
+        let body = protection == .authInt ? bodyHash ?? function.hash([]) : nil
+        let second = body.map { function.hash(method, target, $0) } ?? function.hash(method, target)
+        return function.hash(
+            key, nonce, count, Array(clientNonce.utf8), Array(protection.rawValue.utf8), second)
+    }
+}
+
+extension DigestProof {
+    /// What `Authorization` says (§3.4).
+    ///
+    /// User and realm stand first: what goes before the nonce is the same for each request of a user.
+    func field(of user: String, answering challenge: DigestChallenge) -> String {
+        var writer = FieldWriter()
+        if challenge.hashesUser {
+            let hash = algorithm.function.hash(Array(user.utf8), Array(challenge.realm.utf8))
+            writer.write("username", quoted: String(decoding: hash, as: UTF8.self))
+        } else if challenge.isUTF8, !user.utf8.allSatisfy({ 32..<127 ~= $0 }) {
+            writer.write("username*", extended: user)
+        } else {
+            writer.write("username", quoted: user)
+        }
+        writer.write("realm", quoted: challenge.realm)
+        writer.write("nonce", quoted: nonce)
+        writer.write("uri", quoted: message.target)
+        writer.write("response", quoted: String(decoding: response, as: UTF8.self))
+        if challenge.namesAlgorithm { writer.write("algorithm", token: "\(algorithm)") }
+        if let protection {
+            writer.write("cnonce", quoted: clientNonce)
+            writer.write("qop", token: protection.rawValue)
+            writer.write("nc", token: String(decoding: count, as: UTF8.self))
+        }
+        if let opaque = challenge.opaque { writer.write("opaque", quoted: opaque) }
+        if challenge.hashesUser { writer.write("userhash", token: "true") }
+        return writer.text
+    }
+}
+
+/// Writes parameters behind the scheme's name.
+private struct FieldWriter {
+    private var octets = Array("Digest".utf8)
+
+    init() { octets.reserveCapacity(512) }
+
+    var text: String { String(decoding: octets, as: UTF8.self) }
+
+    private mutating func begin(_ name: StaticString) {
+        octets.append(contentsOf: (octets.count == 6 ? " " : ", ").utf8)
+        octets.append(contentsOf: "\(name)=".utf8)
+    }
+
+    mutating func write(_ name: StaticString, token: String) {
+        begin(name)
+        octets.append(contentsOf: token.utf8)
+    }
+
+    /// RFC 9110 §5.6.4.
+    mutating func write(_ name: StaticString, quoted value: String) {
+        begin(name)
+        octets.append(UInt8(ascii: "\""))
+        for octet in value.utf8 {
+            if octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") { octets.append(UInt8(ascii: "\\")) }
+            octets.append(octet)
+        }
+        octets.append(UInt8(ascii: "\""))
+    }
+
+    /// RFC 8187 §3.2.
+    mutating func write(_ name: StaticString, extended value: String) {
+        begin(name)
+        octets.append(contentsOf: "UTF-8''".utf8)
+        for octet in value.utf8 {
+            if Self.isPlain(octet) {
+                octets.append(octet)
+            } else {
+                octets.append(UInt8(ascii: "%"))
+                octets.append(contentsOf: Hexadecimal.digits(of: [octet]).map { $0 >= 97 ? $0 - 32 : $0 })
+            }
+        }
+    }
+
+    private static func isPlain(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,89 @@
+internal import HTTPTypes
+package import SallyportCore
+
+/// A user's name and password, of which the server sees only digests (RFC 7616).
+package struct DigestScheme: AuthenticationScheme {
+    private let clientNonce: @Sendable () -> String
+
+    package init() { self.init(clientNonce: Self.random) }
+
+    /// - Parameter clientNonce: gives another one each time that nobody can guess.
+    package init(clientNonce: @escaping @Sendable () -> String) { self.clientNonce = clientNonce }
+
+    package var method: AuthenticationMethod { .digest }
+
+    package func takes(_ offered: OfferedScheme) -> Bool { DigestChallenge(offered) != nil }
+
+    /// The first with SHA-256 or SHA-512-256, else the first: a server puts first what it prefers (§3.7), and some put MD5
+    /// there for clients that read one challenge only, which is no reason for us to use it.
+    package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? {
+        let strengths = offers.map { DigestChallenge($0)?.algorithm.strength ?? -1 }
+        guard let highest = strengths.max(), let index = strengths.firstIndex(of: highest) else { return nil }
+        return offers[index]
+    }
+
+    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? {
+        DigestChallenge(offered).map { DigestSession($0, clientNonce: clientNonce) }
+    }
+
+    /// 128 bits of the system's random numbers.
+    private static func random() -> String {
+        var numbers = SystemRandomNumberGenerator()
+        let words = [numbers.next(), numbers.next()]
+        let octets = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
+        return String(decoding: Hexadecimal.digits(of: octets), as: UTF8.self)
+    }
+}
+
+/// One principal's protection space of Digest: nonces and their counts, shared by all loads at once.
+final class DigestSession: AuthenticationSession {
+    private let state: Lock<DigestConversation>
+    private let clientNonce: @Sendable () -> String
+
+    init(_ challenge: DigestChallenge, clientNonce: @escaping @Sendable () -> String) {
+        state = Lock(DigestConversation(challenge))
+        self.clientNonce = clientNonce
+    }
+
+    func challenged(by offered: OfferedScheme) {
+        guard let challenge = DigestChallenge(offered) else { return }
+        state.withLock { $0.challenged(by: challenge) }
+    }
+
+    func signature(
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
+    ) async throws(LoadError) -> any RequestSignature {
+        guard !credential.user.utf8.contains(where: { $0 < 32 || $0 == 127 }) else {
+            throw LoadError(.invalidRequest, at: .request, "Digest takes no control character in a user's name.")
+        }
+        let challenge = state.withLock { $0.challenge }
+        let function = challenge.algorithm.function
+        // The proxy that is asked for a tunnel sees neither target nor body.
+        if kind == .proxy, request.url.isSecure {
+            let target = request.url.endpoint.map { "\($0)" } ?? ""
+            let message = DigestMessage(method: "CONNECT", target: target, bodyHash: function.hash([]))
+            return DigestSignature(message, to: kind, by: self, credential)
+        }
+        var message = DigestMessage(method: request.method.rawValue, target: request.url.target)
+        if challenge.protection == .authInt { message.bodyHash = try await BodyHash.of(request.body, function) }
+        return DigestSignature(message, to: kind, by: self, credential)
+    }
+
+    /// Those of `domain` that lie on the same server (RFC 7616 §3.3); all of it where the server names none. No other
+    /// server gets a proof unasked, whatever this one says.
+    func scopes(of url: RequestURL) -> [String] {
+        let domain = state.withLock { $0.challenge.domain }
+        guard !domain.isEmpty else { return ["/"] }
+        return domain.compactMap { reference in
+            guard let named = try? url.resolving(reference), named.origin == url.origin else { return nil }
+            return named.target
+        }
+    }
+
+    func proof(of message: DigestMessage, for credential: Credential) -> (proof: DigestProof, field: String)? {
+        let fresh = clientNonce()
+        return state.withLock { $0.proof(of: message, for: credential, clientNonce: fresh) }
+    }
+
+    func informed(of nonce: String) { state.withLock { $0.informed(of: nonce) } }
+}

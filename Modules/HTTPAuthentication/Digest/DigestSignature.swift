@@ -1,0 +1,76 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// The proof of one request by Digest, and what its answer is measured by.
+final class DigestSignature: RequestSignature {
+    private let message: DigestMessage
+    private let session: DigestSession
+    private let credential: Credential
+    private let made = Lock<DigestProof?>(nil)
+
+    /// The field in which server or proxy answer the proof.
+    private let infoField: HTTPField.Name
+
+    init(
+        _ message: DigestMessage, to kind: ProtectionSpace.Kind, by session: DigestSession, _ credential: Credential
+    ) {
+        infoField = kind == .proxy ? .proxyAuthenticationInfo : .authenticationInfo
+        self.message = message
+        self.session = session
+        self.credential = credential
+    }
+
+    func make() -> Redacted<String>? {
+        let made = session.proof(of: message, for: credential)
+        self.made.withLock { $0 = made?.proof }
+        return made.map { Redacted($0.field) }
+    }
+
+    var isMade: Bool { made.withLock { $0 != nil } }
+
+    /// A server that takes the same nonce for too old would ask for ever.
+    func isOutdated(by offered: OfferedScheme) -> Bool {
+        guard let challenge = DigestChallenge(offered), challenge.isStale else { return false }
+        return made.withLock { $0?.nonce != challenge.nonce }
+    }
+
+    func accepted(by response: LoadResponse) throws(LoadError) -> LoadResponse {
+        guard let proof = made.withLock({ $0 }) else { return response }
+        let values = response.head.headerFields[values: infoField]
+        guard !values.isEmpty else { return response }
+        let info = AuthenticationInfo(values)
+        let checked = try check(info, proof, response)
+        if let nonce = info.nextNonce { session.informed(of: nonce) }
+        return checked
+    }
+
+    /// RFC 7616 §3.5.
+    private func check(
+        _ info: AuthenticationInfo, _ proof: DigestProof, _ response: LoadResponse
+    ) throws(LoadError) -> LoadResponse {
+        guard let claimed = info.responseProof else { return response }
+        let echoes =
+            (info.clientNonce ?? proof.clientNonce) == proof.clientNonce
+            && (info.count?.lowercased() ?? String(decoding: proof.count, as: UTF8.self)).utf8.elementsEqual(
+                proof.count)
+        guard echoes else { throw Self.failure }
+        let claim = Array(claimed.lowercased().utf8)
+        let protection = proof.protection == nil ? nil : info.protection ?? proof.protection
+        guard protection == .authInt else {
+            let expected = proof.serverResponse(protection: protection, bodyHash: nil)
+            guard expected == claim else { throw Self.failure }
+            return response
+        }
+        var response = response
+        response.body = ResponseBody(
+            VouchedBody(response.body, function: proof.algorithm.function) { hash in
+                proof.serverResponse(protection: .authInt, bodyHash: hash) == claim
+            })
+        return response
+    }
+
+    static var failure: LoadError {
+        LoadError(
+            .serverNotAuthenticated, at: .response, "The server's own proof is not one of somebody who knows the user.")
+    }
+}
