@@ -48,6 +48,7 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 	Benchmarks/run.sh
 	Benchmarks/store.sh
 	Benchmarks/cookies.sh
+	Benchmarks/authentication.sh
 	Benchmarks/cache.sh
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.

@@ -64,6 +64,14 @@ let package = Package(
                 .product(name: "SallyportURLLoading", package: "sallyport"),
             ],
             path: "Sources/CacheTable"),
+        .executableTarget(
+            name: "AuthenticationTable",
+            dependencies: [
+                .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportHTTPAuthentication", package: "sallyport"),
+                .product(name: "SallyportURLLoading", package: "sallyport"),
+            ],
+            path: "Sources/AuthenticationTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",

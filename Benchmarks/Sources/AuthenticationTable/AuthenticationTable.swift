@@ -1,0 +1,57 @@
+import Glibc
+import SallyportCore
+import SallyportHTTPAuthentication
+import SallyportURLLoading
+
+/// Prints the figures of Docs/Authentication.md: what a load costs by Digest, beside the same by Basic and by neither, once
+/// the server has asked. CPU of the process, with a server on a thread of it that answers all three alike.
+@main
+struct AuthenticationTable {
+    private static let rounds = 7
+    private static let loads = 10_000
+
+    private struct Gate: AccessGate {
+        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+            ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
+        }
+        func checkAuthorized() throws(AccessDenied) {}
+        func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+            WithdrawalObservation {}
+        }
+    }
+
+    static func main() async throws {
+        let server = try Server()
+        let credentials = CredentialStorage()
+        let loading = URLLoadingSystem(
+            gate: Gate(), stages: { _ in [AuthenticationStage(credentials: credentials)] })
+        let session = loading.makeSession()
+        let paths = ["/free/a", "/basic/a", "/md5/a", "/sha256/a", "/sha512/a", "/session/a"]
+        var figures: [[Double]] = paths.map { _ in [] }
+        for _ in 0..<rounds {
+            for (index, path) in paths.enumerated() {
+                var request = try LoadRequest.get("http://127.0.0.1:\(server.port)\(path)")
+                request.options.credential = Credential(user: "ann", password: Redacted("secret"))
+                credentials.clear()
+                _ = try await session.data(for: request)
+                let start = cpu()
+                for _ in 0..<loads { _ = try await session.data(for: request) }
+                figures[index].append((cpu() - start) / Double(loads))
+            }
+        }
+        let medians = figures.map { $0.sorted()[rounds / 2] }
+        for (path, median) in zip(paths, medians) { print("\(path.dropLast(2)): \(text(median)) of CPU a load") }
+        let worst = medians.dropFirst(2).max().map { $0 - medians[1] } ?? 0
+        print("Digest over Basic: \(text(worst)) at most; at most 10 µs: \(worst <= 10e-6 ? "reached" : "missed")")
+        print("challenges: \(server.challenges) for \(rounds * loads * (paths.count - 1)) loads that prove something")
+        await loading.shutdown()
+    }
+
+    private static func cpu() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    private static func text(_ seconds: Double) -> String { "\((seconds * 1e8).rounded() / 100) µs" }
+}
