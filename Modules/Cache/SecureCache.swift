@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import Logging
 public import SallyportCore
 public import SallyportSecureStore
@@ -42,6 +43,9 @@ public final class SecureCache: Sendable {
     /// Octets that were handed to the store and are not written yet.
     let pendingOctets = Atomic(0)
     let revalidations = Revalidations()
+    /// Stands for `Authorization` in requests that are signed when they are sent: another one in each process, since
+    /// nobody knows after a restart whose proof it was.
+    private let mark = "signed \(UInt64.random(in: .min ... .max))"
     let patience: Flight.Patience
     let now: @Sendable () -> CacheTime
     private let gate: (any AccessGate)?
@@ -96,6 +100,12 @@ public final class SecureCache: Sendable {
             guard case .success = result else { return }
             self?.state.withLock { $0.isReady = true }
         }
+    }
+
+    func marked(_ request: LoadRequest) -> LoadRequest {
+        var request = request
+        request.headerFields[.authorization] = mark
+        return request
     }
 
     func checkGate() throws(AccessDenied) { try gate?.checkAuthorized() }

@@ -31,5 +31,6 @@ extension LoadContext {
             requestID: context.requestID, logger: context.logger, deadline: .now + Revalidations.time,
             idleTimeout: context.idleTimeout, principal: context.principal, collectsUpTo: .megabytes(1),
             proxies: context.proxies)
+        signer = context.signer
     }
 }

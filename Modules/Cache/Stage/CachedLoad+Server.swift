@@ -44,7 +44,7 @@ extension CachedLoad {
         _ stored: StoredAnswer, by head: HTTPResponse, requested: CacheTime, lead: FlightLead? = nil
     ) -> StoredAnswer {
         cache.freshen(
-            stored, with: head.headerFields, CacheControl(head.headerFields), for: request, requested: requested,
+            stored, with: head.headerFields, CacheControl(head.headerFields), for: selecting, requested: requested,
             received: cache.now(), lead: lead)
     }
 
@@ -87,7 +87,7 @@ extension CachedLoad {
         let fields = response.head.headerFields
         let limit = cache.state.withLock { $0.settings.longestBody }
         guard limit > 0, let storage = cache.storage,
-            let names = Variation.names(in: fields, answering: request.headerFields),
+            let names = Variation.names(in: fields, answering: selecting.headerFields),
             let way = response.facts.decision.flatMap({ CachedAnswer.Way($0.route) }),
             fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
         else { return nil }
@@ -99,7 +99,7 @@ extension CachedLoad {
         let slot = IndexSlot(
             id: .random(), url: key.url, host: cache.keys.hash(of: endpoint.host),
             origin: cache.keys.hash(ofOrigin: request.url.origin), principal: key.principal, names: names,
-            variation: cache.keys.variation(of: names, in: request), size: 0, received: moments.received,
+            variation: cache.keys.variation(of: names, in: selecting), size: 0, received: moments.received,
             used: moments.received)
         var draft = EntryWriter.Draft(answer: answer, slot: slot, start: moments.start)
         guard mayTakeItsPlace(&draft) else { return nil }
@@ -108,7 +108,7 @@ extension CachedLoad {
 
     /// A part takes the place of no whole that it is a part of, and is joined with another part of it.
     private func mayTakeItsPlace(_ draft: inout EntryWriter.Draft) -> Bool {
-        guard draft.answer.range != nil, case .slot(let slot) = cache.find(key, for: request, joins: false),
+        guard draft.answer.range != nil, case .slot(let slot) = cache.find(key, for: selecting, joins: false),
             let stored = cache.read(slot, of: request.url, context.principal),
             stored.answer.validators.strongTag == draft.answer.validators.strongTag
         else { return true }
@@ -124,7 +124,7 @@ extension CachedLoad {
     private func learn(from response: LoadResponse, requested: CacheTime) {
         let head = response.head
         guard head.status.code == 304 || (!isGet && head.status.code == 200),
-            case .slot(let slot) = cache.find(key, for: request, joins: false),
+            case .slot(let slot) = cache.find(key, for: selecting, joins: false),
             let stored = cache.read(slot, of: request.url, context.principal), stored.answer.range == nil
         else { return }
         if isGet {

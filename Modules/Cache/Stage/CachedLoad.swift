@@ -14,6 +14,8 @@ struct CachedLoad: Sendable {
     }
 
     let request: LoadRequest
+    /// What answers are chosen by: ``request``, with a mark in place of a proof that is made only when it is sent.
+    let selecting: LoadRequest
     let context: LoadContext
     let next: LoadChain
     let place: Place
@@ -21,6 +23,7 @@ struct CachedLoad: Sendable {
 
     init(_ request: LoadRequest, in context: LoadContext, next: LoadChain, at place: Place) {
         self.request = request
+        selecting = context.signer == nil ? request : place.cache.marked(request)
         self.context = context
         self.next = next
         self.place = place
@@ -67,7 +70,7 @@ struct CachedLoad: Sendable {
         }
         var joins = mayJoin
         for _ in 0..<Self.rounds {
-            switch cache.find(key, for: request, joins: joins) {
+            switch cache.find(key, for: selecting, joins: joins) {
             case .off:
                 guard policy != .returnCacheDataDontLoad else { throw Self.nothingStored }
                 return try await next.load(request, in: context)

@@ -125,6 +125,33 @@ import Testing
         #expect(try await site.get() == "3")
     }
 
+    /// A proof that is made when a request is sent: what it was told is told to nobody without one, and after a restart,
+    /// when it may be another's, to nobody at all. A hit makes none.
+    @Test func answersToSignedRequestsAreForThemAlone() async throws {
+        final class Signer: RequestSigner {
+            let count = Lock(0)
+            func sign(_ request: inout LoadRequest) throws(LoadError) { count.withLock { $0 += 1 } }
+        }
+        func signed(_ site: Site, _ signer: Signer) async throws -> String {
+            let response = try await site.response(to: site.request(), signedBy: signer)
+            let body = try await response.body.collect(upTo: .megabytes(1))
+            await site.cache.settle()
+            return String(decoding: body, as: UTF8.self)
+        }
+        let (site, signer) = (try await Site(.fresh()), Signer())
+        #expect(try await signed(site, signer) == "1")
+        #expect(try await signed(site, signer) == "1")
+        #expect(try await site.get() == "2")
+        #expect(try await signed(site, signer) == "2", "What is told to everybody is told to it too.")
+        #expect(signer.count.withLock { $0 } == 0)
+        try await site.cache.removeAll()
+        #expect(try await signed(site, signer) == "3")
+        site.store.close()
+        let again = try await Site(in: site.folder) { _, _ in .fresh() }
+        #expect(again.cache.statistics.entries == 1)
+        #expect(try await signed(again, signer) == "1" && again.count == 1)
+    }
+
     @Test func twoPrincipalsShareNothing() async throws {
         let site = try await Site(.fresh())
         let (ann, bob) = (Principal("ann"), Principal("bob"))

@@ -84,10 +84,12 @@ final class Site: Sendable {
     }
 
     func response(
-        to request: LoadRequest, _ principal: Principal = .instance
+        to request: LoadRequest, _ principal: Principal = .instance, signedBy signer: (any RequestSigner)? = nil
     ) async throws(LoadError) -> LoadResponse {
         let stage = CacheStage(cache: cache, gate: gate)
-        return try await LoadChain([stage, server]).load(request, in: .of(principal))
+        var context = LoadContext.of(principal)
+        context.signer = signer
+        return try await LoadChain([stage, server]).load(request, in: context)
     }
 
     /// How many requests the server has seen.
