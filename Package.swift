@@ -295,8 +295,8 @@ let package = Package(
         tests(
             "HTTPAuthentication",
             dependencies: [
-                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", .crypto, .cryptoExtras, .logging,
-                .httpTypes,
+                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", "DigestDaemon", .crypto,
+                .cryptoExtras, .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",
@@ -346,6 +346,10 @@ let package = Package(
             dependencies: ["SallyportCache", "SallyportCore", "SallyportSecureStore", .logging, .httpTypes],
             path: "Tests/CacheChild"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
+
+        // A server of libmicrohttpd that asks for Digest.
+        .executableTarget(
+            name: "DigestDaemon", path: "Tests/DigestDaemon", linkerSettings: [.linkedLibrary("microhttpd")]),
 
         .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),
 

@@ -47,7 +47,15 @@ extension DigestAlgorithm.Function {
     }
 
     /// Of the parts with a colon between each two.
-    func hash(_ parts: [UInt8]...) -> [UInt8] { hash(Array(parts.joined(separator: [UInt8(ascii: ":")]))) }
+    func hash(_ parts: [UInt8]...) -> [UInt8] {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(parts.reduce(parts.count) { $0 + $1.count })
+        for (index, part) in parts.enumerated() {
+            if index > 0 { octets.append(UInt8(ascii: ":")) }
+            octets.append(contentsOf: part)
+        }
+        return hash(octets)
+    }
 }
 
 /// The hash of a body that comes in pieces.

@@ -17,8 +17,8 @@ package struct DigestChallenge: Sendable, Hashable {
     package let nonce: String
     package let opaque: String?
     package let algorithm: DigestAlgorithm
-    /// Whether the server named it; it is said back only then.
-    let namesAlgorithm: Bool
+    /// As the server wrote it; it is said back so, and only where it was said.
+    let algorithmName: String?
     /// `auth` wherever it is offered, since it costs no hash of the body; nil for a server that knows no `qop` (RFC 2069).
     package let protection: DigestProtection?
     /// Only the nonce was too old: user and password may be right.
@@ -52,7 +52,7 @@ package struct DigestChallenge: Sendable, Hashable {
         self.nonce = nonce
         self.algorithm = algorithm
         opaque = parameters["opaque"]
-        namesAlgorithm = parameters["algorithm"] != nil
+        algorithmName = parameters["algorithm"]
         isStale = parameters["stale"]?.lowercased() == "true"
         hashesUser = parameters["userhash"]?.lowercased() == "true"
         isUTF8 = parameters["charset"]?.lowercased() == "utf-8"

@@ -65,7 +65,7 @@ extension DigestProof {
         writer.write("nonce", quoted: nonce)
         writer.write("uri", quoted: message.target)
         writer.write("response", quoted: String(decoding: response, as: UTF8.self))
-        if challenge.namesAlgorithm { writer.write("algorithm", token: "\(algorithm)") }
+        if let name = challenge.algorithmName { writer.write("algorithm", token: name) }
         if let protection {
             writer.write("cnonce", quoted: clientNonce)
             writer.write("qop", token: protection.rawValue)

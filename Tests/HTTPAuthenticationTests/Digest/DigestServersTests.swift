@@ -87,6 +87,42 @@ struct DigestServersTests {
         await world.loading.shutdown()
     }
 
+    // MARK: libmicrohttpd: SHA-256, nonces that hold for one path
+
+    @Test(arguments: ["md5", "sha256"])
+    func libmicrohttpdAcceptsTheUser(_ algorithm: String) async throws {
+        let (server, world) = (try await MicroHTTPD.start(algorithm, user: ("ann", "pässword 1")), World())
+        let session = world.loading.makeSession()
+        for path in ["/a", "/a", "/b?c=d", "/b?c=d"] {
+            let (status, body) = try await load(session, "http://127.0.0.1:\(server.port)\(path)", Self.ann)
+            #expect(status == 200 && body == "inside")
+        }
+        // The nonce of one path is too old for another.
+        #expect(server.log == ["401 /a", "200 /a", "200 /a", "401 /b", "200 /b", "200 /b"])
+        await world.loading.shutdown()
+    }
+
+    @Test func libmicrohttpdRefusesAWrongPassword() async throws {
+        let (server, world) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), World())
+        let wrong = Credential(user: "ann", password: Redacted("wrong"))
+        let session = world.loading.makeSession()
+        #expect(try await load(session, "http://127.0.0.1:\(server.port)/a", wrong).0 == 401)
+        #expect(server.log == ["401 /a", "401 /a"])
+        await world.loading.shutdown()
+    }
+
+    @Test func libmicrohttpdServesManyAtOnce() async throws {
+        let (server, world) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), World())
+        let session = world.loading.makeSession()
+        let url = "http://127.0.0.1:\(server.port)/a"
+        #expect(try await load(session, url, Self.ann).0 == 200)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<40 { group.addTask { try await load(session, url).0 } }
+            for try await status in group { #expect(status == 200) }
+        }
+        await world.loading.shutdown()
+    }
+
     // MARK: Squid: a proxy that asks
 
     @Test(arguments: ["http", "https"])
