@@ -58,7 +58,7 @@ extension SecureCache {
         guard joins, !state.unstorable.contains(key) else { return .nothing(nil) }
         let flight = Flight()
         state.flights[key] = flight
-        return .nothing(FlightLead(flight) { [weak self] flight in self?.landed(flight, key) })
+        return .nothing(FlightLead(flight) { [self] flight in landed(flight, key) })
     }
 
     private func landed(_ flight: Flight, _ key: RequestKey) {

@@ -8,7 +8,7 @@ import Testing
 /// One load from a server that means no good: through the whole pipeline of a session on a direct route.
 struct Ordeal {
     /// What a load may take of memory, whatever the server sends.
-    static let memory = 32 << 20
+    static let memory = Sanitizer.isOn ? 512 << 20 : 32 << 20
     /// What a load that is ended at once may take of time, on a busy machine.
     static let moment = Duration.seconds(10)
 
