@@ -34,13 +34,13 @@ package final class Apache: Sendable {
             try folder.write("inside", to: "\(name)/page")
         }
         try folder.write(Self.configuration(folder.path, port, lifetime), to: "httpd.conf")
-        process = try ChildProcess(
-            "/usr/bin/env", ["apache2", "-D", "FOREGROUND", "-f", folder.file("httpd.conf")],
+        // One process: children of its own would outlive it, and hold what says that it has ended.
+        let process = try ChildProcess(
+            "/usr/bin/env", ["apache2", "-X", "-f", folder.file("httpd.conf")],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
-        let isUp = try await eventually(within: .seconds(20)) {
-            !process.isRunning || text("error.log").contains("resuming normal operations")
-        }
-        guard isUp, process.isRunning else { return nil }
+        self.process = process
+        let isUp = try await eventually(within: .seconds(20)) { !process.isRunning || LoopbackPort.isTaken(port) }
+        guard isUp, try await !eventually(within: .milliseconds(300), { !process.isRunning }) else { return nil }
     }
 
     package static let realm = "the vault"
