@@ -48,7 +48,8 @@ package final class ChildProcess: Sendable {
         process = Mutex(child)
     }
 
-    /// Asks the child to end, and ends it where it has not within 5 s.
+    /// Asks the child to end, and ends it where it has not within 5 s: with its group, which Foundation makes it the leader
+    /// of. Children of its own would hold what says that it has ended, and nobody would take note of its end.
     deinit {
         signal(SIGTERM)
         guard isRunning else { return }
@@ -56,7 +57,7 @@ package final class ChildProcess: Sendable {
         let process = process.withLock { Lasting(process: $0) }
         Thread.detachNewThread {
             for _ in 0..<500 where process.process.isRunning { usleep(10_000) }
-            if process.process.isRunning { kill(identifier, SIGKILL) }
+            if process.process.isRunning { kill(-identifier, SIGKILL) }
             process.process.waitUntilExit()
         }
     }

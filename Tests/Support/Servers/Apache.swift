@@ -34,7 +34,7 @@ package final class Apache: Sendable {
             try folder.write("inside", to: "\(name)/page")
         }
         try folder.write(Self.configuration(folder.path, port, lifetime), to: "httpd.conf")
-        // One process: children of its own would outlive it, and hold what says that it has ended.
+        // One process, which ends at once.
         let process = try ChildProcess(
             "/usr/bin/env", ["apache2", "-X", "-f", folder.file("httpd.conf")],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
