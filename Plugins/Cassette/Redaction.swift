@@ -59,9 +59,7 @@ struct Redaction {
         let body = body.map { settings.redact(.request, $0) }
         return RecordedRequest(
             method: request.method.rawValue, url: url(request.url), fields: matchedFields(request.headerFields),
-            bodyDigest: body.map {
-                SHA256.hash(data: $0).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-            },
+            bodyDigest: body.map { Hexadecimal.text(SHA256.hash(data: $0)) },
             body: settings.recordsRequestBodies ? body.map(RecordedBody.init) : nil)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import SallyportCore
 import Testing
 
 @testable import SallyportCookies

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// What is known in memory of a stored entry: hashes, figures and the names of fields, nothing of its content.
 struct IndexSlot: Sendable, Hashable {
     let id: EntryID

@@ -1,8 +1,8 @@
+internal import SallyportCore
+
 /// A date of a field (RFC 9110 §5.6.7): the form that is generated, and the two obsolete ones that are read.
 enum HTTPDate {
-    private static let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ]
+    private static let months = CivilDate.months.map { $0.lowercased() }
 
     /// Nil for anything else: whoever asks takes that for the past.
     ///
@@ -55,21 +55,12 @@ enum HTTPDate {
             let year, parts.count == 3, let hour = parts[0], let minute = parts[1], let second = parts[2],
             (1...31).contains(day), (1601...9999).contains(year), hour < 24, minute < 60, second <= 60
         else { return nil }
-        return days(year, Int64(month) + 1, day) * 86_400 + hour * 3600 + minute * 60 + second
+        return CivilDate.daysSince1970(Int(year), month + 1, Int(day)) * 86_400 + hour * 3600 + minute * 60 + second
     }
 
     private static func number(_ text: Substring, digits: Int) -> Int64? {
         guard (1...4).contains(digits), text.utf8.count == digits, text.utf8.allSatisfy({ (48...57).contains($0) })
         else { return nil }
         return Int64(text)
-    }
-
-    /// Days from 1970-01-01 in the Gregorian calendar; years begin with March, so that leap days are last.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month > 2 ? year : year - 1
-        let era = year / 400
-        let ofEra = year - era * 400
-        let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
     }
 }

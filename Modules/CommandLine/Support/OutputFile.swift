@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Glibc
+import SallyportCore
 
 /// Where a body goes that is not downloaded into a file of its own: standard output, a device, a pipe, or nowhere.
 struct OutputFile: ~Copyable {
@@ -55,11 +56,5 @@ struct OutputFile: ~Copyable {
 
     private static func failure(_ path: String, _ number: Int32) -> CommandFailure {
         CommandFailure(.inputOutput, name: "file", "\(path) cannot be opened: \(SystemText.of(number)).")
-    }
-}
-
-enum Hexadecimal {
-    static func text(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// Reads the date of an `Expires` attribute (RFC 6265bis §5.1.1): by its tokens, whatever stands between them.
 enum CookieDate {
     /// Milliseconds since 1970; nil where the text is no date.
@@ -62,10 +64,7 @@ enum CookieDate {
             return (hour, minute, second)
         }
 
-        private static let months = [
-            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-        ]
-        .map { Array($0.utf8) }
+        private static let months = CivilDate.months.map { Array($0.lowercased().utf8) }
 
         /// By its first three letters.
         private static func month(_ token: [UInt8]) -> Int? {
@@ -74,26 +73,6 @@ enum CookieDate {
         }
 
         private static func isDigit(_ octet: UInt8) -> Bool { (48...57).contains(octet) }
-    }
-}
-
-/// Days of the Gregorian calendar.
-enum CivilDate {
-    static func days(in month: Int, of year: Int) -> Int {
-        switch month {
-        case 4, 6, 9, 11: 30
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        default: 31
-        }
-    }
-
-    /// For years from 1 on, by counting from the first of March, so that the leap day is the last of its year.
-    static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
-        let year = Int64(month <= 2 ? year - 1 : year)
-        let (era, yearOfEra) = (year / 400, year % 400)
-        let monthFromMarch = Int64((month + 9) % 12)
-        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }
 

@@ -16,28 +16,23 @@ struct CookieRecord {
     var octets: [UInt8] {
         let flags: UInt8 = (entry.isHostOnly ? 1 : 0) | (entry.isSecure ? 2 : 0) | (entry.isHTTPOnly ? 4 : 0)
         let sameSite = UInt8(Self.sameSites.firstIndex(of: entry.sameSite) ?? 0)
-        var octets = [Self.version, flags, sameSite]
-        for number in [entry.expiry, entry.created, entry.accessed, Int64(bitPattern: entry.use)] {
-            octets += Self.octets(of: UInt64(bitPattern: number), count: 8)
-        }
-        for part in [Array(principal.name.utf8), Array(entry.host.bareText.utf8), entry.path, entry.pair] {
-            octets += Self.octets(of: UInt64(part.count), count: 4) + part
-        }
-        return octets + Self.octets(of: UInt64(entry.nameLength), count: 4)
-    }
-
-    private static func octets(of number: UInt64, count: Int) -> [UInt8] {
-        (1...count).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64(count - $0))) }
+        var writer = OctetWriter([Self.version, flags, sameSite])
+        for number in [entry.expiry, entry.created, entry.accessed] { writer.signed(number) }
+        writer.number(entry.use, 8)
+        for text in [principal.name, entry.host.bareText] { writer.text(text, 4) }
+        for part in [entry.path, entry.pair] { writer.part(part, 4) }
+        writer.number(UInt64(entry.nameLength), 4)
+        return writer.octets
     }
 
     /// Nil for anything but what ``octets`` gives.
     init?(_ octets: [UInt8], number: UInt64) {
-        var reader = Reader(rest: octets[...])
-        guard reader.octet() == Self.version, let flags = reader.octet(), flags < 8, let sameSite = reader.octet(),
-            Self.sameSites.indices.contains(Int(sameSite)), let expiry = reader.number(), let created = reader.number(),
-            let accessed = reader.number(), let use = reader.number(), let principal = reader.text(),
-            let domain = reader.text(), let host = try? Host(domain), let path = reader.part(),
-            let pair = reader.part(), let nameLength = reader.length(), reader.rest.isEmpty,
+        var reader = OctetReader(octets)
+        guard reader.byte() == Self.version, let flags = reader.byte(), flags < 8, let sameSite = reader.byte(),
+            Self.sameSites.indices.contains(Int(sameSite)), let expiry = reader.signed(), let created = reader.signed(),
+            let accessed = reader.signed(), let use = reader.number(8), let principal = reader.text(4),
+            let domain = reader.text(4), let host = try? Host(domain), let path = reader.part(4),
+            let pair = reader.part(4), let nameLength = reader.number(4).map({ Int($0) }), reader.remaining == 0,
             nameLength == 0 || nameLength < pair.count && pair[pair.startIndex + nameLength] == UInt8(ascii: "="),
             path.first == UInt8(ascii: "/"), !pair.isEmpty
         else { return nil }
@@ -47,30 +42,7 @@ struct CookieRecord {
             expiry: expiry, created: created, isSecure: flags & 2 != 0, isHTTPOnly: flags & 4 != 0,
             sameSite: Self.sameSites[Int(sameSite)])
         entry.accessed = accessed
-        entry.use = UInt64(bitPattern: use)
+        entry.use = use
         entry.number = number
-    }
-
-    private struct Reader {
-        var rest: ArraySlice<UInt8>
-
-        mutating func octet() -> UInt8? { rest.popFirst() }
-
-        private mutating func number(of count: Int) -> UInt64? {
-            guard rest.count >= count else { return nil }
-            defer { rest.removeFirst(count) }
-            return rest.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
-        }
-
-        mutating func length() -> Int? { number(of: 4).map { Int($0) } }
-        mutating func number() -> Int64? { number(of: 8).map { Int64(bitPattern: $0) } }
-
-        mutating func part() -> ArraySlice<UInt8>? {
-            guard let length = length(), rest.count >= length else { return nil }
-            defer { rest.removeFirst(length) }
-            return rest.prefix(length)
-        }
-
-        mutating func text() -> String? { part().flatMap { String(validating: $0, as: UTF8.self) } }
     }
 }

@@ -9,10 +9,5 @@ public struct ChainFingerprint: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// In hexadecimal.
-    public var description: String {
-        sha256.map { octet in
-            let digits = String(octet, radix: 16)
-            return octet < 16 ? "0\(digits)" : digits
-        }.joined()
-    }
+    public var description: String { Hexadecimal.text(sha256) }
 }

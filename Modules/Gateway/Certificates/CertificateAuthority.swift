@@ -152,10 +152,7 @@ extension CertificateAuthority {
     }
 
     static func serial(of certificate: Certificate) -> String {
-        certificate.serialNumber.bytes.map { octet in
-            let text = String(octet, radix: 16)
-            return text.count == 1 ? "0\(text)" : text
-        }.joined()
+        Hexadecimal.text(certificate.serialNumber.bytes)
     }
 
     static func serial(ofDER der: [UInt8]) -> String {

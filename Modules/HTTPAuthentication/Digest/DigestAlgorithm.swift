@@ -1,5 +1,6 @@
 internal import Crypto
 internal import CryptoExtras
+internal import SallyportCore
 
 /// The `algorithm` of Digest (RFC 7616 §3.3, §6.1): a hash function, and whether its key is made once for each challenge.
 package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
@@ -98,24 +99,5 @@ struct RunningDigest: Sendable {
         case .sha256(let hash): Hexadecimal.digits(of: hash.finalize())
         case .sha512t256(let hash): Hexadecimal.digits(of: hash.finalize())
         }
-    }
-}
-
-enum Hexadecimal {
-    private static let alphabet = Array("0123456789abcdef".utf8)
-
-    static func digits(of octets: some Sequence<UInt8>) -> [UInt8] {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(64)
-        for octet in octets {
-            digits.append(alphabet[Int(octet >> 4)])
-            digits.append(alphabet[Int(octet & 15)])
-        }
-        return digits
-    }
-
-    /// Eight digits: a nonce count (RFC 7616 §3.4).
-    static func digits(of count: UInt32) -> [UInt8] {
-        (0..<8).map { alphabet[Int(count >> (28 - 4 * UInt32($0)) & 15)] }
     }
 }

@@ -42,7 +42,8 @@ package struct DigestConversation: Sendable {
         guard challenge.protection != .authInt || message.bodyHash != nil, let count = nonces.take() else { return nil }
         let (key, clientNonce) = key(of: credential, clientNonce)
         let proof = DigestProof(
-            algorithm: challenge.algorithm, key: key, nonce: nonces.current, count: Hexadecimal.digits(of: count),
+            algorithm: challenge.algorithm, key: key, nonce: nonces.current,
+            count: Hexadecimal.digits(of: count.bigEndianOctets),
             clientNonce: clientNonce, protection: challenge.protection, message: message)
         return (proof, proof.field(of: credential.user, answering: challenge))
     }

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// What is said of a request in a digest.
 package struct DigestMessage: Sendable, Hashable {
     package let method: String

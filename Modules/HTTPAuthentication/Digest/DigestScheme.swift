@@ -31,7 +31,7 @@ package struct DigestScheme: AuthenticationScheme {
         var numbers = SystemRandomNumberGenerator()
         let words = [numbers.next(), numbers.next()]
         let octets = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
-        return String(decoding: Hexadecimal.digits(of: octets), as: UTF8.self)
+        return Hexadecimal.text(octets)
     }
 }
 

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// What finds the records that have expired without looking at the others.
 ///
 /// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 octets that depend on the

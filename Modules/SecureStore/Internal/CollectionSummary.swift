@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// The authenticated count and sum of a collection: what finds records that are missing, added, or older than they
 /// should be, which no single record can show.
 ///

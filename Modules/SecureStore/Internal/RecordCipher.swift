@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportCore
 
 /// What is sealed in a record.
 struct Record: Sendable {

@@ -117,11 +117,3 @@ final class KeyRing: Sendable {
 extension SymmetricKey {
     var octets: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }
-
-extension FixedWidthInteger where Self: UnsignedInteger {
-    var bigEndianOctets: [UInt8] {
-        (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * $0)) }
-    }
-
-    init(bigEndianOctets octets: some Sequence<UInt8>) { self = octets.reduce(0) { $0 << 8 | Self($1) } }
-}

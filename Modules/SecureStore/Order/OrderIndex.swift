@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// The index of an ordered collection: an entry for each record, at the place that its label gives, in which the key is
 /// sealed.
 struct OrderIndex {
@@ -7,12 +9,8 @@ struct OrderIndex {
 
     /// - Parameter collection: the identifier of the ordered collection.
     init(of collection: [UInt8], in ring: KeyRing) {
-        name = Array("internal\0order ".utf8) + collection.flatMap(Self.digits)
+        name = Array("internal\0order ".utf8) + Hexadecimal.digits(of: collection)
         cipher = ring.cipher(ofCollection: name)
-    }
-
-    private static func digits(_ octet: UInt8) -> [UInt8] {
-        [octet >> 4, octet & 15].map { Array("0123456789abcdef".utf8)[Int($0)] }
     }
 
     func place(of label: OrderLabel) -> [UInt8] { cipher.identifier + label.octets }

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// What stands in a record whose value was streamed: where the pieces are.
 ///
 /// id(16) | length(8) | pieces(8). A piece lies at identifier(16) | id(16) | number(8), in the collection of pieces.

@@ -122,29 +122,17 @@ struct ContentRange: Equatable {
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that is generated (RFC 9110 §5.6.7).
 enum FixedDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
     /// Since 1970; nil for another form.
     static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[0].count == 4, words[5] == "GMT", let day = Int64(words[1]),
-            let month = months.firstIndex(of: String(words[2])), let year = Int64(words[3])
+            let month = CivilDate.months.firstIndex(of: String(words[2])), let year = Int64(words[3])
         else { return nil }
         let time = words[4].split(separator: ":", omittingEmptySubsequences: false).compactMap { Int64($0) }
         guard time.count == 3, (1...31).contains(day), (1970...9999).contains(year), (0...23).contains(time[0]),
             (0...59).contains(time[1]), (0...60).contains(time[2])
         else { return nil }
-        return days(year, Int64(month) + 1, day) * 86_400 + time[0] * 3600 + time[1] * 60 + time[2]
-    }
-
-    /// Days from 1970-01-01 in the Gregorian calendar; years begin with March, so that leap days are last.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month > 2 ? year : year - 1
-        let era = year / 400
-        let ofEra = year - era * 400
-        let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
+        return CivilDate.daysSince1970(Int(year), month + 1, Int(day)) * 86_400 + time[0] * 3600 + time[1] * 60
+            + time[2]
     }
 }

@@ -1,0 +1,68 @@
+/// Reads numbers, texts and octets behind their lengths, as ``OctetWriter`` writes them: what the modules keep in the store.
+///
+/// Numbers are big-endian. Every read may find less than it wants, and says so with nil.
+package struct OctetReader {
+    private let octets: [UInt8]
+    private var offset: Int
+    private let end: Int
+
+    package init(_ octets: [UInt8]) { self.init(octets, octets.indices) }
+
+    /// - Parameter range: which of the octets are read.
+    package init(_ octets: [UInt8], _ range: Range<Int>) {
+        self.octets = octets
+        offset = range.lowerBound
+        end = range.upperBound
+    }
+
+    package var remaining: Int { end - offset }
+
+    /// - Parameter length: in octets, at most 8.
+    package mutating func number(_ length: Int) -> UInt64? {
+        guard remaining >= length else { return nil }
+        var value: UInt64 = 0
+        for index in offset..<(offset + length) { value = value << 8 | UInt64(octets[index]) }
+        offset += length
+        return value
+    }
+
+    package mutating func byte() -> UInt8? { number(1).map(UInt8.init(truncatingIfNeeded:)) }
+
+    package mutating func signed() -> Int64? { number(8).map(Int64.init(bitPattern:)) }
+
+    /// Octets behind their length, which has `width` octets.
+    package mutating func part(_ width: Int) -> ArraySlice<UInt8>? {
+        guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
+        defer { offset += length }
+        return octets[offset..<(offset + length)]
+    }
+
+    /// Text behind its length; nil where it is no UTF-8.
+    package mutating func text(_ width: Int) -> String? {
+        part(width).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+}
+
+/// Writes what ``OctetReader`` reads.
+package struct OctetWriter {
+    package private(set) var octets: [UInt8]
+
+    /// - Parameter octets: what stands before.
+    package init(_ octets: [UInt8] = []) { self.octets = octets }
+
+    package mutating func number(_ value: UInt64, _ length: Int) {
+        for index in (0..<length).reversed() { octets.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(index)))) }
+    }
+
+    package mutating func signed(_ value: Int64) { number(UInt64(bitPattern: value), 8) }
+
+    /// - Parameter width: of the length that stands before, in octets; more than it can say is cut.
+    package mutating func part(_ part: some Collection<UInt8>, _ width: Int) {
+        let part = part.prefix((1 << (8 * width)) - 1)
+        number(UInt64(part.count), width)
+        octets += part
+    }
+
+    /// - Parameter width: as in ``part(_:_:)``.
+    package mutating func text(_ text: String, _ width: Int) { part(text.utf8, width) }
+}
