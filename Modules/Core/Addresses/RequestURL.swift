@@ -7,18 +7,50 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
     /// The longest URL that is read, in UTF-8 octets.
     public static let maximumLength = 65_536
 
+    private let parts: Parts
+
     /// In lower case.
-    public let scheme: String
+    public var scheme: String { parts.scheme }
     /// Of `http` and `https`: where the request goes. Other schemes have none.
-    public let endpoint: Endpoint?
+    public var endpoint: Endpoint? { parts.endpoint }
     /// What stands between `//` and the path, as written, for schemes that have no endpoint; nil where there is none.
-    public let authority: String?
+    public var authority: String? { parts.authority }
     /// Percent-encoded; of `http` and `https` never empty.
-    public let path: String
+    public var path: String { parts.path }
     /// Percent-encoded, without the question mark.
-    public let query: String?
+    public var query: String? { parts.query }
     /// Percent-encoded, without the number sign. Never sent.
-    public let fragment: String?
+    public var fragment: String? { parts.fragment }
+
+    /// A URL goes from stage to stage in the request, the answer and what is known of each hop: as one reference.
+    private final class Parts: Sendable, Hashable {
+        let scheme: String
+        let endpoint: Endpoint?
+        let authority: String?
+        let path: String
+        let query: String?
+        let fragment: String?
+
+        init(scheme: String, endpoint: Endpoint?, authority: String?, path: String, query: String?, fragment: String?) {
+            (self.scheme, self.endpoint, self.authority) = (scheme, endpoint, authority)
+            (self.path, self.query, self.fragment) = (path, query, fragment)
+        }
+
+        static func == (one: Parts, other: Parts) -> Bool {
+            if one === other { return true }
+            return one.path == other.path && one.query == other.query && one.endpoint == other.endpoint
+                && one.scheme == other.scheme && one.authority == other.authority && one.fragment == other.fragment
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(scheme)
+            hasher.combine(endpoint)
+            hasher.combine(authority)
+            hasher.combine(path)
+            hasher.combine(query)
+            hasher.combine(fragment)
+        }
+    }
 
     public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
@@ -27,13 +59,10 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init(scheme: String, parts: URLParts) throws(AddressError) {
-        self.scheme = scheme
-        query = parts.query
-        fragment = parts.fragment
         guard let defaultPort = Self.defaultPort(of: scheme) else {
-            endpoint = nil
-            authority = parts.authority
-            path = parts.path
+            self.parts = Parts(
+                scheme: scheme, endpoint: nil, authority: parts.authority, path: parts.path, query: parts.query,
+                fragment: parts.fragment)
             return
         }
         guard let text = parts.authority, !text.isEmpty else {
@@ -45,9 +74,11 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         let split = Authority.split(text)
         guard !split.host.isEmpty else { throw AddressError(.noHost, "An \(scheme) URL names a host.") }
         let port = split.port.flatMap { $0.isEmpty ? nil : $0 }
-        endpoint = try Endpoint(host: Host(split.host), port: port.map(Authority.port) ?? defaultPort)
-        authority = nil
-        path = parts.path.isEmpty ? "/" : URLParts.withoutDots(parts.path)
+        self.parts = Parts(
+            scheme: scheme,
+            endpoint: try Endpoint(host: Host(split.host), port: port.map(Authority.port) ?? defaultPort),
+            authority: nil, path: parts.path.isEmpty ? "/" : URLParts.withoutDots(parts.path), query: parts.query,
+            fragment: parts.fragment)
     }
 
     /// 80 for `http`, 443 for `https`; nil for the schemes that plugins serve.

@@ -60,17 +60,39 @@ public struct RelayAccess: Sendable, Hashable {
         }
     }
 
-    public let cluster: String
-    public let relays: [Relay]
+    private let parts: Parts
+
+    public var cluster: String { parts.cluster }
+    public var relays: [Relay] { parts.relays }
     /// The only authorities that may have issued the relay's certificate, DER.
-    public let authorities: [[UInt8]]
-    public let identity: ClientIdentity
+    public var authorities: [[UInt8]] { parts.authorities }
+    public var identity: ClientIdentity { parts.identity }
 
     public init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
-        self.cluster = cluster
-        self.relays = relays
-        self.authorities = authorities
-        self.identity = identity
+        parts = Parts(cluster: cluster, relays: relays, authorities: authorities, identity: identity)
+    }
+
+    /// All requests of a policy have the same: one reference, which each of them carries and compares.
+    private final class Parts: Sendable, Hashable {
+        let cluster: String
+        let relays: [Relay]
+        let authorities: [[UInt8]]
+        let identity: ClientIdentity
+
+        init(cluster: String, relays: [Relay], authorities: [[UInt8]], identity: ClientIdentity) {
+            (self.cluster, self.relays, self.authorities, self.identity) = (cluster, relays, authorities, identity)
+        }
+
+        static func == (one: Parts, other: Parts) -> Bool {
+            if one === other { return true }
+            return one.cluster == other.cluster && one.relays == other.relays
+                && one.authorities == other.authorities && one.identity == other.identity
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(cluster)
+            hasher.combine(identity)
+        }
     }
 }
 

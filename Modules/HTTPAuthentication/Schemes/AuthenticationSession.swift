@@ -44,8 +44,8 @@ final class RequestSignatures: RequestSigner {
         self.proxy = proxy
     }
 
-    func sign(_ request: inout LoadRequest) {
-        if let field = server?.make() { request.headerFields[.authorization] = field.reveal() }
-        if let field = proxy?.make() { request.headerFields[.proxyAuthorization] = field.reveal() }
+    func sign(_ fields: inout HTTPFields) {
+        if let field = server?.make() { fields[.authorization] = field.reveal() }
+        if let field = proxy?.make() { fields[.proxyAuthorization] = field.reveal() }
     }
 }

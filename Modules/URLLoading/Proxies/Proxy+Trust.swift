@@ -30,10 +30,12 @@ extension ServerTrust {
 
 extension ProxyAccess {
     /// Who the proxy is told that asks: HTTP in a field of the request's that goes no further, SOCKS at once.
-    init(_ proxy: Proxy, for request: LoadRequest) {
+    ///
+    /// - Parameter fields: those that the request is sent with.
+    init(_ proxy: Proxy, for request: LoadRequest, with fields: HTTPFields) {
         switch proxy.kind {
         case .http, .https:
-            let field = request.headerFields[.proxyAuthorization]
+            let field = fields[.proxyAuthorization]
             if let field, let user = Self.user(ofDigest: field) {
                 self.init(proxy, user: user)
             } else {

@@ -38,14 +38,13 @@ struct ExchangeSettings: Sendable {
         _ request: LoadRequest, in context: LoadContext, by decision: RouteDecision? = nil, relay: RelayAccess?,
         proxy: Proxy?, versions: TLSVersions, with client: some ExchangeClient
     ) async throws(LoadError) -> LoadResponse {
-        var request = request
-        try context.signer?.sign(&request)
+        var fields = request.headerFields
+        context.signer?.sign(&fields)
         var path = path(of: context.principal, relay: relay, versions: versions)
-        path.proxy = proxy.map { ProxyAccess($0, for: request) }
-        var exchange = ExchangeRequest(
-            request.method, request.url, headerFields: request.headerFields, body: request.body)
+        path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
+        var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
         if path.proxy?.user != nil {
-            exchange.proxyAuthorization = request.headerFields[.proxyAuthorization].map { Redacted($0) }
+            exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
         }
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline

@@ -130,7 +130,7 @@ import Testing
     @Test func answersToSignedRequestsAreForThemAlone() async throws {
         final class Signer: RequestSigner {
             let count = Lock(0)
-            func sign(_ request: inout LoadRequest) throws(LoadError) { count.withLock { $0 += 1 } }
+            func sign(_ fields: inout HTTPFields) { count.withLock { $0 += 1 } }
         }
         func signed(_ site: Site, _ signer: Signer) async throws -> String {
             let response = try await site.response(to: site.request(), signedBy: signer)
