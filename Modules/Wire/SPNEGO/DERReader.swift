@@ -1,0 +1,66 @@
+/// Reads elements of DER (X.690 §10) from the front of octets: lengths definite and as short as they can be, tags of one
+/// octet, which is all that GSS-API needs. What stands in an element is not looked at.
+///
+/// Not SwiftASN1, since what stands behind the mechanism in a token of GSS-API (RFC 2743 §3.1) is no ASN.1.
+struct DERReader {
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ octets: ArraySlice<UInt8>) { rest = octets }
+
+    var isAtEnd: Bool { rest.isEmpty }
+    /// The tag of the next element.
+    var next: UInt8? { rest.first }
+
+    /// The contents of an element that must stand here.
+    mutating func element(_ tag: UInt8) throws(WireError) -> ArraySlice<UInt8> {
+        guard rest.first == tag else { throw WireError(.malformed, "Another element was expected.") }
+        rest.removeFirst()
+        let count = try length()
+        guard rest.count >= count else { throw WireError(.malformed, "An element ends before its end.") }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count)
+    }
+
+    /// The contents where the next element has this tag.
+    mutating func optional(_ tag: UInt8) throws(WireError) -> ArraySlice<UInt8>? {
+        rest.first == tag ? try element(tag) : nil
+    }
+
+    /// The contents of the one element that the contents of another are.
+    static func only(_ tag: UInt8, in octets: ArraySlice<UInt8>) throws(WireError) -> ArraySlice<UInt8> {
+        var reader = DERReader(octets)
+        let contents = try reader.element(tag)
+        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an element.") }
+        return contents
+    }
+
+    private mutating func length() throws(WireError) -> Int {
+        guard let first = rest.popFirst() else { throw WireError(.malformed, "An element has no length.") }
+        guard first >= 0x80 else { return Int(first) }
+        let count = Int(first & 0x7f)
+        // Three octets are beyond every limit here.
+        guard (1...3).contains(count), rest.count >= count else {
+            throw WireError(.malformed, "A length has no definite form, or is too long.")
+        }
+        let length = rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
+        let isShortest = length >= 0x80 && rest.first != 0
+        guard isShortest else { throw WireError(.malformed, "A length is longer than it has to be.") }
+        rest = rest.dropFirst(count)
+        return length
+    }
+}
+
+/// Writes elements of DER.
+enum DERWriter {
+    static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] { [tag] + length(contents.count) + contents }
+
+    private static func length(_ count: Int) -> [UInt8] {
+        guard count >= 0x80 else { return [UInt8(count)] }
+        var (rest, octets): (Int, [UInt8]) = (count, [])
+        while rest > 0 {
+            octets.insert(UInt8(rest & 0xff), at: 0)
+            rest >>= 8
+        }
+        return [0x80 | UInt8(octets.count)] + octets
+    }
+}
