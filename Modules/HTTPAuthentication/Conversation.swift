@@ -65,28 +65,28 @@ struct Conversation {
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
         switch attempt {
         case .refused(let head, let error):
-            guard let answer = try await withProxy?.answer(to: head, isSent: false) else { throw error }
-            return try await answerProxy(answer)
+            guard let answer = try await withProxy?.nextAnswer(to: head, isSent: false) else { throw error }
+            return answerProxy(answer)
         case .answered(let response) where isOfProxy(response):
-            guard let answer = try await withProxy?.answer(to: response.head, isSent: true) else {
+            guard let answer = try await withProxy?.nextAnswer(to: response.head, isSent: true) else {
                 return .result(response)
             }
-            return try await answerProxy(answer)
+            return answerProxy(answer)
         case .answered(let response):
             let response = try heardByProxy(response)
             guard response.head.status == .unauthorized else {
                 return .result(try withServer?.succeeded(response) ?? response)
             }
-            guard let answer = try await withServer?.answer(to: response.head, isSent: true) else {
+            guard let answer = try await withServer?.nextAnswer(to: response.head, isSent: true) else {
                 return .result(response)
             }
-            request.headerFields[.authorization] = try await withServer?.authorization(answer)?.reveal()
+            request.headerFields[.authorization] = answer.field?.reveal()
             return .again(request, answer.space)
         }
     }
 
-    private mutating func answerProxy(_ answer: Negotiation.Answer) async throws(LoadError) -> NextStep {
-        request.headerFields[.proxyAuthorization] = try await withProxy?.authorization(answer)?.reveal()
+    private mutating func answerProxy(_ answer: (space: ProtectionSpace, field: Redacted<String>?)) -> NextStep {
+        request.headerFields[.proxyAuthorization] = answer.field?.reveal()
         return .again(request, answer.space)
     }
 

@@ -78,8 +78,15 @@ struct Negotiation {
         guard let known else { return nil }
         let offered = OfferedScheme(name: known.space.method.name)
         let session = credentials.session(for: known.space, of: principal)
-        return try await authorization(
-            Answer(space: known.space, offered: offered, credential: known.credential, session: session))
+        do throws(LoadError) {
+            return try await authorization(
+                Answer(space: known.space, offered: offered, credential: known.credential, session: session))
+        } catch {
+            // Nobody asked yet: the server is asked without, and says what it wants.
+            guard error.code == .credentialRefused else { throw error }
+            forget(known.credential, for: known.space)
+            return nil
+        }
     }
 
     /// - Returns: what the request says; nil where ``signature`` says it.
@@ -92,6 +99,30 @@ struct Negotiation {
         }
         signature = try await session.signature(for: original, to: challenger.kind, with: answer.credential)
         return nil
+    }
+
+    /// What answers a challenge, and what it says; nil where the answer that asks is the load's.
+    ///
+    /// Who is refused by whoever vouches for users, before the server has heard of them, is refused.
+    mutating func nextAnswer(
+        to head: HTTPResponse, isSent: Bool
+    ) async throws(LoadError) -> (space: ProtectionSpace, field: Redacted<String>?)? {
+        while let answer = try await answer(to: head, isSent: isSent) {
+            do throws(LoadError) {
+                return (answer.space, try await authorization(answer))
+            } catch {
+                guard error.code == .credentialRefused else { throw error }
+                failures[answer.space, default: 0] += 1
+                refused[answer.space, default: []].append(answer.credential)
+                forget(answer.credential, for: answer.space)
+            }
+        }
+        return nil
+    }
+
+    private mutating func forget(_ credential: Credential, for space: ProtectionSpace) {
+        credentials.refused(credential, for: space, of: principal)
+        last = nil
     }
 
     // MARK: Challenges
@@ -147,7 +178,9 @@ struct Negotiation {
     }
 
     private func answer(_ offered: OfferedScheme, in space: ProtectionSpace, with credential: Credential) -> Answer {
-        let session = credentials.session(for: space, of: principal) { schemes[space.method]?.makeSession(offered) }
+        let session = credentials.session(for: space, of: principal) {
+            schemes[space.method]?.makeSession(offered, in: space, of: principal)
+        }
         session?.challenged(by: offered)
         return Answer(space: space, offered: offered, credential: credential, session: session)
     }
@@ -170,13 +203,21 @@ struct Negotiation {
         for space: ProtectionSpace, _ head: HTTPResponse
     ) async throws(LoadError) -> Credential? {
         let failureCount = failures[space] ?? 0
+        let scheme = schemes[space.method]
+        // Who answers without being asked stands behind what the app says for this request.
+        if failureCount == 0, challenger.credential == nil,
+            let credential = try await scheme?.credentialAtHand(in: space, of: principal)
+        {
+            return credential
+        }
         let proposed = challenger.credential ?? credentials.credential(for: space, of: principal)
         let challenge = AuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: failureCount,
             failureResponse: head)
         switch try await disposition(of: challenge) {
-        case .use(let credential): return unlessRefused(credential, in: space)
-        case .performDefaultHandling, .notImplemented: return proposed.flatMap { unlessRefused($0, in: space) }
+        case .use(let credential): return unlessRefused(credential, in: space, by: scheme)
+        case .performDefaultHandling, .notImplemented:
+            return proposed.flatMap { unlessRefused($0, in: space, by: scheme) }
         case .rejectProtectionSpace:
             rejected.insert(space)
             return nil
@@ -188,7 +229,10 @@ struct Negotiation {
     }
 
     /// Once more what was refused would be a loop.
-    private func unlessRefused(_ credential: Credential, in space: ProtectionSpace) -> Credential? {
+    private func unlessRefused(
+        _ credential: Credential, in space: ProtectionSpace, by scheme: (any AuthenticationScheme)?
+    ) -> Credential? {
+        guard scheme?.takes(credential) ?? true else { return nil }
         let isRefused = refused[space]?.contains { $0.user == credential.user && $0.password == credential.password }
         return isRefused == true ? nil : credential
     }

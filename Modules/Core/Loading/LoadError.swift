@@ -38,6 +38,7 @@ extension LoadError {
             case proxyAuthenticationRequired
             case notInCache, protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
             case authenticationCancelled, otherPrincipal, serverNotAuthenticated
+            case credentialRefused, kerberosFailed, delegationUnavailable
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
         }
         private let value: Value
@@ -117,6 +118,13 @@ extension LoadError {
         public static let otherPrincipal = Code(value: .otherPrincipal)
         /// What the server, or the proxy, sent to prove that it knows the user does not prove it.
         public static let serverNotAuthenticated = Code(value: .serverNotAuthenticated)
+        /// Whoever vouches for users, as a Kerberos realm, does not take the credential; what a load makes of it is the
+        /// next challenge, or the server's answer.
+        public static let credentialRefused = Code(value: .credentialRefused)
+        /// A ticket of Kerberos could not be had; the underlying `KerberosError` says why.
+        public static let kerberosFailed = Code(value: .kerberosFailed)
+        /// Delegation is allowed, the server is one to delegate to, and the realm gives no ticket for it.
+        public static let delegationUnavailable = Code(value: .delegationUnavailable)
         /// The app's own request body threw.
         public static let requestBodyFailed = Code(value: .requestBodyFailed)
         /// A protocol handler threw an error of its own.

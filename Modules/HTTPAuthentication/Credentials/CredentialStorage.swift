@@ -60,6 +60,7 @@ public final class CredentialStorage: Sendable {
 
     private let state = Lock(State())
     private let observers = Lock<[@Sendable ([Cleared]) -> Void]>([])
+    private let clearings = Lock<[@Sendable (AuthenticationMethod?) -> Void]>([])
 
     public init() {}
 
@@ -75,6 +76,11 @@ public final class CredentialStorage: Sendable {
         observers.withLock { $0.append(observer) }
     }
 
+    /// Calls `observer` with the method of each ``clear(for:)``, whatever there was of it: what a scheme has of its own goes.
+    package func whenClearing(_ observer: @escaping @Sendable (AuthenticationMethod?) -> Void) {
+        clearings.withLock { $0.append(observer) }
+    }
+
     /// Sets what default handling answers a challenge with; nil takes it back.
     public func setDefault(
         _ credential: Credential?, for space: ProtectionSpace, of principal: Principal = .instance
@@ -88,6 +94,7 @@ public final class CredentialStorage: Sendable {
     /// What goes on is not ended. Connections are kept apart by principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) {
         let cleared = forget(method)
+        for clearing in clearings.withLock({ $0 }) { clearing(method) }
         guard !cleared.isEmpty else { return }
         for observer in observers.withLock({ $0 }) { observer(cleared) }
     }

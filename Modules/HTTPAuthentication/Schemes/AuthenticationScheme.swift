@@ -10,6 +10,16 @@ package protocol AuthenticationScheme: Sendable {
     func preferred(of offers: [OfferedScheme]) -> OfferedScheme?
     /// Where each request has a proof of its own; nil where ``authorization(answering:with:for:)`` says it all.
     func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)?
+    /// The same for a scheme whose proofs are made for a server and in somebody's name.
+    func makeSession(
+        _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
+    ) -> (any AuthenticationSession)?
+    /// Whether it can speak for such a user; one that it cannot is left to the next scheme.
+    func takes(_ credential: Credential) -> Bool
+    /// What answers without anybody being asked, as long as the server has refused nothing in this load.
+    func credentialAtHand(
+        in space: ProtectionSpace, of principal: Principal
+    ) async throws(LoadError) -> Credential?
     /// What `Authorization` says. Not asked of a scheme with sessions.
     ///
     /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme.
@@ -23,6 +33,13 @@ package protocol AuthenticationScheme: Sendable {
 extension AuthenticationScheme {
     package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
     package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? { nil }
+    package func makeSession(
+        _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
+    ) -> (any AuthenticationSession)? { makeSession(offered) }
+    package func takes(_ credential: Credential) -> Bool { true }
+    package func credentialAtHand(
+        in space: ProtectionSpace, of principal: Principal
+    ) async throws(LoadError) -> Credential? { nil }
 }
 
 /// What a scheme with sessions answers to the questions of those without.
