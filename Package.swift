@@ -34,6 +34,8 @@ func cLibrary(_ name: String, pkgConfig: String, package debian: String) -> Targ
 }
 
 extension Target.Dependency {
+    static let kerberos = Target.Dependency.target(
+        name: "SallyportKerberos", condition: .when(traits: ["Kerberos"]))
     static let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
     static let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
     static let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
@@ -82,11 +84,16 @@ let package = Package(
         .library(name: "SallyportAuthorization", targets: ["SallyportAuthorization"]),
         .library(name: "SallyportCookies", targets: ["SallyportCookies"]),
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
+        .library(name: "SallyportKerberos", targets: ["SallyportKerberos"]),
         .library(name: "SallyportCache", targets: ["SallyportCache"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
+    ],
+    traits: [
+        .trait(name: "Kerberos", description: "Sallyport answers Negotiate by Kerberos, and links krb5 for it."),
+        .default(enabledTraits: ["Kerberos"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -116,6 +123,9 @@ let package = Package(
             name: "CIdentitySigner", path: "Modules/CIdentitySigner",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
+        .target(
+            name: "CKerberos", path: "Modules/CKerberos",
+            linkerSettings: [.linkedLibrary("krb5"), .linkedLibrary("k5crypto"), .linkedLibrary("com_err")]),
         cLibrary("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         cLibrary("CCurl", pkgConfig: "libcurl", package: "libcurl4-openssl-dev"),
         cLibrary("CPSL", pkgConfig: "libpsl", package: "libpsl-dev"),
@@ -161,13 +171,20 @@ let package = Package(
                 .httpTypes, .metrics, .tracing, .instrumentation,
             ]),
 
+        module(
+            "Kerberos", touching: .touchesC,
+            dependencies: [
+                "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportWire", "CKerberos",
+                .logging, .httpTypes,
+            ]),
+
         // Level 6
         .target(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportURLLoading", .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportURLLoading", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -214,7 +231,8 @@ let package = Package(
             dependencies: [
                 "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-                "SallyportWire", .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
+                "SallyportWire", .kerberos, .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle,
+                .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -297,6 +315,12 @@ let package = Package(
             dependencies: [
                 "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", "DigestDaemon", .crypto,
                 .cryptoExtras, .logging, .httpTypes,
+            ]),
+        tests(
+            "Kerberos",
+            dependencies: [
+                "SallyportKerberos", "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore",
+                "SallyportURLLoading", "SallyportWire", .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",

@@ -1,0 +1,151 @@
+#include "internal.h"
+
+struct sk_proof {
+    krb5_auth_context auth;
+    krb5_context krb5;
+};
+
+void sk_proof_free(sk_proof *proof) {
+    if (proof == NULL) return;
+    // Does not look at the context but for a replay cache, which there is none of.
+    if (proof->auth != NULL) krb5_auth_con_free(NULL, proof->auth);
+    free(proof);
+}
+
+typedef struct {
+    const sk_token_options *options;
+    const sk_ticket *ticket;
+    krb5_data data;
+    uint8_t *octets;
+} checksum;
+
+enum { gss_delegation = 1, gss_mutual = 2, gss_replay = 4, gss_sequence = 8 };
+
+static void little(uint8_t *out, uint32_t number, int count) {
+    for (int i = 0; i < count; i++) out[i] = (uint8_t)(number >> (8 * i));
+}
+
+// RFC 4121 §4.1.1.
+static krb5_error_code make_checksum(krb5_context context, krb5_auth_context auth, void *data, krb5_data **out) {
+    checksum *sum = data;
+    krb5_data message = {0};
+    if (sum->options->delegated != NULL) {
+        // RFC 4121 §4.1.1.1: by the session key, and without times or numbers of its own.
+        krb5_int32 flags = 0;
+        krb5_auth_con_getflags(context, auth, &flags);
+        krb5_auth_con_setflags(context, auth, 0);
+        krb5_data *made = NULL;
+        int32_t code =
+            krb5_mk_1cred(context, auth, (krb5_creds *)&sum->options->delegated->creds, &made, NULL);
+        krb5_auth_con_setflags(context, auth, flags);
+        if (code) return code;
+        message = *made;
+        free(made);
+        if (message.length > 0xffff) {
+            krb5_free_data_contents(context, &message);
+            return KRB5KRB_ERR_FIELD_TOOLONG;
+        }
+    }
+    size_t count = 24 + (message.length ? 4 + message.length : 0);
+    sum->octets = calloc(1, count);
+    if (sum->octets == NULL) {
+        krb5_free_data_contents(context, &message);
+        return ENOMEM;
+    }
+    little(sum->octets, 16, 4);
+    if (sum->options->binding != NULL) memcpy(sum->octets + 4, sum->options->binding, 16);
+    uint32_t flags = gss_mutual | gss_replay | gss_sequence | (message.length ? gss_delegation : 0);
+    little(sum->octets + 20, flags, 4);
+    if (message.length) {
+        little(sum->octets + 24, 1, 2);
+        little(sum->octets + 26, message.length, 2);
+        memcpy(sum->octets + 28, message.data, message.length);
+        krb5_free_data_contents(context, &message);
+    }
+    sum->data = (krb5_data){.length = (unsigned)count, .data = (char *)sum->octets};
+    *out = &sum->data;
+    return 0;
+}
+
+static int32_t make_token(krb5_context context, krb5_auth_context auth, checksum *sum, sk_octets *out) {
+    int32_t code = krb5_auth_con_set_req_cksumtype(context, auth, 0x8003);
+    if (!code) code = krb5_auth_con_setflags(context, auth, KRB5_AUTH_CONTEXT_DO_SEQUENCE);
+    if (!code) code = krb5_auth_con_set_checksum_func(context, auth, make_checksum, sum);
+    if (code) return code;
+    krb5_data message = {0};
+    code = krb5_mk_req_extended(
+        context, &auth, AP_OPTS_MUTUAL_REQUIRED | AP_OPTS_USE_SUBKEY, NULL, (krb5_creds *)&sum->ticket->creds,
+        &message);
+    if (code) return code;
+    code = sk_copy(message.data, message.length, out);
+    krb5_free_data_contents(context, &message);
+    return code;
+}
+
+int32_t sk_token_make(
+    sk_context *context, const sk_ticket *ticket, const sk_token_options *options, sk_octets *out, sk_proof **proof) {
+    *out = (sk_octets){0};
+    sk_proof *made = calloc(1, sizeof *made);
+    if (made == NULL) return ENOMEM;
+    int32_t code = krb5_auth_con_init(context->krb5, &made->auth);
+    if (!code) {
+        checksum sum = {.options = options, .ticket = ticket};
+        code = make_token(context->krb5, made->auth, &sum, out);
+        // It lies on this function's stack.
+        krb5_auth_con_set_checksum_func(context->krb5, made->auth, NULL, NULL);
+        if (sum.octets != NULL) {
+            explicit_bzero(sum.octets, sum.data.length);
+            free(sum.octets);
+        }
+    }
+    if (code) {
+        sk_proof_free(made);
+        return code;
+    }
+    *proof = made;
+    return 0;
+}
+
+int32_t sk_proof_check(sk_context *context, sk_proof *proof, const uint8_t *answer, size_t count) {
+    krb5_data data = {.length = (unsigned)count, .data = (char *)answer};
+    krb5_ap_rep_enc_part *part = NULL;
+    int32_t code = krb5_rd_rep(context->krb5, proof->auth, &data, &part);
+    if (!code) krb5_free_ap_rep_enc_part(context->krb5, part);
+    return code;
+}
+
+static int is_same(const uint8_t *left, const uint8_t *right, size_t count) {
+    uint8_t difference = 0;
+    for (size_t i = 0; i < count; i++) difference |= left[i] ^ right[i];
+    return difference == 0;
+}
+
+int32_t sk_proof_check_mic(
+    sk_context *context, sk_proof *proof, const uint8_t *message, size_t count, const uint8_t *mic, size_t mic_count) {
+    enum { header = 16, by_acceptor = 1, is_sealed = 2, with_subkey = 4, usage_acceptor_sign = 23 };
+    if (mic_count <= header || mic[0] != 4 || mic[1] != 4) return KRB5KRB_AP_ERR_MSG_TYPE;
+    if (!(mic[2] & by_acceptor) || (mic[2] & is_sealed)) return KRB5KRB_AP_ERR_BADDIRECTION;
+    for (int i = 3; i < 8; i++)
+        if (mic[i] != 0xff) return KRB5KRB_AP_ERR_MSG_TYPE;
+    krb5_key key = NULL;
+    int32_t code = mic[2] & with_subkey ? krb5_auth_con_getrecvsubkey_k(context->krb5, proof->auth, &key)
+                                        : krb5_auth_con_getsendsubkey_k(context->krb5, proof->auth, &key);
+    if (code) return code;
+    if (key == NULL) return KRB5KRB_AP_ERR_NOKEY;
+    uint8_t *signed_octets = malloc(count + header);
+    if (signed_octets == NULL) code = ENOMEM;
+    if (!code) {
+        memcpy(signed_octets, message, count);
+        memcpy(signed_octets + count, mic, header);
+        krb5_data data = {.length = (unsigned)(count + header), .data = (char *)signed_octets};
+        krb5_checksum sum = {0};
+        // 0: the type that the key's encryption type demands.
+        code = krb5_k_make_checksum(context->krb5, 0, key, usage_acceptor_sign, &data, &sum);
+        if (!code && (sum.length != mic_count - header || !is_same(sum.contents, mic + header, sum.length)))
+            code = KRB5KRB_AP_ERR_MODIFIED;
+        krb5_free_checksum_contents(context->krb5, &sum);
+    }
+    free(signed_octets);
+    krb5_k_free_key(context->krb5, key);
+    return code;
+}

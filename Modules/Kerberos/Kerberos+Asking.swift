@@ -1,0 +1,231 @@
+internal import CKerberos
+internal import Logging
+internal import SallyportCore
+
+// How tickets come about: out of memory or the store, else of the realm.
+
+extension Kerberos {
+    /// A ticket for a service that holds, and the one that it gets to act for the user, where it is to have one.
+    ///
+    /// - Parameter password: what the user is known by where nothing else is, or something else was.
+    @concurrent
+    func tickets(
+        for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
+    ) async throws(KerberosError) -> ServiceTickets {
+        try load()
+        if let password { try take(password, for: owner) }
+        let isNew = known(service, owner) == nil
+        var tickets = ServiceTickets(service: try await ticket(for: service, of: owner), isNew: isNew)
+        if allowsDelegation, tickets.service.isTrustedForDelegation {
+            tickets.delegated = try await forwarded(of: owner)
+        }
+        return tickets
+    }
+
+    /// What one token is made of.
+    struct ServiceTickets: Sendable {
+        let service: Ticket
+        /// What the service acts for the user with.
+        var delegated: Ticket?
+        /// Whether the realm was asked for it just now.
+        let isNew: Bool
+    }
+
+    private func take(_ password: Redacted<String>, for owner: TicketOwner) throws(KerberosError) {
+        guard let password = Password(password) else {
+            throw KerberosError(.wrongPassword, "A password has no zero in it.")
+        }
+        take(.secret(.password(password)), for: owner)
+    }
+
+    // MARK: Services
+
+    private func ticket(for service: ServiceName, of owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        if let ticket = known(service, owner) { return ticket }
+        return try await work.value(of: .service(owner, service)) { () async throws(KerberosError) in
+            // Another load may have got it meanwhile.
+            if let ticket = self.known(service, owner) { return ticket }
+            let generation = self.generation
+            let ticket = try await self.ask(for: service, owner)
+            await self.keep(owner, generation) { $0.put(ticket, for: service) }
+            return ticket
+        }
+    }
+
+    private func known(_ service: ServiceName, _ owner: TicketOwner) -> Ticket? {
+        let now = clock()
+        return state.withLock { $0.books[owner]?.services[service] }.flatMap { $0.holds(at: now) ? $0 : nil }
+    }
+
+    /// Once more with a new granting ticket, where the realm does not take the one that there was.
+    private func ask(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: owner)
+        do throws(KerberosError) {
+            return try await run(KDCTalk.ask(for: service, with: granting))
+        } catch {
+            guard [.ticketExpired, .wrongPassword, .clockSkew].contains(error.code) else { throw error }
+            state.withLock { $0.books[owner]?.drop(granting: granting) }
+        }
+        return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: owner)))
+    }
+
+    // MARK: The granting ticket
+
+    func granting(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        let now = clock()
+        let known = state.withLock { $0.books[owner]?.granting }
+        if let known, known.holds(at: now), !known.wantsRenewal(at: now) { return known }
+        return try await work.value(of: .granting(owner)) { () async throws(KerberosError) in
+            let (generation, now) = (self.generation, self.clock())
+            let known = self.state.withLock { $0.books[owner]?.granting }
+            if let known, known.holds(at: now) {
+                guard known.wantsRenewal(at: now), let renewed = await self.renewed(known) else { return known }
+                await self.keep(owner, generation) { $0.put(granting: renewed) }
+                return renewed
+            }
+            let ticket = try await self.signIn(owner)
+            await self.keep(owner, generation) { $0.put(granting: ticket) }
+            return ticket
+        }
+    }
+
+    /// Nil where the realm does not renew it: it is used until its end.
+    private func renewed(_ ticket: Ticket) async -> Ticket? {
+        do throws(KerberosError) {
+            return try await unsafe BlockingKDC.run(with: client, offset: ticket.offset) { context, send, who, made in
+                unsafe sk_renew(context, ticket.handle, send, who, &made)
+            }
+        } catch {
+            logger.debug("A ticket is not renewed.", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    private func signIn(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        switch state.withLock({ $0.books[owner]?.source }) {
+        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and nothing to ask for one with.")
+        case .cache(let path):
+            let (user, ticket) = try HostFiles.granting(ofCache: path)
+            guard user == owner.user, ticket.holds(at: clock()) else {
+                throw KerberosError(.noTicket, "The credential cache has no ticket of the user that holds.")
+            }
+            return ticket
+        case .secret(let secret):
+            do throws(KerberosError) {
+                return try await run(KDCTalk.signIn(owner.user, with: secret, isForwardable: allowsDelegation))
+            } catch {
+                // It is wrong, and is not tried again by itself: realms lock users out.
+                if error.code == .wrongPassword { drop(secret, of: owner) }
+                throw error
+            }
+        }
+    }
+
+    private func drop(_ secret: SignInSecret, of owner: TicketOwner) {
+        guard case .password = secret else { return }
+        state.withLock { state in
+            if state.books[owner]?.source == .secret(secret) { state.books[owner]?.source = nil }
+        }
+    }
+
+    // MARK: Delegation
+
+    private func forwarded(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        let known = state.withLock { $0.books[owner]?.forwarded }
+        if let known, known.holds(at: clock()) { return known }
+        return try await work.value(of: .forwarded(owner)) { () async throws(KerberosError) in
+            let granting = try await self.granting(of: owner)
+            guard granting.isForwardable else {
+                throw KerberosError(.delegationUnavailable, "The realm gives the user no ticket that can be handed on.")
+            }
+            do throws(KerberosError) {
+                let made = try await unsafe BlockingKDC.run(with: self.client, offset: granting.offset) {
+                    context, send, who, made in unsafe sk_forward(context, granting.handle, send, who, &made)
+                }
+                self.state.withLock { state in
+                    if state.books[owner]?.granting === granting { state.books[owner]?.forwarded = made }
+                }
+                return made
+            } catch {
+                if error.isCancellation { throw error }
+                throw KerberosError(
+                    .delegationUnavailable, "The realm gives no ticket that can be handed on: \(error.message)",
+                    underlying: error)
+            }
+        }
+    }
+
+    // MARK: Talks
+
+    private func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
+        var answer: [UInt8] = []
+        // A few: pre-authentication, referrals from realm to realm.
+        for _ in 0..<Self.maximumMessages {
+            switch try talk.step(answer) {
+            case .done: return try talk.ticket()
+            case .send(let message, let realm): answer = try await client.answer(to: message, of: realm)
+            }
+        }
+        throw KerberosError(.kdcProtocol, "The KDCs wanted more than \(Self.maximumMessages) messages for one ticket.")
+    }
+
+    private static let maximumMessages = 16
+
+    // MARK: What is kept
+
+    private var generation: Int { state.withLock { $0.generation } }
+
+    /// Changes a book, unless tickets were forgotten since, and writes it down.
+    private func keep(
+        _ owner: TicketOwner, _ generation: Int, _ change: (inout TicketBook) -> Void
+    ) async {
+        let isKept = state.withLock { state in
+            guard state.generation == generation else { return false }
+            change(&state.books[owner, default: TicketBook()])
+            return true
+        }
+        guard isKept, let storage else { return }
+        do {
+            // What is there when the writer's turn has come: nothing, where it was cleared meanwhile.
+            try await storage.write(owner) { [self] in
+                state.withLock { $0.books[owner] }.flatMap { $0.isEmpty ? nil : TicketRecord(owner, $0) }
+            }
+        } catch {
+            logger.warning("Tickets cannot be stored.", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Reads what the store has, once.
+    func load() throws(KerberosError) {
+        guard let storage, !state.withLock({ $0.isLoaded }) else { return }
+        let records: [TicketRecord]
+        do throws(AccessDenied) {
+            try gate?.checkAuthorized()
+        } catch {
+            let code: KerberosError.Code = error.reason == .notAuthorized ? .notAuthorized : .withdrawn
+            throw KerberosError(code, "\(error)", underlying: error)
+        }
+        let generation = generation
+        do {
+            records = try storage.load()
+        } catch {
+            throw KerberosError(.store, "The tickets cannot be read.", underlying: error)
+        }
+        let books = records.map { record in
+            var book = TicketBook()
+            record.fill(&book)
+            return (record.owner, book)
+        }
+        state.withLock { state in
+            guard !state.isLoaded, state.generation == generation else { return }
+            // What was had meanwhile is newer.
+            for (owner, book) in books where state.books[owner]?.isEmpty ?? true {
+                var book = book
+                book.source = state.books[owner]?.source
+                book.use = state.books[owner]?.use ?? 0
+                state.books[owner] = book
+            }
+            state.isLoaded = true
+        }
+    }
+}

@@ -1,0 +1,26 @@
+internal import SallyportCore
+
+extension Kerberos {
+    /// The user of a principal whose tickets serve without anybody being asked: who was used last.
+    func userAtHand(of principal: Principal) throws(KerberosError) -> KerberosUser? {
+        try load()
+        let now = clock()
+        return state.withLock { state in
+            state.books.filter { $0.key.principal == principal && $0.value.isOfUse(at: now) }
+                .max { ($0.value.use, $1.key.user.description) < ($1.value.use, $0.key.user.description) }?.key.user
+        }
+    }
+
+    /// A service took the user's ticket.
+    func wasUsed(_ owner: TicketOwner) {
+        state.withLock { state in
+            state.uses += 1
+            state.books[owner]?.use = state.uses
+        }
+    }
+
+    /// A service did not take a ticket: it is asked for anew.
+    func refused(_ ticket: Ticket, for service: ServiceName, of owner: TicketOwner) {
+        state.withLock { $0.books[owner]?.drop(ticket, for: service) }
+    }
+}

@@ -1,0 +1,69 @@
+internal import SallyportCore
+
+/// Somebody in a realm: `name@REALM`. A realm is never guessed.
+public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
+    /// Of name and realm together, in octets.
+    public static let maximumLength = 1024
+
+    public let name: String
+    public let realm: String
+
+    /// Reads `name@REALM`; the last `@` parts the two.
+    ///
+    /// - Throws: ``KerberosError/Code-swift.struct/invalidName``.
+    public init(_ text: String) throws(KerberosError) {
+        guard let user = Self(parsing: text) else {
+            throw KerberosError(.invalidName, "A user of Kerberos is name@REALM, without control characters.")
+        }
+        self = user
+    }
+
+    init?(parsing text: String) {
+        guard text.utf8.count <= Self.maximumLength, let at = text.lastIndex(of: "@") else { return nil }
+        let (name, realm) = (text[..<at], text[text.index(after: at)...])
+        guard Self.isWhole(name), Self.isWhole(realm), !realm.utf8.contains(where: { "/:\\".utf8.contains($0) }) else {
+            return nil
+        }
+        self.init(name: String(name), realm: String(realm))
+    }
+
+    private init(name: String, realm: String) { (self.name, self.realm) = (name, realm) }
+
+    /// What stands before an unescaped `@`, as krb5 writes names.
+    private static func isWhole(_ part: Substring) -> Bool {
+        !part.isEmpty && !part.utf8.contains { $0 <= 32 || $0 == 127 }
+    }
+
+    public var description: String { "\(name)@\(realm)" }
+
+    /// As krb5 reads it. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped; a `/` parts components.
+    var krb5Name: String {
+        let name = name.reduce(into: "") { text, character in
+            if character == "@" || character == "\\" { text.append("\\") }
+            text.append(character)
+        }
+        return "\(name)@\(realm)"
+    }
+
+    /// The same in a realm that is spelt otherwise.
+    func inRealm(_ realm: String) -> KerberosUser { KerberosUser(name: name, realm: realm) }
+
+    /// What krb5 writes.
+    init?(krb5Name: String) {
+        var (name, rest): (String, Substring) = ("", krb5Name[...])
+        while let first = rest.popFirst() {
+            if first == "@" {
+                guard !name.isEmpty, Self.isWhole(rest) else { return nil }
+                self.init(name: name, realm: String(rest))
+                return
+            }
+            guard first == "\\" else {
+                name.append(first)
+                continue
+            }
+            guard let escaped = rest.popFirst() else { return nil }
+            name.append(escaped)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,58 @@
+internal import CKerberos
+internal import SallyportCore
+
+/// One AP-REQ (RFC 4120 §3.2), and what its service answers to it.
+@safe
+final class ServiceProof: @unchecked Sendable {
+    // SAFETY: context and proof are used under the lock alone once the initializer is done.
+    private let lock = Lock(())
+    private let context: KerberosContext
+    private let handle: OpaquePointer
+    /// DER.
+    let request: [UInt8]
+
+    /// - Parameters:
+    ///   - binding: 16 octets, the hash of the channel bindings (RFC 4121 §4.1.1.2).
+    ///   - delegated: a forwarded ticket-granting ticket that the service gets.
+    init(_ ticket: Ticket, binding: [UInt8]?, delegated: Ticket?) throws(KerberosError) {
+        let context = try KerberosContext(offset: ticket.offset)
+        var (request, made): (sk_octets, OpaquePointer?) = unsafe (sk_octets(), nil)
+        let hash = binding?.count == 16 ? binding ?? [] : []
+        let code = unsafe hash.withUnsafeBufferPointer { hash in
+            var options = unsafe sk_token_options()
+            unsafe options.binding = hash.isEmpty ? nil : hash.baseAddress
+            unsafe options.delegated = delegated?.handle
+            return unsafe sk_token_make(context.handle, ticket.handle, &options, &request, &made)
+        }
+        try context.check(code)
+        guard let made = unsafe made else { throw KerberosError(.other, "krb5 made no token.") }
+        self.context = context
+        unsafe handle = made
+        self.request = unsafe request.take()
+    }
+
+    deinit { unsafe sk_proof_free(handle) }
+
+    /// Whether the octets are the AP-REP that only the service of the ticket can make (§3.2.5).
+    func isAnswered(by reply: [UInt8]) -> Bool {
+        lock.withLock { _ in
+            unsafe reply.withUnsafeBufferPointer { reply in
+                guard let start = reply.baseAddress else { return false }
+                return unsafe sk_proof_check(context.handle, handle, start, reply.count) == 0
+            }
+        }
+    }
+
+    /// Whether `code` is the service's over `message` (RFC 4121 §4.2.6.1). After ``isAnswered(by:)``.
+    func isSigned(_ message: [UInt8], with code: [UInt8]) -> Bool {
+        lock.withLock { _ in
+            unsafe message.withUnsafeBufferPointer { message in
+                unsafe code.withUnsafeBufferPointer { code in
+                    guard let text = message.baseAddress, let start = code.baseAddress else { return false }
+                    return unsafe sk_proof_check_mic(
+                        context.handle, handle, text, message.count, start, code.count) == 0
+                }
+            }
+        }
+    }
+}

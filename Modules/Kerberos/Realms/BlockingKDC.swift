@@ -1,0 +1,148 @@
+internal import CKerberos
+internal import Glibc
+internal import SallyportCore
+
+/// Runs a call of krb5 that wants its answers at once, on a thread of its own, while the KDC is spoken to as by anybody
+/// else: the thread waits, and nobody besides. A thread for each such call, since one that waits for a silent KDC must
+/// not hold up another; whoever calls is already one at a time for a user.
+@safe
+final class BlockingKDC: @unchecked Sendable {
+    // SAFETY: all state is behind the lock; the semaphore is made to be used by two threads.
+    typealias Call = @Sendable (OpaquePointer, sk_send, UnsafeMutableRawPointer, inout OpaquePointer?) -> Int32
+
+    private enum Word: Sendable {
+        case asks([UInt8], realm: String)
+        case ended(Result<Ticket, KerberosError>)
+    }
+
+    private struct State {
+        var words: [Word] = []
+        var waiting: CheckedContinuation<Word, Never>?
+        var answer: [UInt8]?
+    }
+
+    private let state = Lock(State())
+    private let semaphore: UnsafeMutablePointer<sem_t>
+    private let call: Call
+    private let offset: Int32
+
+    private init(offset: Int32, _ call: @escaping Call) {
+        unsafe self.call = call
+        self.offset = offset
+        unsafe semaphore = .allocate(capacity: 1)
+        unsafe sem_init(semaphore, 0, 0)
+    }
+
+    deinit {
+        unsafe sem_destroy(semaphore)
+        unsafe semaphore.deallocate()
+    }
+
+    /// - Parameter call: one of CKerberos that blocks in its `send`.
+    static func run(
+        with client: KDCClient, offset: Int32, _ call: @escaping Call
+    ) async throws(KerberosError) -> Ticket {
+        let kdc = unsafe BlockingKDC(offset: offset, call)
+        guard kdc.start() else { throw KerberosError(.other, "There is no thread for krb5.") }
+        var failure: KerberosError?
+        while true {
+            switch await kdc.next() {
+            case .ended(let result):
+                if let failure { throw failure }
+                return try result.get()
+            case .asks(let message, let realm):
+                do throws(KerberosError) {
+                    kdc.answer(try await client.answer(to: message, of: realm))
+                } catch {
+                    failure = error
+                    kdc.answer(nil)
+                }
+            }
+        }
+    }
+
+    // MARK: The task's side
+
+    private func next() async -> Word {
+        await withCheckedContinuation { continuation in
+            let word = state.withLock { state -> Word? in
+                guard state.words.isEmpty else { return state.words.removeFirst() }
+                state.waiting = continuation
+                return nil
+            }
+            if let word { continuation.resume(returning: word) }
+        }
+    }
+
+    /// Always, for each question: the thread waits for it.
+    private func answer(_ octets: [UInt8]?) {
+        state.withLock { $0.answer = octets }
+        unsafe sem_post(semaphore)
+    }
+
+    // MARK: The thread's side
+
+    private func start() -> Bool {
+        var thread = pthread_t()
+        let kept = unsafe Unmanaged.passRetained(self)
+        let result = unsafe pthread_create(
+            &thread, nil,
+            { pointer in
+                guard let pointer = unsafe pointer else { return nil }
+                unsafe Unmanaged<BlockingKDC>.fromOpaque(pointer).takeRetainedValue().work()
+                return nil
+            }, kept.toOpaque())
+        guard result == 0 else {
+            unsafe kept.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+
+    private func work() {
+        do throws(KerberosError) {
+            let context = try KerberosContext(offset: offset)
+            var made: OpaquePointer?
+            let code = unsafe call(context.handle, Self.send, Unmanaged.passUnretained(self).toOpaque(), &made)
+            try context.check(code)
+            guard let made = unsafe made else { throw KerberosError(.other, "krb5 made no ticket.") }
+            say(.ended(.success(unsafe Ticket(made, offset: offset))))
+        } catch {
+            say(.ended(.failure(error)))
+        }
+    }
+
+    private func say(_ word: Word) {
+        let waiting = state.withLock { state -> CheckedContinuation<Word, Never>? in
+            defer { state.waiting = nil }
+            if state.waiting == nil { state.words.append(word) }
+            return state.waiting
+        }
+        waiting?.resume(returning: word)
+    }
+
+    /// Blocks until the task has an answer, or none.
+    private func ask(_ message: [UInt8], realm: String) -> [UInt8]? {
+        say(.asks(message, realm: realm))
+        while unsafe sem_wait(semaphore) != 0 {}
+        return state.withLock { state in
+            defer { state.answer = nil }
+            return state.answer
+        }
+    }
+
+    private static let send: sk_send = { who, realm, realmCount, message, count, answer, answerCount in
+        guard let who = unsafe who else { return -1 }
+        let kdc = unsafe Unmanaged<BlockingKDC>.fromOpaque(who).takeUnretainedValue()
+        let name = unsafe String(decoding: UnsafeBufferPointer(start: realm, count: realmCount), as: UTF8.self)
+        let octets = unsafe Array(UnsafeBufferPointer(start: message, count: count))
+        guard let found = kdc.ask(octets, realm: name), let copy = unsafe malloc(max(found.count, 1)) else {
+            return sk_aborted
+        }
+        unsafe copy.copyMemory(from: found, byteCount: found.count)
+        unsafe answer.pointee = copy.assumingMemoryBound(to: UInt8.self)
+        unsafe answerCount.pointee = found.count
+        return 0
+    }
+}

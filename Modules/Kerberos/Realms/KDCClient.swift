@@ -1,0 +1,118 @@
+package import SallyportCore
+
+/// Carries messages to the KDCs of realms and back: TCP, each message behind its length (RFC 4120 §7.2.2), through the
+/// tunnels of the session, which ask the policy. One connection a message.
+struct KDCClient: Sendable {
+    /// Of an answer, in octets. A ticket with the groups of a large domain has some 64 KiB.
+    static let maximumAnswer = 256 << 10
+    /// The documented time for one exchange, over all KDCs of the realm.
+    static let timeout = Duration.seconds(30)
+
+    let tunnels: any RoutedTunnels
+    let realms: RealmServers
+    private let timeout: Duration
+    private let slots = RealmSlots()
+
+    init(tunnels: any RoutedTunnels, realms: RealmServers, timeout: Duration = Self.timeout) {
+        self.tunnels = tunnels
+        self.realms = realms
+        self.timeout = timeout
+    }
+
+    /// The answer of the first KDC that gives one.
+    ///
+    /// - Throws: ``KerberosError/Code-swift.struct/kdcUnreachable``, with the last KDC's failure.
+    func answer(to message: [UInt8], of realm: String) async throws(KerberosError) -> [UInt8] {
+        let deadline = ContinuousClock.now + timeout
+        // In its turn, and all of it in its time.
+        let result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
+            guard await self.slots.enter(realm) else { return .failure(Self.late) }
+            defer { self.slots.leave(realm) }
+            return await self.attempt(message, realm, until: deadline)
+        }
+        switch Task.isCancelled ? .failure(.cancelled()) : result ?? .failure(Self.late) {
+        case .success(let answer): return answer
+        case .failure(let error):
+            throw KerberosError(.kdcUnreachable, "No KDC of the realm \(realm) answered: \(error)", underlying: error)
+        }
+    }
+
+    private func attempt(
+        _ message: [UInt8], _ realm: String, until deadline: ContinuousClock.Instant
+    ) async -> Result<[UInt8], LoadError> {
+        let servers: [Endpoint]
+        do throws(LoadError) {
+            servers = try await realms.servers(of: realm)
+        } catch {
+            return .failure(error)
+        }
+        var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is no name of a host.")
+        for (index, server) in servers.enumerated() {
+            // A silent one leaves time for those behind it.
+            let share = (deadline - .now) / (servers.count - index)
+            switch await exchange(message, with: server, until: .now + share) {
+            case .success(let answer): return .success(answer)
+            case .failure(let error): last = error
+            }
+            if Task.isCancelled { return .failure(.cancelled()) }
+            if [.notAuthorized, .withdrawn].contains(last.code) { break }
+        }
+        return .failure(last)
+    }
+
+    private func exchange(
+        _ message: [UInt8], with server: Endpoint, until deadline: ContinuousClock.Instant
+    ) async -> Result<[UInt8], LoadError> {
+        let result = await untilDeadline(deadline) { await self.exchange(message, with: server) }
+        if Task.isCancelled { return .failure(.cancelled()) }
+        return result ?? .failure(Self.late)
+    }
+
+    private static var late: LoadError {
+        LoadError(.idleTimeout, at: .response, "The KDC did not answer in its time.")
+    }
+
+    private func exchange(_ message: [UInt8], with server: Endpoint) async -> Result<[UInt8], LoadError> {
+        do throws(LoadError) {
+            let tunnel = try await tunnels.open(RoutedTunnelRequest(to: server))
+            defer { tunnel.close() }
+            try await tunnel.write(Self.framed(message))
+            var answer = AnswerReader(limit: Self.maximumAnswer)
+            while true {
+                guard let octets = try await tunnel.read() else {
+                    throw LoadError(.connectionLost, at: .response, "The KDC ended the connection without an answer.")
+                }
+                if let whole = try answer.receive(octets) { return .success(whole) }
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    static func framed(_ message: [UInt8]) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: message.count >> (24 - 8 * $0)) } + message
+    }
+}
+
+/// Puts one answer together, as its octets come.
+package struct AnswerReader: Sendable {
+    private let limit: Int
+    private var octets: [UInt8] = []
+
+    package init(limit: Int) { self.limit = limit }
+
+    /// - Returns: the answer once it is whole.
+    /// - Throws: `responseTooLarge` before more than the limit is taken in; `protocolViolation` for an empty answer.
+    package mutating func receive(_ more: [UInt8]) throws(LoadError) -> [UInt8]? {
+        octets += more
+        guard octets.count >= 4 else { return nil }
+        // The first bit is kept for extensions (RFC 4120 §7.2.2), of which we know none.
+        let count = octets.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        guard count > 0 else { throw LoadError(.protocolViolation, at: .response, "The KDC's answer is empty.") }
+        guard count <= limit else {
+            throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) octets.")
+        }
+        guard octets.count >= 4 + count else { return nil }
+        return Array(octets[4..<4 + count])
+    }
+}

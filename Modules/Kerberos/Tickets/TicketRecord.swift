@@ -1,0 +1,80 @@
+internal import SallyportCore
+
+/// A user's tickets as the store keeps them.
+///
+/// Octets: version 1, principal and user, then each ticket: the seconds by which the realm's clock is ahead (4), service,
+/// host, and krb5's own form. Texts and tickets stand behind their length (4); a granting ticket has neither service nor
+/// host.
+package struct TicketRecord: Sendable {
+    /// In octets; what is longer is not kept.
+    package static let maximumLength = 8 << 20
+    private static let version: UInt8 = 1
+
+    struct Entry: Sendable {
+        /// Nil for the granting ticket.
+        var service: ServiceName?
+        var offset: Int32
+        var octets: [UInt8]
+    }
+
+    var owner: TicketOwner
+    var entries: [Entry]
+
+    init(_ owner: TicketOwner, _ entries: [Entry]) { (self.owner, self.entries) = (owner, entries) }
+
+    package var octets: [UInt8] {
+        var writer = OctetWriter([Self.version])
+        writer.part(owner.principal.name.utf8, 4)
+        writer.part(owner.user.description.utf8, 4)
+        for entry in entries {
+            writer.number(UInt64(UInt32(bitPattern: entry.offset)), 4)
+            writer.part((entry.service?.service ?? "").utf8, 4)
+            writer.part((entry.service?.host ?? "").utf8, 4)
+            writer.part(entry.octets, 4)
+        }
+        return writer.octets
+    }
+
+    /// Nil for anything but what ``octets`` gives.
+    package init?(_ octets: [UInt8]) {
+        guard octets.count <= Self.maximumLength else { return nil }
+        var reader = OctetReader(octets)
+        guard reader.byte() == Self.version, let principal = reader.text(4), let name = reader.text(4),
+            let user = KerberosUser(parsing: name)
+        else { return nil }
+        owner = TicketOwner(
+            principal: principal == Principal.instance.name ? .instance : Principal(principal), user: user)
+        entries = []
+        while reader.remaining > 0 {
+            guard entries.count <= TicketBook.limit, let offset = reader.number(4), let service = reader.text(4),
+                let host = reader.text(4), let ticket = reader.part(4), service.isEmpty == host.isEmpty
+            else { return nil }
+            let name = service.isEmpty ? nil : ServiceName(service: service, host: host)
+            entries.append(Entry(service: name, offset: Int32(bitPattern: UInt32(offset)), octets: Array(ticket)))
+        }
+    }
+}
+
+extension TicketRecord {
+    /// Nil where krb5 cannot write a ticket down.
+    init?(_ owner: TicketOwner, _ book: TicketBook) {
+        guard let context = try? KerberosContext() else { return nil }
+        var entries: [Entry] = []
+        func add(_ ticket: Ticket, _ service: ServiceName?) {
+            guard let octets = try? ticket.octets(context) else { return }
+            entries.append(Entry(service: service, offset: ticket.offset, octets: octets))
+        }
+        if let granting = book.granting { add(granting, nil) }
+        for (service, ticket) in book.services { add(ticket, service) }
+        self.init(owner, entries)
+    }
+
+    /// Those that can be read.
+    func fill(_ book: inout TicketBook) {
+        guard let context = try? KerberosContext() else { return }
+        for entry in entries {
+            guard let ticket = try? Ticket(entry.octets, offset: entry.offset, context) else { continue }
+            if let service = entry.service { book.put(ticket, for: service) } else { book.put(granting: ticket) }
+        }
+    }
+}

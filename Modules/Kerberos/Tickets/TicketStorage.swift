@@ -1,0 +1,57 @@
+internal import SallyportCore
+internal import SallyportSecureStore
+
+/// The tickets of an instance in its store, under a reserved name: one record a user.
+struct TicketStorage: Sendable {
+    private let store: SecureStore
+    private let records: StoreCollection<[UInt8], [UInt8]>
+
+    init(_ store: SecureStore) {
+        self.store = store
+        records = store.reservedCollection("kerberos", of: [UInt8].self, keyedBy: [UInt8].self)
+    }
+
+    /// A principal's name holds whatever an app likes: its length stands before it.
+    private static func key(_ owner: TicketOwner) -> [UInt8] {
+        let name = Array(owner.principal.name.utf8)
+        let length = (0..<4).map { UInt8(truncatingIfNeeded: name.count >> (24 - 8 * $0)) }
+        return length + name + Array(owner.user.description.utf8)
+    }
+
+    /// All that can be read: what is damaged is lost, and asked for anew.
+    func load() throws -> [TicketRecord] {
+        var found: [TicketRecord] = []
+        try store.read { transaction in
+            try transaction.forEachSound(in: records) { _, octets in
+                if let record = TicketRecord(octets) { found.append(record) }
+            } damaged: {
+            }
+        }
+        return found
+    }
+
+    /// Durable on return.
+    ///
+    /// - Parameter record: what is to be kept, asked when the writer's turn has come; nil removes.
+    func write(_ owner: TicketOwner, _ record: @escaping @Sendable () -> TicketRecord?) async throws {
+        let records = records
+        try await store.write { transaction in
+            let octets = record()?.octets
+            if let octets, octets.count <= TicketRecord.maximumLength {
+                try transaction.set(octets, for: Self.key(owner), in: records)
+            } else {
+                try transaction.remove(Self.key(owner), from: records)
+            }
+        }
+    }
+
+    /// - Parameter principal: whose; everybody's, and what cannot be read, where nil.
+    func removeAll(of principal: Principal?) async throws {
+        let records = records
+        guard let principal else { return try await store.write { try $0.removeAll(from: records) } }
+        let keys = try load().map(\.owner).filter { $0.principal == principal }.map(Self.key)
+        try await store.write { transaction in
+            for key in keys { try transaction.remove(key, from: records) }
+        }
+    }
+}

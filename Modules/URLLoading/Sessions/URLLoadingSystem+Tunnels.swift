@@ -1,0 +1,21 @@
+package import SallyportCore
+
+extension URLLoadingSystem {
+    /// Streams of bytes by the policy of the instance and with the settings of its own session. Does not keep the instance.
+    package var tunnels: any RoutedTunnels { InstanceTunnels(self) }
+}
+
+/// Those of the session of the moment: it is another after each `authorize()`.
+private final class InstanceTunnels: RoutedTunnels {
+    private struct Owner { weak var loading: URLLoadingSystem? }
+    private let owner: Lock<Owner>
+
+    init(_ loading: URLLoadingSystem) { owner = Lock(Owner(loading: loading)) }
+
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+        guard let loading = owner.withLock({ $0.loading }) else {
+            throw LoadError(.sessionInvalidated, at: .routing, "The instance is gone.")
+        }
+        return try await loading.session.tunnels.open(request)
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import HTTPTypes
+import SallyportCore
+import SallyportHTTPAuthentication
+import SallyportURLLoading
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportKerberos
+
+/// Servers that say what no server should, and those that offer several methods. Tickets are of a real KDC.
+@Suite(.timeLimit(.minutes(2)))
+struct HostileNegotiateTests {
+    private func realm() async throws -> TestKDC {
+        let kdc = try await TestKDC.start()
+        try await kdc.addUser("ann", password: "secret")
+        try await kdc.addService("HTTP/127.0.0.1")
+        return kdc
+    }
+
+    /// Asks, and answers what is said to it with `fields`.
+    private static func server(
+        offers: String = "WWW-Authenticate: Negotiate", status: String = "200 OK", _ fields: String,
+        _ seen: Lock<[String]> = Lock([])
+    ) throws -> TestServer {
+        try TestServer { connection in
+            while let head = connection.readHead() {
+                let said = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("authorization:") }
+                seen.withLock { $0.append(said.map { String($0.dropFirst(15).prefix { $0 != " " }) } ?? "-") }
+                guard said != nil else {
+                    connection.write("HTTP/1.1 401 Unauthorized\r\n\(offers)\r\nContent-Length: 0\r\n\r\n")
+                    continue
+                }
+                connection.write("HTTP/1.1 \(status)\r\n\(fields)Content-Length: 2\r\n\r\nok")
+            }
+        }
+    }
+
+    private static func field(_ token: SPNEGOToken) -> String {
+        "WWW-Authenticate: Negotiate \(Base64.encode(token.serialized))\r\n"
+    }
+
+    private static let forged = KerberosToken(.reply, [0x6f, 0x02, 0x30, 0x00]).serialized
+    static let wrongAnswers = [
+        "", "WWW-Authenticate: Negotiate !!\r\n", "WWW-Authenticate: Negotiate AAAA\r\n",
+        field(.answer(SPNEGOAnswer(.completed, mechanism: .kerberos))),
+        field(.answer(SPNEGOAnswer(.completed, mechanism: .kerberos, token: forged))),
+        field(.answer(SPNEGOAnswer(.incomplete, mechanism: .kerberos, token: forged))),
+        field(.answer(SPNEGOAnswer(.completed, mechanism: .kerberos, token: [0x60, 0x80]))),
+        field(.offer(SPNEGOOffer([.kerberos], token: forged))),
+        "WWW-Authenticate: Negotiate \(Base64.encode(forged))\r\n",
+        "WWW-Authenticate: Negotiate \(String(repeating: "A", count: 40_000))\r\n",
+    ]
+
+    @Test(arguments: wrongAnswers) func aServerThatIsNotTheServiceIsAnError(answer: String) async throws {
+        let (kdc, server) = (try await realm(), try Self.server(answer))
+        let world = try World([kdc])
+        await #expect(throws: LoadError(.serverNotAuthenticated, "")) {
+            try await world.load("http://127.0.0.1:\(server.port)/", .ann())
+        }
+        await world.loading.shutdown()
+    }
+
+    /// What stands before a service may fail without asking it.
+    @Test func anErrorNeedsNoProof() async throws {
+        let (kdc, server) = (try await realm(), try Self.server(status: "503 Service Unavailable", ""))
+        let world = try World([kdc])
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 503)
+        await world.loading.shutdown()
+    }
+
+    @Test func aServerThatAsksForEverIsLeft() async throws {
+        let kdc = try await realm()
+        let asked = Lock(0)
+        let server = try TestServer { connection in
+            while connection.readHead() != nil {
+                asked.withLock { $0 += 1 }
+                connection.write(
+                    "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Negotiate oQcwBaADCgEB\r\nContent-Length: 0\r\n\r\n"
+                )
+            }
+        }
+        let world = try World([kdc])
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 401)
+        #expect(asked.withLock { $0 } <= 4)
+        await world.loading.shutdown()
+    }
+
+    // MARK: Several methods
+
+    static let both = [
+        "WWW-Authenticate: Negotiate\r\nWWW-Authenticate: Basic realm=\"x\"",
+        "WWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: Negotiate",
+        "WWW-Authenticate: Negotiate, Basic realm=x",
+    ]
+
+    @Test(arguments: both) func aUserWithoutARealmIsLeftToTheNextMethod(offers: String) async throws {
+        let (kdc, seen) = (try await realm(), Lock<[String]>([]))
+        let server = try Self.server(offers: offers, "", seen)
+        let world = try World([kdc])
+        let credential = Credential(user: "ann", password: Redacted("secret"))
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential).status == 200)
+        #expect(seen.withLock { $0 } == ["-", "Basic"])
+        #expect(kdc.count("AS_REQ") == 0)
+        await world.loading.shutdown()
+    }
+
+    @Test func theServersOrderCounts() async throws {
+        let (kdc, seen) = (try await realm(), Lock<[String]>([]))
+        let first = try Self.server(offers: Self.both[0], status: "404 Not Found", "", seen)
+        let second = try Self.server(offers: Self.both[1], "", seen)
+        let world = try World([kdc])
+        _ = try await world.load("http://127.0.0.1:\(first.port)/", .ann())
+        _ = try await world.load("http://127.0.0.1:\(second.port)/", .ann())
+        #expect(seen.withLock { $0 } == ["-", "Negotiate", "-", "Basic"])
+        await world.loading.shutdown()
+    }
+
+    /// A service that the realm does not know is an error, and no reason to show a password.
+    @Test func noPasswordIsShownWhereNoTicketCanBeHad() async throws {
+        let kdc = try await TestKDC.start()
+        try await kdc.addUser("ann", password: "secret")
+        let seen = Lock<[String]>([])
+        let server = try Self.server(offers: Self.both[0], "", seen)
+        let world = try World([kdc])
+        do {
+            _ = try await world.load("http://127.0.0.1:\(server.port)/", .ann())
+            Issue.record("An answer without a ticket")
+        } catch let error as LoadError {
+            #expect(error.code == .kerberosFailed)
+            #expect((error.underlying as? KerberosError)?.code == .unknownService)
+        }
+        #expect(seen.withLock { $0 } == ["-"])
+        await world.loading.shutdown()
+    }
+
+    @Test func aRedirectTakesNoTokenAlong() async throws {
+        let (kdc, seen) = (try await realm(), Lock<[String]>([]))
+        let target = try TestServer { connection in
+            while let head = connection.readHead() {
+                seen.withLock { $0.append(head.lowercased().contains("authorization:") ? "token" : "-") }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let location = "Location: http://127.0.0.1:\(target.port)/\r\n"
+        let server = try TestServer { connection in
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 302 Found\r\n\(location)Content-Length: 0\r\n\r\n")
+            }
+        }
+        let world = try World([kdc])
+        _ = try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 200)
+        #expect(seen.withLock { $0 } == ["-"])
+        await world.loading.shutdown()
+    }
+
+    @Test func noSecretIsInWhatIsPrinted() async throws {
+        let kdc = try await realm()
+        let world = try World([kdc])
+        let tickets = try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
+        let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
+        let signature = NegotiateSignature(
+            world.kerberos, owner, ServiceName(service: "HTTP", host: "127.0.0.1"), tickets, to: .server)
+        let token = try #require(signature.make())
+        let other = try #require(signature.make())
+        #expect(token.reveal() != other.reveal(), "another token for each time")
+        var printed = ""
+        dump(tickets, to: &printed)
+        dump(world.kerberos, to: &printed)
+        printed += "\(token) \(try world.kerberos.tickets())"
+        #expect(!printed.contains("secret") && !printed.contains(token.reveal()))
+        await world.loading.shutdown()
+    }
+}

@@ -1,0 +1,131 @@
+import SallyportCore
+import Testing
+
+@testable import SallyportKerberos
+
+/// What is decided without a realm.
+@Suite struct KerberosValuesTests {
+    @Test(arguments: [
+        ("ann@EXAMPLE.TEST", "ann", "EXAMPLE.TEST", "ann@EXAMPLE.TEST"),
+        ("ann/admin@EXAMPLE.TEST", "ann/admin", "EXAMPLE.TEST", "ann/admin@EXAMPLE.TEST"),
+        ("ann@corp.example@CORP.EXAMPLE", "ann@corp.example", "CORP.EXAMPLE", "ann\\@corp.example@CORP.EXAMPLE"),
+        ("jürgen\\x@R", "jürgen\\x", "R", "jürgen\\\\x@R"),
+    ])
+    func aUserIsANameInARealm(text: String, name: String, realm: String, krb5: String) throws {
+        let user = try KerberosUser(text)
+        #expect(user.name == name && user.realm == realm && user.krb5Name == krb5)
+        #expect(KerberosUser(krb5Name: krb5) == user)
+    }
+
+    @Test(arguments: ["", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b"])
+    func whatHasNoRealmIsNoUser(text: String) {
+        #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser(text) }
+    }
+
+    @Test func aUserOfTooManyOctetsIsNone() throws {
+        let longest = String(repeating: "a", count: KerberosUser.maximumLength - 2) + "@R"
+        #expect(try KerberosUser(longest).realm == "R")
+        #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser("a" + longest) }
+    }
+
+    @Test func anAnswerIsPutTogether() throws {
+        for size in [1, 3, 4, 5, 300] {
+            let octets = KDCClient.framed([UInt8](repeating: 9, count: 200))
+            var reader = AnswerReader(limit: 200)
+            var whole: [UInt8]?
+            for start in stride(from: 0, to: octets.count, by: size) {
+                #expect(whole == nil)
+                whole = try reader.receive(Array(octets[start..<min(start + size, octets.count)]))
+            }
+            #expect(whole == [UInt8](repeating: 9, count: 200))
+        }
+    }
+
+    @Test func anAnswerOfOneOctetTooManyIsRefusedBeforeItComes() {
+        var reader = AnswerReader(limit: 200)
+        #expect(throws: LoadError(.responseTooLarge, "")) { try reader.receive([0, 0, 0, 201]) }
+        var reserved = AnswerReader(limit: 200)
+        #expect(throws: LoadError(.responseTooLarge, "")) { try reserved.receive([0x80, 0, 0, 1]) }
+        var empty = AnswerReader(limit: 200)
+        #expect(throws: LoadError(.protocolViolation, "")) { try empty.receive([0, 0, 0, 0]) }
+    }
+
+    @Test func aRecordComesBack() throws {
+        let owner = TicketOwner(principal: Principal("a\0b"), user: try KerberosUser("ann@R"))
+        let record = TicketRecord(
+            owner,
+            [
+                .init(service: nil, offset: -5, octets: [1, 2]),
+                .init(service: ServiceName(service: "HTTP", host: "a"), offset: 7, octets: []),
+            ])
+        let read = try #require(TicketRecord(record.octets))
+        #expect(read.owner == owner && read.octets == record.octets)
+        #expect(read.entries.map(\.offset) == [-5, 7] && read.entries[1].service?.host == "a")
+        for count in 0..<record.octets.count {
+            // Where an entry ends, the record is a shorter one.
+            guard let shorter = TicketRecord(Array(record.octets.prefix(count))) else { continue }
+            #expect(shorter.octets.count == count && shorter.entries.count < 2)
+        }
+        #expect(TicketRecord([2] + record.octets.dropFirst()) == nil)
+    }
+
+    // MARK: Where KDCs are
+
+    private struct Names: NameLookup {
+        var records: [ServiceRecord] = []
+        var failure: LoadError?
+        let asked = Lock<[String]>([])
+
+        func services(of name: String) async throws(LoadError) -> [ServiceRecord] {
+            asked.withLock { $0.append(name) }
+            if let failure { throw failure }
+            return records
+        }
+    }
+
+    @Test func whatIsListedGoesBeforeNames() async throws {
+        let listed = try Endpoint("kdc.corp.example:750")
+        let names = Names(records: [ServiceRecord(try Endpoint("other.example:88"))])
+        let servers = RealmServers(names: names) { $0 == "CORP.EXAMPLE" ? [listed] : [] }
+        #expect(try await servers.servers(of: "CORP.EXAMPLE") == [listed])
+        #expect(names.asked.withLock { $0 }.isEmpty)
+        #expect(try await servers.servers(of: "SUB.CORP.EXAMPLE").map(\.description) == ["other.example:88"])
+        #expect(names.asked.withLock { $0 } == ["_kerberos._tcp.sub.corp.example"])
+    }
+
+    @Test func namesAreTriedByPriorityAndWeight() async throws {
+        let records = [("c", 2, 0), ("b", 1, 10), ("a", 1, 90)].map { name, priority, weight in
+            ServiceRecord(
+                try! Endpoint("\(name).example:88"), priority: UInt16(priority), weight: UInt16(weight))
+        }
+        let found = try await RealmServers(names: Names(records: records)).servers(of: "EXAMPLE")
+        #expect(found.map(\.host.description) == ["a.example", "b.example", "c.example"])
+    }
+
+    @Test func aRealmThatNobodyKnowsIsAHost() async throws {
+        let refused = Names(failure: LoadError(.refusedByPolicy, ""))
+        for names in [nil, Names(), refused] as [Names?] {
+            let found = try await RealmServers(names: names).servers(of: "CORP.EXAMPLE")
+            #expect(found.map(\.description) == ["corp.example:88"])
+        }
+        for realm in ["10.0.0.1", "2130706433", "..", "a b", "[::1]"] {
+            #expect(try await RealmServers().servers(of: realm).isEmpty, "\(realm)")
+        }
+    }
+
+    // MARK: Errors
+
+    @Test func aFailureOfTheCredentialIsToldFromOthers() {
+        let refused: [KerberosError.Code] = [.wrongPassword, .unknownUser, .noTicket]
+        for code in refused { #expect(KerberosError(code, "").asLoadError.code == .credentialRefused) }
+        for code in [KerberosError.Code.kdcUnreachable, .clockSkew, .accountLocked, .passwordExpired, .store] {
+            #expect(KerberosError(code, "").asLoadError.code == .kerberosFailed)
+        }
+        #expect(KerberosError(.delegationUnavailable, "").asLoadError.code == .delegationUnavailable)
+        let cancelled = KerberosError(.kdcUnreachable, "", underlying: LoadError(.cancelled, ""))
+        #expect(cancelled.asLoadError.code == .cancelled)
+        let denied = KerberosError(.kdcUnreachable, "", underlying: LoadError(.refusedByPolicy, ""))
+        #expect(denied.asLoadError.code == .kerberosFailed)
+        #expect((denied.asLoadError.underlying as? KerberosError)?.code == .kdcUnreachable)
+    }
+}

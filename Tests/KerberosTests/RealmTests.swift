@@ -1,0 +1,314 @@
+import Foundation
+import SallyportCore
+import SallyportURLLoading
+import TestSupport
+import Testing
+
+@testable import SallyportKerberos
+
+/// Tickets of a real KDC.
+@Suite(.timeLimit(.minutes(2)))
+struct RealmTests {
+    private func realm(_ lifetime: Int = 3600, isAhead: Int = 0) async throws -> TestKDC {
+        let kdc = try await TestKDC.start(lifetime: lifetime, isAhead: isAhead)
+        try await kdc.addUser("ann", password: "secret")
+        try await kdc.addService("HTTP/localhost")
+        return kdc
+    }
+
+    @Test func oneSignInServesAllServices() async throws {
+        let kdc = try await realm()
+        try await kdc.addService("HTTP/other.example")
+        let world = try World([kdc])
+        let first = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        #expect(first.isNew && first.delegated == nil)
+        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+        #expect(try await world.ticket("other.example", "ann@EXAMPLE.TEST", nil).isNew)
+        #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 2)
+        let tickets = try world.kerberos.tickets()
+        #expect(tickets.map(\.service) == [nil, "HTTP/localhost", "HTTP/other.example"])
+        #expect(tickets.allSatisfy { abs($0.ends - world.clock.now - 3600) < 60 && $0.user == "ann@EXAMPLE.TEST" })
+        // Nothing of the host was read: krb5 would have written what it does.
+        #expect(!FileManager.default.fileExists(atPath: HostileHost.trace))
+        await world.loading.shutdown()
+    }
+
+    @Test func whatIsWrongWithAUserIsSaid() async throws {
+        let kdc = try await realm()
+        try await kdc.addUser("late", password: "secret", "+requires_preauth -pwexpire yesterday")
+        try await kdc.addUser("gone", password: "secret", "+requires_preauth -allow_tix")
+        try await kdc.addUser("plain", password: "secret", "-requires_preauth")
+        let world = try World([kdc])
+        for (user, password, code) in [
+            ("ann", "wrong", KerberosError.Code.wrongPassword), ("bob", "secret", .unknownUser),
+            ("plain", "wrong", .wrongPassword), ("late", "secret", .passwordExpired),
+            ("gone", "secret", .accountLocked),
+            ("ann", "a\0b", .wrongPassword),
+        ] {
+            await #expect(throws: KerberosError(code, ""), "\(user)") {
+                try await world.ticket("localhost", "\(user)@EXAMPLE.TEST", password)
+            }
+        }
+        await #expect(throws: KerberosError(.unknownService, "")) {
+            try await world.ticket("nobody.example", "ann@EXAMPLE.TEST", "secret")
+        }
+        // A wrong password is not tried a second time: realms lock users out.
+        let count = try String(contentsOfFile: kdc.folder.file("kdc.log"), encoding: .utf8).split(separator: "\n").count
+        await #expect(throws: KerberosError(.noTicket, "")) { try await world.ticket("x", "bob2@EXAMPLE.TEST", nil) }
+        let after = try String(contentsOfFile: kdc.folder.file("kdc.log"), encoding: .utf8).split(separator: "\n").count
+        #expect(after == count)
+        await world.loading.shutdown()
+    }
+
+    @Test func aKeytabSpeaksForAService() async throws {
+        let kdc = try await realm()
+        let path = try await kdc.addService("report/host.example")
+        let world = try World([kdc])
+        let user = try world.kerberos.useKeytab(at: path)
+        #expect("\(user)" == "report/host.example@EXAMPLE.TEST")
+        #expect(try world.kerberos.userAtHand(of: .instance) == user)
+        #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
+        #expect(throws: KerberosError(.keytab, "")) { try world.kerberos.useKeytab(at: path + "x") }
+        try world.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
+        await #expect(throws: KerberosError(.keytab, "")) {
+            try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: Principal("p"))
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func aCredentialCacheSpeaksForWhoeverMadeIt() async throws {
+        let kdc = try await realm()
+        let path = try await kdc.cache(of: "ann", password: "secret")
+        let world = try World([kdc])
+        let user = try world.kerberos.useCredentialCache(at: path)
+        #expect("\(user)" == "ann@EXAMPLE.TEST")
+        #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
+        #expect(kdc.count("AS_REQ") == 1, "kinit's own")
+        #expect(throws: KerberosError(.credentialCache, "")) {
+            try world.kerberos.useCredentialCache(at: path + "x")
+        }
+        try kdc.folder.write("no cache at all", to: "garbage")
+        #expect(throws: KerberosError(.credentialCache, "")) {
+            try world.kerberos.useCredentialCache(at: kdc.folder.file("garbage"))
+        }
+        await world.loading.shutdown()
+    }
+
+    // MARK: Time
+
+    @Test func aTicketIsRenewedInItsSecondHalfAndAskedForAnewAfterIt() async throws {
+        let kdc = try await realm(200)
+        let world = try World([kdc])
+        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        try await kdc.addService("HTTP/second.example")
+        world.clock.advance(by: 120)
+        _ = try await world.ticket("second.example", "ann@EXAMPLE.TEST", nil)
+        // Renewing is a request for a ticket of the ticket-granting service.
+        #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 3)
+        world.clock.advance(by: 300)
+        // Our clock says that it is over: the password asks for another.
+        await #expect(throws: KerberosError.self) { try await world.ticket("third.example", "ann@EXAMPLE.TEST", nil) }
+        #expect(kdc.count("AS_REQ") == 2)
+        await world.loading.shutdown()
+    }
+
+    @Test(arguments: [3600, -3600]) func aRealmWithAnotherClockIsUnderstood(ahead: Int) async throws {
+        let kdc = try await realm(isAhead: ahead)
+        let world = try World([kdc])
+        let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
+        #expect(abs(Int(ticket.offset) - ahead) < 60)
+        let ends = try world.kerberos.tickets().map(\.ends)
+        #expect(ends.allSatisfy { abs($0 - world.clock.now - 3600) < 60 }, "told by our own clock")
+        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew)
+        await world.loading.shutdown()
+    }
+
+    // MARK: KDCs that fail
+
+    @Test func aRealmThatIsStartedAgainIsAskedAgain() async throws {
+        let kdc = try await realm()
+        let world = try World([kdc], timeout: .seconds(5))
+        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        try await kdc.addService("HTTP/late.example")
+        try await kdc.stop()
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await world.ticket("late.example", "ann@EXAMPLE.TEST", nil)
+        }
+        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew, "what there is serves")
+        #expect(try await kdc.start())
+        #expect(try await world.ticket("late.example", "ann@EXAMPLE.TEST", nil).isNew)
+        #expect(kdc.count("AS_REQ") == 1)
+        await world.loading.shutdown()
+    }
+
+    @Test func aSilentKDCHoldsUpNobodyElse() async throws {
+        let kdc = try await realm()
+        let silent = try TestServer { $0.awaitEnd() }
+        let world = try World(
+            [kdc], timeout: .seconds(2), others: ["SILENT.TEST": [try silent.endpoint]])
+        async let waiting: Void = {
+            await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+                try await world.ticket("localhost", "bob@SILENT.TEST", "x")
+            }
+        }()
+        #expect(try await eventually { silent.acceptedConnections > 0 })
+        let begun = ContinuousClock.now
+        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        #expect(ContinuousClock.now - begun < .seconds(1.5))
+        await waiting
+        await world.loading.shutdown()
+    }
+
+    @Test func theNextKDCIsAskedWhereOneFails() async throws {
+        let kdc = try await realm()
+        let silent = try TestServer { $0.awaitEnd() }
+        let closing = try TestServer { _ in }
+        let last = try Endpoint("127.0.0.1:\(kdc.port)")
+        let world = try World(
+            [], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
+        #expect(try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+        await world.loading.shutdown()
+    }
+
+    @Test func manyWhoWaitForASilentKDCWaitOnce() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        let world = try World([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
+        let begun = ContinuousClock.now
+        await withTaskGroup { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+                        try await world.ticket("localhost", "bob@SILENT.TEST", "x")
+                    }
+                }
+            }
+        }
+        #expect(ContinuousClock.now - begun < .seconds(5))
+        await world.loading.shutdown()
+    }
+
+    @Test func cancellingEndsTheWaitAndNobodyElses() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        let world = try World([], others: ["SILENT.TEST": [try silent.endpoint]])
+        let waiting = Task { try await world.ticket("localhost", "bob@SILENT.TEST", "x") }
+        #expect(try await eventually { silent.acceptedConnections > 0 })
+        waiting.cancel()
+        let begun = ContinuousClock.now
+        guard case .failure(let error as KerberosError) = await waiting.result else {
+            throw Unexpected("A ticket out of nothing")
+        }
+        #expect(error.asLoadError.code == .cancelled)
+        #expect(ContinuousClock.now - begun < .seconds(5))
+        await world.loading.shutdown()
+    }
+
+    @Test(arguments: [
+        [UInt8]("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [0, 0, 0, 4, 1, 2, 3, 4], [0, 0, 0, 2, 0x7e, 0],
+        [0x7f, 0xff, 0xff, 0xff], [0, 0, 0, 0], [0, 0],
+    ])
+    func aKDCThatAnswersGarbageIsAnError(answer: [UInt8]) async throws {
+        let server = try TestServer { connection in
+            _ = connection.read()
+            connection.write(answer)
+        }
+        let world = try World([], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try server.endpoint]])
+        do {
+            _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            Issue.record("A ticket out of garbage")
+        } catch let error as KerberosError {
+            #expect([.kdcUnreachable, .kdcProtocol, .other].contains(error.code), "\(error)")
+            #expect(!error.code.isOfCredential)
+        }
+        await world.loading.shutdown()
+    }
+
+    /// Another realm's KDC answers for this one.
+    @Test func aRealmThatLiesGetsNoPassword() async throws {
+        let liar = try await TestKDC.start(realm: "EXAMPLE.TEST")
+        try await liar.addUser("ann", password: "other")
+        let world = try World([liar])
+        await #expect(throws: KerberosError(.wrongPassword, "")) {
+            try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func aKDCThatIsNotListedIsNotSpokenTo() async throws {
+        let kdc = try await realm()
+        let gate = ClosedGate()
+        let world = try World([kdc], gate: gate)
+        do {
+            _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            Issue.record("A ticket in spite of the policy")
+        } catch let error as KerberosError {
+            #expect(error.code == .kdcUnreachable && (error.underlying as? LoadError)?.code == .refusedByPolicy)
+        }
+        #expect(gate.asked == 1 && kdc.count("AS_REQ") == 0)
+        await world.loading.shutdown()
+    }
+
+    // MARK: Several realms
+
+    @Test func aReferralIsFollowedToAListedRealm() async throws {
+        let (home, other) = (try await realm(), try await TestKDC.start(realm: "OTHER.TEST"))
+        try await other.addService("HTTP/site.other.test")
+        for kdc in [home, other] { try await kdc.administer("addprinc -pw between krbtgt/OTHER.TEST@EXAMPLE.TEST") }
+        let world = try World([home, other])
+        let ticket = try await world.ticket("site.other.test", "ann@EXAMPLE.TEST", "secret")
+        #expect(ticket.isNew && other.count("TGS_REQ") == 1)
+        let alone = try World([home], timeout: .seconds(2), others: ["OTHER.TEST": []])
+        await #expect(throws: KerberosError(.kdcUnreachable, "")) {
+            try await alone.ticket("site.other.test", "ann@EXAMPLE.TEST", "secret")
+        }
+        #expect(other.count("TGS_REQ") == 1)
+        await world.loading.shutdown()
+        await alone.loading.shutdown()
+    }
+
+    @Test func principalsShareNothing() async throws {
+        let kdc = try await realm()
+        try await kdc.addUser("bob", password: "hunter")
+        let world = try World([kdc])
+        let (a, b) = (Principal("a"), Principal("b"))
+        async let first = world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: a)
+        async let second = world.ticket("localhost", "bob@EXAMPLE.TEST", "hunter", of: b)
+        _ = try await (first, second)
+        #expect(try world.kerberos.userAtHand(of: a).map(\.name) == "ann")
+        #expect(try world.kerberos.userAtHand(of: b).map(\.name) == "bob")
+        #expect(try world.kerberos.userAtHand(of: .instance) == nil)
+        // Whoever says another's name has nothing of it.
+        await #expect(throws: KerberosError(.noTicket, "")) {
+            try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
+        }
+        try await world.kerberos.clear(of: a)
+        #expect(try world.kerberos.tickets().map(\.user) == ["bob@EXAMPLE.TEST", "bob@EXAMPLE.TEST"])
+        await world.loading.shutdown()
+    }
+
+    @Test func anotherPasswordIsAnotherSignIn() async throws {
+        let kdc = try await realm()
+        let world = try World([kdc])
+        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        await #expect(throws: KerberosError(.wrongPassword, "")) {
+            try await world.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
+        }
+        await world.loading.shutdown()
+    }
+
+    @Test func twoHundredUsersAtOnce() async throws {
+        let kdc = try await realm()
+        let world = try World([kdc])
+        try await withThrowingTaskGroup { group in
+            for number in 0..<200 {
+                group.addTask {
+                    _ = try await world.ticket(
+                        "localhost", "ann@EXAMPLE.TEST", "secret", of: Principal("p\(number)"))
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(kdc.count("AS_REQ") == 200 && kdc.count("TGS_REQ") == 200)
+        #expect(try world.kerberos.tickets().count == 400)
+        await world.loading.shutdown()
+    }
+}
