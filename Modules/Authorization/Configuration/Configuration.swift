@@ -25,8 +25,15 @@ public struct Configuration: Sendable, Hashable {
 
     /// Authentication schemes that may be used, in lower case.
     public var schemes: [String] { document?.schemes ?? [] }
-    /// Kerberos realms that may be used.
-    public var realms: [String] { document?.realms ?? [] }
+    /// Kerberos realms whose KDCs the administrator lists.
+    public var realms: [String] { document?.realms.map(\.name) ?? [] }
+    /// Those KDCs, in the order in which they are tried; none where the realm is not listed. A realm that is listed in
+    /// another case is the same.
+    package func kdcs(of realm: String) -> [Endpoint] {
+        let realms = document?.realms ?? []
+        let found = realms.first { $0.name == realm } ?? realms.first { $0.name.lowercased() == realm.lowercased() }
+        return found?.kdcs ?? []
+    }
     /// Rises with every change; nil before the first configuration was fetched.
     public var epoch: Int64? { document?.epoch }
     /// Until when it holds without the gateway, Unix seconds.

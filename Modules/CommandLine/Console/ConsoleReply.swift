@@ -10,6 +10,10 @@ struct ConsoleReply {
     func print(_ acknowledgement: String, to output: OutputOptions) throws {
         switch reply {
         case .done: output.print(Acknowledgement(), acknowledgement)
+        case .warned(let warning):
+            output.print(Warning(warning: warning), acknowledgement)
+            StandardStreams.error("warning: \(warning)")
+        case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users): output.print(users.map(User.init), users.joined(separator: "\n"))
         case .link(let link): output.print(Link(link: link), link)
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
@@ -20,10 +24,16 @@ struct ConsoleReply {
         }
     }
 
+    private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
     private struct Configuration: Encodable { let configuration: String }
     private struct Changes: Encodable { let changes: [String] }
+
+    private static func lines(of realms: [AdministrationReply.RealmEntry]) -> String {
+        guard !realms.isEmpty else { return "no realm is listed" }
+        return realms.map { OneLine.of("\($0.realm) \($0.kdcs.joined(separator: " "))") }.joined(separator: "\n")
+    }
 
     private static func lines(of changes: [String]) -> String {
         changes.isEmpty ? "no change" : changes.map(OneLine.of).joined(separator: "\n")

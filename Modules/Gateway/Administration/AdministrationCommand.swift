@@ -27,6 +27,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case setTLSFloor(version: String)
     case setCluster(name: String, relays: [RelayEntry])
     case removeCluster(name: String)
+    /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` where no app reaches it.
+    case addRealm(name: String, kdc: String)
+    case removeRealm(name: String)
+    case listRealms
     /// YAML of at most 1 MiB. A dry run changes nothing and answers with the difference.
     case apply(yaml: String, prune: Bool, dryRun: Bool, confirmed: Bool)
     /// Answered with what `apply` accepts, without secrets.

@@ -1,6 +1,9 @@
 /// A gateway's answer to an ``AdministrationCommand``.
 package enum AdministrationReply: Sendable, Hashable, Codable {
     case done
+    /// It is done, and the administrator should know this.
+    case warned(String)
+    case realms([RealmEntry])
     case users([String])
     /// An activation link with its access key: for the administrator's eyes, never for a log.
     case link(String)
@@ -12,6 +15,18 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     /// Nothing was done: these instances would be wiped, and the command did not confirm it.
     case needsConfirmation([InstanceEntry])
     case failure(Failure)
+
+    /// A Kerberos realm.
+    package struct RealmEntry: Sendable, Hashable, Codable {
+        package var realm: String
+        /// HOST:PORT, in the order in which they are tried.
+        package var kdcs: [String]
+
+        package init(realm: String, kdcs: [String]) {
+            self.realm = realm
+            self.kdcs = kdcs
+        }
+    }
 
     /// An activated installation.
     package struct InstanceEntry: Sendable, Hashable, Codable {

@@ -49,6 +49,9 @@ struct ConfigurationBuilder {
             route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
         document.clusters = try clusters()
         document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
+        document.realms = try directory.realms.sorted { $0.key < $1.key }.map { name, kdcs in
+            .init(name, kdcs: try kdcs.map { try Endpoint($0) })
+        }
         document.policy = try WireJSON.decode(
             JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
         document.entitlements = (directory.users[record.user]?.entitlements ?? [:]).sorted { $0.key < $1.key }

@@ -19,6 +19,12 @@ extension GatewayData {
 
     private func performed(_ command: AdministrationCommand) async throws -> AdministrationReply {
         switch command {
+        case .addRealm(_, let kdc):
+            let reply = try await changed(by: command)
+            guard reply == .done, let warning = directory.warning(ofKDC: try Directory.kdc(kdc)) else { return reply }
+            return .warned(warning)
+        case .listRealms:
+            return .realms(directory.realms.sorted { $0.key < $1.key }.map { .init(realm: $0.key, kdcs: $0.value) })
         case .listUsers: return .users(directory.users.keys.sorted())
         case .show: return .configuration(try directory.declaration.yaml())
         case .listInstances: return .instances(entries())
@@ -31,11 +37,14 @@ extension GatewayData {
             let changes = directory.difference(to: new)
             if dryRun { return .changes(changes) }
             return try await replace(with: new, confirmed: confirmed) ?? .changes(changes)
-        default:
-            var new = directory
-            let confirmed = try new.apply(command)
-            return try await replace(with: new, confirmed: confirmed) ?? .done
+        default: return try await changed(by: command)
         }
+    }
+
+    private func changed(by command: AdministrationCommand) async throws -> AdministrationReply {
+        var new = directory
+        let confirmed = try new.apply(command)
+        return try await replace(with: new, confirmed: confirmed) ?? .done
     }
 
     /// Puts a new directory in place, unless instances would lose every version and that is not confirmed.

@@ -46,6 +46,11 @@ struct Declaration: Codable, Sendable, Hashable {
         var priority: Int?
     }
 
+    struct Realm: Codable, Sendable, Hashable {
+        var name: String
+        var kdcs: [String]
+    }
+
     struct TLS: Codable, Sendable, Hashable {
         var block: [String]?
         var floor: String?
@@ -57,6 +62,7 @@ struct Declaration: Codable, Sendable, Hashable {
     var servers: [Server]?
     var routes: [Rule]?
     var tls: TLS?
+    var realms: [Realm]?
 }
 
 extension Declaration {
@@ -102,7 +108,7 @@ extension Declaration {
 
     /// The keys that each mapping may have, by the key under which it stands.
     private static let keys: [String: Set<String>] = [
-        "": ["apps", "users", "clusters", "servers", "routes", "tls"],
+        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms"],
         "apps": ["id", "versions", "config", "policy"],
         "users": ["name", "entitlements"],
         "entitlements": ["app", "versions"],
@@ -111,6 +117,7 @@ extension Declaration {
         "servers": ["server", "app", "priority", "route", "address"],
         "routes": ["domain", "route", "ports"],
         "tls": ["block", "floor"],
+        "realms": ["name", "kdcs"],
     ]
 
     private static func checkKeys(of node: Node, under name: String = "") throws(GatewayError) {
@@ -170,6 +177,7 @@ extension Directory {
             Declaration.Rule(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
         }
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
+        declaration.realms = declaredRealms
         return declaration
     }
 
@@ -189,6 +197,7 @@ extension Directory {
             for text in block { versions.insert(try Self.tlsVersion(text)) }
             result.blockedTLS = versions
         }
+        try result.apply(declaration.realms ?? [])
         if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
         return result
     }
@@ -279,6 +288,7 @@ extension Directory {
         }
         for version in blockedTLS { lines.insert("tls block \(version)") }
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
+        for (name, kdcs) in realms { lines.insert("realm \(name) \(kdcs.joined(separator: " "))") }
         return lines
     }
 }

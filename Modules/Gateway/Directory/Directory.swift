@@ -62,6 +62,8 @@ struct Directory: Sendable, Hashable, Codable {
     var tlsFloor: TLSVersion?
     /// By name, without the gateway's own.
     var clusters: [String: [Relay]] = [:]
+    /// Of realms, by name; nil where there are none, as in what was written before there were any.
+    var kdcs: [String: [String]]?
 }
 
 // MARK: Users, applications, entitlements

@@ -46,6 +46,37 @@ extension ConfigurationDocument.Domain: Codable {
     }
 }
 
+extension ConfigurationDocument.Realm: Codable {
+    private enum CodingKeys: String, CodingKey { case name, kdcs }
+    private struct KDC: Codable {
+        var endpoint: Endpoint
+        private enum CodingKeys: String, CodingKey { case host, port }
+
+        init(_ endpoint: Endpoint) { self.endpoint = endpoint }
+
+        init(from decoder: any Decoder) throws {
+            endpoint = try decoder.container(keyedBy: CodingKeys.self).decodeEndpoint(host: .host, port: .port)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(endpoint, host: .host, port: .port)
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        kdcs = try container.decode([KDC].self, forKey: .kdcs).map(\.endpoint)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(kdcs.map(KDC.init), forKey: .kdcs)
+    }
+}
+
 extension ConfigurationDocument.Cluster: Codable {
     private enum CodingKeys: String, CodingKey { case name, relays, authorities }
     private struct Relay: Codable {

@@ -96,6 +96,18 @@ extension ConfigurationDocument {
         }
     }
 
+    /// A Kerberos realm.
+    package struct Realm: Sendable, Hashable {
+        package var name: String
+        /// In the order in which they are tried.
+        package var kdcs: [Endpoint]
+
+        package init(_ name: String, kdcs: [Endpoint]) {
+            self.name = name
+            self.kdcs = kdcs
+        }
+    }
+
     /// What the administrator forbids on relayed connections.
     package struct TLSRestrictions: Sendable, Hashable, Codable {
         package var blocked: [TLSVersion]

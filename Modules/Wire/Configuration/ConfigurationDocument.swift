@@ -19,6 +19,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let entitlements = 256
         /// Schemes and realms, each.
         package static let names = 256
+        /// Of a realm.
+        package static let kdcs = 8
         /// The application's configuration text, in octets.
         package static let text = 64 << 10
     }
@@ -44,8 +46,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     package var tls: TLSRestrictions
     /// Authentication schemes that may be used, in lower case: `basic`, `digest`, `ntlm`, `negotiate`.
     package var schemes: [String]
-    /// Kerberos realms that may be used.
-    package var realms: [String]
+    /// Where the KDCs of Kerberos realms are. Whether one may be reached, its route says.
+    package var realms: [Realm]
     /// The application's own policy, passed through.
     package var policy: JSONValue
     /// Everything that the user is entitled to.
@@ -56,7 +58,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         aud: InstanceIdentifier, epoch: Int64, iat: Int64, leaseEnd: Int64, status: Status = .active,
         code: ResultCode = .none, entitlement: Entitlement, user: User, servers: [Server] = [],
         domains: [Domain] = [], defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
-        tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [String] = [],
+        tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [Realm] = [],
         policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
     ) {
         self.aud = aud
@@ -119,7 +121,7 @@ extension ConfigurationDocument {
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
             && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= 4 }
             && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
-            && realms.count <= Limits.names
+            && realms.count <= Limits.names && realms.allSatisfy { $0.kdcs.count <= Limits.kdcs }
             && application.config.utf8.count <= Limits.text && application.extraInfo?.utf8.count ?? 0 <= Limits.text
         guard isWithin else { throw WireError(.tooLarge, "The configuration holds more than its limits allow.") }
     }

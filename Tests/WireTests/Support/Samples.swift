@@ -15,7 +15,8 @@ enum Samples {
             servers: [.init(server, priority: 2, route: .relay, isApplicationServer: true)],
             domains: [.init("example", route: .direct)], defaultRoute: .init(route: .deny),
             clusters: [.init(name: "main", relays: [.init(server, priority: 1)], authorities: [[0x30, 0]])],
-            tls: .init(blocked: [.tls10], floor: .tls12), schemes: ["basic"], realms: ["EXAMPLE"],
+            tls: .init(blocked: [.tls10], floor: .tls12), schemes: ["basic"],
+            realms: [.init("EXAMPLE.TEST", kdcs: [try Endpoint("kdc.example.test:88")])],
             policy: .object(["a": .null]), entitlements: [.init(id: entitlement, versions: [version])],
             application: .init(config: "text\n", detailedLogsOn: true, extraInfo: "{}"))
     }

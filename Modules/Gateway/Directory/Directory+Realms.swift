@@ -1,0 +1,81 @@
+internal import SallyportCore
+
+// Kerberos realms, and where their KDCs are. A realm lists no server: whether apps reach a KDC, its route says.
+extension Directory {
+    /// How many realms and KDCs of each are taken.
+    enum RealmLimits {
+        static let realms = 256
+        static let kdcs = 8
+        /// Of a name, in octets.
+        static let name = 255
+    }
+
+    /// The KDCs of each, HOST:PORT, in the order in which they are tried.
+    var realms: [String: [String]] {
+        get { kdcs ?? [:] }
+        set { kdcs = newValue.isEmpty ? nil : newValue }
+    }
+
+    mutating func addRealm(_ name: String, kdc: String) throws(GatewayError) {
+        guard Self.isRealm(name) else {
+            throw GatewayError(
+                .invalid, "A realm has 1 to \(RealmLimits.name) visible characters of ASCII, without @, / and \\.")
+        }
+        let endpoint = try Self.kdc(kdc).description
+        guard realms[name] != nil || realms.count < RealmLimits.realms else {
+            throw GatewayError(.invalid, "There are \(RealmLimits.realms) realms already, the most.")
+        }
+        let known = realms[name, default: []]
+        guard !known.contains(endpoint) else { throw GatewayError(.exists, "\(endpoint) is a KDC of \(name) already.") }
+        guard known.count < RealmLimits.kdcs else {
+            throw GatewayError(.invalid, "\(name) has \(RealmLimits.kdcs) KDCs already, the most.")
+        }
+        realms[name] = known + [endpoint]
+    }
+
+    mutating func removeRealm(_ name: String) throws(GatewayError) {
+        guard realms.removeValue(forKey: name) != nil else {
+            throw GatewayError(.notFound, "No realm \(name): `admin realm list` shows them.")
+        }
+    }
+
+    static func kdc(_ text: String) throws(GatewayError) -> Endpoint {
+        do { return try Endpoint(text, defaultPort: 88) } catch {
+            throw GatewayError(.invalid, "A KDC is HOST or HOST:PORT. \(error.message)", underlying: error)
+        }
+    }
+
+    private static func isRealm(_ name: String) -> Bool {
+        (1...RealmLimits.name).contains(name.utf8.count)
+            && name.utf8.allSatisfy { 33..<127 ~= $0 && !"@/\\".utf8.contains($0) }
+    }
+
+    /// What an administrator should know of a KDC's route; nil where apps reach it.
+    func warning(ofKDC endpoint: Endpoint) -> String? {
+        let listed = servers.compactMap { server -> RoutingTable.Server? in
+            guard let endpoint = try? Endpoint(server.endpoint), server.application == nil else { return nil }
+            return RoutingTable.Server(endpoint, route: server.route)
+        }
+        let table = RoutingTable(
+            servers: listed,
+            domains: domains.map { RoutingTable.Domain($0.key, route: $0.value.route, ports: $0.value.ports) },
+            default: defaultRoute.route, defaultPorts: defaultRoute.ports)
+        let decision = table.decide(endpoint)
+        guard decision.route == .deny else { return nil }
+        return "No app reaches the KDC: \(decision). `admin server add \(endpoint)` lists it."
+    }
+
+    mutating func apply(_ declared: [Declaration.Realm]) throws(GatewayError) {
+        for realm in declared {
+            for kdc in realm.kdcs {
+                let endpoint = try Self.kdc(kdc).description
+                if realms[realm.name]?.contains(endpoint) != true { try addRealm(realm.name, kdc: kdc) }
+            }
+        }
+    }
+
+    var declaredRealms: [Declaration.Realm]? {
+        realms.isEmpty
+            ? nil : realms.sorted { $0.key < $1.key }.map { Declaration.Realm(name: $0.key, kdcs: $0.value) }
+    }
+}
