@@ -15,7 +15,13 @@ struct SallyportProgram: AsyncParsableCommand {
         subcommands: [
             ActivateCommand.self, StatusCommand.self, ExplainCommand.self, FetchCommand.self, GatewayCommand.self,
             AdminCommand.self, StoreCommand.self, CookiesCommand.self, CacheCommand.self,
-        ])
+        ] + kerberos)
+
+    #if Kerberos
+    private static let kerberos: [any ParsableCommand.Type] = [TicketsCommand.self]
+    #else
+    private static let kerberos: [any ParsableCommand.Type] = []
+    #endif
 
     static func main() async {
         Glibc.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)

@@ -9,6 +9,10 @@ public import SallyportSecureStore
 internal import SallyportTransport
 public import SallyportURLLoading
 
+#if Kerberos
+public import SallyportKerberos
+#endif
+
 /// One authorized app: its store, its authorization and its sessions.
 ///
 /// ```swift
@@ -31,6 +35,10 @@ public final class Sallyport: Sendable {
     /// The cookies of this instance's sessions, usable while the app is authorized. Sessions choose among jars with
     /// `SessionConfiguration.cookieJar`.
     public var cookies: CookieJar { jars.main }
+    #if Kerberos
+    /// Who the principals of this instance's sessions are by Kerberos, and their tickets.
+    public let kerberos: Kerberos
+    #endif
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
@@ -80,10 +88,21 @@ public final class Sallyport: Sendable {
         jars = CookieJars(in: data, gate: authorization, logger: logger)
         let shared = SharedCache(SecureCache(store: data, gate: authorization))
         sharedCache = shared
+        let tunnels = LateTunnels()
+        #if Kerberos
+        let kerberos = Kerberos(
+            in: data, gate: authorization, tunnels: tunnels,
+            realms: RealmServers { authorization.configuration.kdcs(of: $0) }, logger: logger)
+        self.kerberos = kerberos
+        let schemes: [any AuthenticationScheme] = [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()]
+        #else
+        let schemes: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
+        #endif
+        let authentication = AuthenticationStage(credentials: credentials, schemes: schemes)
         loading = URLLoadingSystem(
             gate: authorization,
-            stages: { [credentials, jars] configuration in
-                Self.stages(of: configuration, credentials, jars) + [
+            stages: { [jars] configuration in
+                Self.stages(of: configuration, authentication, jars) + [
                     CacheStage(
                         shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
                 ]
@@ -91,9 +110,20 @@ public final class Sallyport: Sendable {
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
             infrastructure: authorization, logger: logger)
+        tunnels.lead(through: loading.tunnels)
+        #if Kerberos
+        let forgetTickets: @Sendable () -> Void = { kerberos.forget() }
+        credentials.whenClearing { method in
+            guard method == nil || method == .negotiate else { return }
+            kerberos.clearSoon()
+        }
+        #else
+        let forgetTickets: @Sendable () -> Void = {}
+        #endif
         withdrawal = authorization.onWithdrawal { [credentials, jars, cache = shared.original] denied in
             guard [.remoteLockout, .wiped].contains(denied.code) else { return }
             credentials.forget()
+            forgetTickets()
             jars.forget(isWiped: denied.code == .wiped)
             if denied.code == .wiped { cache.forget() }
         }
@@ -107,9 +137,9 @@ public final class Sallyport: Sendable {
 
     /// Those between Decoding and Routing, from the top down.
     private static func stages(
-        of configuration: SessionConfiguration, _ credentials: CredentialStorage, _ jars: CookieJars
+        of configuration: SessionConfiguration, _ authentication: AuthenticationStage, _ jars: CookieJars
     ) -> [any LoadStage] {
-        [AuthenticationStage(credentials: credentials)]
+        [authentication]
             + jars.stages(
                 of: configuration.cookieJar, acceptPolicy: configuration.cookieAcceptPolicy,
                 handlesCookies: configuration.handlesCookies)

@@ -1,0 +1,85 @@
+#if Kerberos
+import ArgumentParser
+import FoundationEssentials
+import SallyportCore
+import SallyportKerberos
+import SallyportSecureStore
+
+/// Looks after the Kerberos tickets in an app's store.
+struct TicketsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tickets", abstract: "Look after the Kerberos tickets in an app's store.",
+        subcommands: [ListCommand.self, ClearCommand.self])
+
+    /// Gives a command the tickets, and closes the store.
+    static func withKerberos<Result>(
+        _ location: StoreLocationOptions, _ options: StoreOptions, _ body: (Kerberos) async throws -> Result
+    ) async throws -> Result {
+        let store = try await SecureStore.open(
+            at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
+            options: options)
+        defer { store.close() }
+        return try await body(Kerberos(in: store, tunnels: LateTunnels()))
+    }
+}
+
+extension TicketsCommand {
+    struct ListCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List tickets without their keys; works beside the running app.")
+        @OptionGroup var location: StoreLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let tickets = try await TicketsCommand.withKerberos(location, .readOnly) { try $0.tickets() }
+            let report = tickets.map(TicketReport.init)
+            output.print(report, TicketReport.text(report))
+        }
+    }
+
+    struct ClearCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "clear", abstract: "Remove tickets; the app must not run.")
+        @Option(help: ArgumentHelp("Whose; everybody's by default.", valueName: "name")) var principal: String?
+        @OptionGroup var location: StoreLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            try await TicketsCommand.withKerberos(location, .existing) { kerberos in
+                try await kerberos.clear(of: principal.map { Principal($0) })
+            }
+            output.print(Acknowledgement(), "cleared")
+        }
+    }
+}
+
+/// A ticket, without what it opens.
+private struct TicketReport: Encodable {
+    let principal: String
+    let user: String
+    /// None for the ticket that others are asked for with.
+    let service: String?
+    let ends: Date
+    let renewableUntil: Date?
+
+    init(_ ticket: KerberosTicket) {
+        principal = ticket.principal.name
+        user = ticket.user
+        service = ticket.service
+        ends = Date(timeIntervalSince1970: Double(ticket.ends))
+        renewableUntil = ticket.renewableUntil.map { Date(timeIntervalSince1970: Double($0)) }
+    }
+
+    static func text(_ tickets: [TicketReport]) -> String {
+        guard !tickets.isEmpty else { return "no ticket" }
+        var table = Table(["principal", "user", "service", "ends", "renewable until"])
+        for ticket in tickets {
+            table.append([
+                ticket.principal, ticket.user, ticket.service ?? "-", ticket.ends.formatted(.iso8601),
+                ticket.renewableUntil.map { $0.formatted(.iso8601) } ?? "-",
+            ])
+        }
+        return table.text
+    }
+}
+#endif

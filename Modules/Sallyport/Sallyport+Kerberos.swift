@@ -1,0 +1,16 @@
+#if Kerberos
+internal import SallyportHTTPAuthentication
+public import SallyportKerberos
+
+extension Sallyport {
+    /// Allows services that a realm trusts with it to act for the user, or forbids it, which is what holds before the first
+    /// call. Each call clears tickets and credentials of `Negotiate`, whatever held before; `kerberosAllowDelegation` of the
+    /// documents.
+    ///
+    /// - Throws: `KerberosError` with the code `store` where the tickets cannot be removed from the store.
+    public func kerberosAllowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
+        credentials.clear(for: .negotiate)
+        try await kerberos.allowDelegation(isAllowed)
+    }
+}
+#endif
