@@ -123,7 +123,9 @@ extension FuzzTarget {
 
     private static let spnego = FuzzTarget(
         "spnego",
-        words: ["\u{60}", "\u{30}", "\u{6}\u{6}+\u{6}\u{1}\u{5}\u{5}\u{2}", "\u{a}\u{1}\0", "\u{4}\u{0}", "\u{2}\0", "\0"]
+        words: [
+            "\u{60}", "\u{30}", "\u{6}\u{6}+\u{6}\u{1}\u{5}\u{5}\u{2}", "\u{a}\u{1}\0", "\u{4}\u{0}", "\u{2}\0", "\0",
+        ]
     ) { octets throws(BrokenProperty) in
         if let token = try? SPNEGOToken(parsing: octets) {
             let again = try? SPNEGOToken(parsing: token.serialized)
