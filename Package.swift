@@ -356,7 +356,7 @@ let package = Package(
             "Integration",
             dependencies: [
                 "Sallyport", "SallyportCookies", "SallyportCore", "SallyportGateway", "SallyportHTTPAuthentication",
-                "SallyportWire", "SallyportTransport", "CLinux", .crypto, .x509, .logging, .httpTypes,
+                "SallyportWire", "SallyportTransport", .kerberos, "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.

@@ -1,3 +1,4 @@
+import Foundation
 import SallyportCore
 import Testing
 
@@ -18,6 +19,8 @@ import Testing
         try directory.setRoute("corp.example", .init(route: .relay(cluster: "west"), ports: [443, 8443]))
         directory.blockedTLS = [.tls10]
         directory.tlsFloor = .tls12
+        try directory.addRealm("CORP.EXAMPLE", kdc: "kdc.corp.example")
+        try directory.addRealm("CORP.EXAMPLE", kdc: "KDC2.corp.example:750")
         return directory
     }
 
@@ -46,6 +49,8 @@ import Testing
         "usres: []", "users: [{name: ann, role: admin}]", "servers: [{server: 'x:1', route: nowhere}]",
         "servers: [{server: nohost}]", "users: 7", "users: [{name: &a ann}]\napps: []", "[]", "users: [", "\u{0}",
         "routes: [{domain: corp.example, route: 'relay:nocluster'}]", "tls: {block: [SSL3]}",
+        "realms: [{name: 'a b', kdcs: ['kdc.example']}]", "realms: [{name: R, kdcs: ['kdc.example:0']}]",
+        "realms: [{name: R}]", "realms: [{name: R, kdcs: [], port: 1}]",
         "apps: [{id: NotReversed!, versions: ['1']}]", "apps: [{id: com.example.a, versions: ['01.x']}]",
         "users: [{name: ann, entitlements: [{app: com.example.none, versions: ['1']}]}]",
     ])
@@ -93,5 +98,46 @@ import Testing
         #expect(directory.servers.map(\.route) == [.deny])
         try directory.removeServer("b\u{fc}cher.example:443")
         #expect(directory.servers.isEmpty)
+    }
+
+    // MARK: Realms
+
+    @Test func realmsHaveKDCsInTheirOrder() throws {
+        var directory = try Self.sample()
+        #expect(directory.realms == ["CORP.EXAMPLE": ["kdc.corp.example:88", "kdc2.corp.example:750"]])
+        #expect(throws: GatewayError(.exists, "")) {
+            try directory.addRealm("CORP.EXAMPLE", kdc: "kdc.corp.example:88")
+        }
+        for number in 3...8 { try directory.addRealm("CORP.EXAMPLE", kdc: "kdc\(number).corp.example") }
+        #expect(throws: GatewayError(.invalid, "")) { try directory.addRealm("CORP.EXAMPLE", kdc: "kdc9.corp.example") }
+        try directory.removeRealm("CORP.EXAMPLE")
+        #expect(directory.realms.isEmpty && directory.kdcs == nil)
+        #expect(throws: GatewayError(.notFound, "")) { try directory.removeRealm("CORP.EXAMPLE") }
+        for number in 1...256 { try directory.addRealm("R\(number)", kdc: "kdc.example") }
+        #expect(throws: GatewayError(.invalid, "")) { try directory.addRealm("R257", kdc: "kdc.example") }
+    }
+
+    @Test(arguments: ["", "a b", "R@S", "R/S", "R\\", "R\n", "ü", String(repeating: "R", count: 256)])
+    func whatIsNoRealmIsRefused(name: String) {
+        var directory = Directory()
+        #expect(throws: GatewayError(.invalid, "")) { try directory.addRealm(name, kdc: "kdc.example") }
+    }
+
+    @Test func anAdministratorIsWarnedOfAKDCThatNobodyReaches() throws {
+        var directory = try Self.sample()
+        let kdc = try Directory.kdc("kdc.corp.example")
+        // The domain's rule opens two ports, and not this one.
+        #expect(directory.warning(ofKDC: kdc)?.contains("kdc.corp.example:88") == true)
+        try directory.addServer(.init(endpoint: "kdc.corp.example:88"))
+        #expect(directory.warning(ofKDC: kdc) == nil)
+        try directory.setRoute("corp.example", .init(route: .deny))
+        #expect(directory.warning(ofKDC: kdc) != nil)
+    }
+
+    /// What was written before there were realms.
+    @Test func aDirectoryWithoutRealmsIsRead() throws {
+        let octets = try JSONEncoder().encode(Directory())
+        #expect(!String(decoding: octets, as: UTF8.self).contains("kdcs"))
+        #expect(try JSONDecoder().decode(Directory.self, from: octets) == Directory())
     }
 }

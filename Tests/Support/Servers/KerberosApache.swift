@@ -7,16 +7,18 @@ package final class KerberosApache: Sendable {
     private let folder: TemporaryDirectory
     private let process: ChildProcess
 
-    /// - Parameter keytab: of `HTTP/localhost`.
-    package static func start(keytab: String, of kdc: TestKDC) async throws -> KerberosApache {
+    /// - Parameters:
+    ///   - keytab: of its names.
+    ///   - address: where it listens too.
+    package static func start(keytab: String, of kdc: TestKDC, address: String? = nil) async throws -> KerberosApache {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
-            if let apache = try await KerberosApache(port, keytab, kdc) { return apache }
+            if let apache = try await KerberosApache(port, keytab, kdc, address) { return apache }
         }
         throw Unexpected("apache2 found no port")
     }
 
-    private init?(_ port: UInt16, _ keytab: String, _ kdc: TestKDC) async throws {
+    private init?(_ port: UInt16, _ keytab: String, _ kdc: TestKDC, _ address: String?) async throws {
         self.port = port
         folder = try TemporaryDirectory()
         // Its children are another user.
@@ -28,7 +30,7 @@ package final class KerberosApache: Sendable {
             try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.file(name))
         }
         try folder.write("inside", to: "vault/page")
-        try folder.write(Self.configuration(folder.path, port, keytab), to: "httpd.conf")
+        try folder.write(Self.configuration(folder.path, port, keytab, address), to: "httpd.conf")
         var environment = kdc.serviceEnvironment
         // Without a replay cache: its name would be shared with what ran here before.
         environment["KRB5RCACHENAME"] = "none:"
@@ -39,7 +41,9 @@ package final class KerberosApache: Sendable {
         guard isUp, try await !eventually(within: .milliseconds(300), { !process.isRunning }) else { return nil }
     }
 
-    package func url(_ path: String = "/vault/page") -> String { "http://localhost:\(port)\(path)" }
+    package func url(_ path: String = "/vault/page", host: String = "localhost") -> String {
+        "http://\(host):\(port)\(path)"
+    }
 
     /// The lines of its log: status, user and target.
     package var log: [String] { text("access.log").split(separator: "\n").map(String.init) }
@@ -55,13 +59,16 @@ package final class KerberosApache: Sendable {
         (try? String(contentsOfFile: folder.file(name), encoding: .utf8)) ?? ""
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, _ keytab: String) -> String {
+    private static func configuration(
+        _ path: String, _ port: UInt16, _ keytab: String, _ address: String?
+    ) -> String {
         let modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "auth_gssapi"]
             .map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
         return """
             ServerRoot \(path)
             ServerName localhost
             Listen 127.0.0.1:\(port)
+            \(address.map { "Listen \($0):\(port)" } ?? "")
             PidFile \(path)/httpd.pid
             ErrorLog \(path)/error.log
             LogLevel notice auth_gssapi:debug

@@ -17,20 +17,20 @@ package final class TestKDC: Sendable {
     /// - Parameters:
     ///   - isAhead: by how many seconds its clock is ahead of everybody's.
     ///   - lifetime: of tickets, in seconds.
+    ///   - address: where it listens too.
     package static func start(
-        realm: String = "EXAMPLE.TEST", lifetime: Int = 3600, isAhead seconds: Int = 0
+        realm: String = "EXAMPLE.TEST", lifetime: Int = 3600, isAhead seconds: Int = 0, address: String? = nil
     ) async throws -> TestKDC {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
             guard !LoopbackPort.isTaken(port) else { continue }
-            let kdc = try TestKDC(realm, port, lifetime, seconds)
-            try await kdc.administer("addpol -maxlife 0 none")
+            let kdc = try TestKDC(realm, port, lifetime, seconds, address)
             if try await kdc.start() { return kdc }
         }
         throw Unexpected("krb5kdc found no port")
     }
 
-    private init(_ realm: String, _ port: UInt16, _ lifetime: Int, _ ahead: Int) throws {
+    private init(_ realm: String, _ port: UInt16, _ lifetime: Int, _ ahead: Int, _ address: String?) throws {
         self.realm = realm
         self.port = port
         folder = try TemporaryDirectory()
@@ -62,7 +62,7 @@ package final class TestKDC: Sendable {
             """
             [kdcdefaults]
             kdc_listen = ""
-            kdc_tcp_listen = 127.0.0.1:\(port)
+            kdc_tcp_listen = 127.0.0.1:\(port)\(address.map { " \($0):\(port)" } ?? "")
             [realms]
             \(realm) = {
                 database_name = \(folder.path)/principal

@@ -1,0 +1,165 @@
+#if Kerberos
+import Foundation
+import Sallyport
+import SallyportHTTPAuthentication
+import TestSupport
+import Testing
+
+@testable import SallyportKerberos
+
+/// Kerberos of an activated app: a KDC and a web server that only the relay reaches.
+@Suite(.timeLimit(.minutes(2)))
+struct KerberosTests {
+    private static let kdcName = "kdc.corp.example"
+    private static let webName = "web.corp.example"
+    private static let password = "PLANTED-PASSWORD"
+
+    /// What stands inside: both on loopback addresses of their own, which no name outside leads to.
+    private struct Inside {
+        let kdc: TestKDC
+        let apache: KerberosApache
+
+        static func start() async throws -> Inside {
+            let kdc = try await TestKDC.start(realm: "CORP.EXAMPLE", address: "127.0.0.4")
+            try await kdc.addUser("ann", password: password)
+            let keytab = try await kdc.addService("HTTP/\(webName)")
+            return Inside(
+                kdc: kdc, apache: try await KerberosApache.start(keytab: keytab, of: kdc, address: Intranet.address))
+        }
+
+        var url: String { apache.url(host: webName) }
+        var kdcServer: String { "\(kdcName):\(kdc.port)" }
+    }
+
+    private struct Warning: Decodable { var warning: String }
+    private struct Realm: Decodable, Equatable {
+        var realm: String
+        var kdcs: [String]
+    }
+    private struct Listed: Decodable {
+        var user: String
+        var service: String?
+    }
+
+    private func load(_ inside: Inside, _ sallyport: Sallyport, password: String? = Self.password) async throws -> Int {
+        var request = try LoadRequest.get(inside.url)
+        request.options.credential = password.map {
+            Credential(user: "ann@CORP.EXAMPLE", password: Redacted($0))
+        }
+        return try await sallyport.session.data(for: request).1.status.code
+    }
+
+    private func open(_ site: Site) async throws -> Sallyport {
+        try await Sallyport.open(
+            store: site.folder.file("app"), protectedBy: .keyFile(site.folder.file("app.key")),
+            application: .init(Site.app, version: Site.version))
+    }
+
+    @Test func aRealmBehindTheRelayServesAnAppAndItsRestarts() async throws {
+        let (inside, site) = (try await Inside.start(), try await Site.start())
+        try await site.admin(
+            "server", "add", "\(Self.webName):\(inside.apache.port)", "--app", Site.app, "--address", Intranet.address)
+        let added = try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer, "--json")
+        #expect(try added.json(Warning.self).warning.contains(inside.kdcServer), "nobody reaches it yet")
+        #expect(
+            try await site.admin("realm", "list", "--json").json([Realm].self)
+                == [Realm(realm: "CORP.EXAMPLE", kdcs: [inside.kdcServer])])
+        var sallyport = try await open(site)
+        try await sallyport.authorization.activate(link: try await site.link())
+        try await sallyport.authorize()
+        #expect(sallyport.authorization.configuration.realms == ["CORP.EXAMPLE"])
+
+        // A KDC that is not listed is refused before anything is sent.
+        do {
+            _ = try await load(inside, sallyport)
+            Issue.record("A ticket of a KDC that is not listed")
+        } catch let error as LoadError {
+            #expect(error.code == .kerberosFailed)
+            let reason = (error.underlying as? KerberosError)?.underlying as? LoadError
+            #expect(reason?.code == .refusedByPolicy)
+        }
+        #expect(inside.kdc.count("AS_REQ") == 0)
+
+        try await site.admin("server", "add", inside.kdcServer, "--address", "127.0.0.4")
+        let again = try await site.admin("realm", "list")
+        #expect(again.output.contains("CORP.EXAMPLE \(inside.kdcServer)"))
+        try await sallyport.authorize()
+        for _ in 1...3 { #expect(try await load(inside, sallyport) == 200, "\(inside.apache.errors)") }
+        #expect(inside.kdc.count("AS_REQ") == 1 && inside.kdc.count("TGS_REQ") == 1)
+        await sallyport.shutdown()
+
+        sallyport = try await open(site)
+        try await sallyport.authorize()
+        #expect(try await load(inside, sallyport, password: nil) == 200)
+        #expect(inside.kdc.count("AS_REQ") == 1 && inside.kdc.count("TGS_REQ") == 1)
+        await sallyport.shutdown()
+        try await theProgramListsAndClears(site, inside)
+    }
+
+    private func theProgramListsAndClears(_ site: Site, _ inside: Inside) async throws {
+        let options = ["--store", site.folder.file("app"), "--key-file", site.folder.file("app.key"), "--json"]
+        let program = Programs.built("sallyport")
+        let list = try await ChildProcess(program, ["tickets", "list"] + options).outcome()
+        let listed = try list.json([Listed].self)
+        #expect(listed.map(\.service) == [nil, "HTTP/\(Self.webName)"])
+        #expect(listed.allSatisfy { $0.user == "ann@CORP.EXAMPLE" })
+        #expect(try await ChildProcess(program, ["tickets", "clear"] + options).outcome().status == 0)
+        let after = try await ChildProcess(program, ["tickets", "list"] + options).outcome()
+        #expect(try after.json([Listed].self).isEmpty)
+        for name in try FileManager.default.contentsOfDirectory(atPath: site.folder.file("app")) {
+            let octets = try Data(contentsOf: URL(filePath: site.folder.file("app/\(name)")))
+            #expect(octets.range(of: Data(Self.password.utf8)) == nil, "\(name)")
+            #expect(octets.range(of: Data("ann@CORP.EXAMPLE".utf8)) == nil, "\(name)")
+        }
+    }
+
+    /// A lock closes the tickets, and takes them out of memory; the store keeps them.
+    @Test(arguments: [("lock", true), ("wipe", false)])
+    func aWithdrawalClosesTheTickets(order: String, isKept: Bool) async throws {
+        let (inside, site) = (try await Inside.start(), try await Site.start())
+        for (name, port, address) in [
+            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
+        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
+        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let sallyport = try await open(site)
+        #expect(throws: KerberosError(.notAuthorized, "")) { try sallyport.kerberos.tickets() }
+        try await sallyport.authorization.activate(link: try await site.link())
+        try await sallyport.authorize()
+        #expect(try await load(inside, sallyport) == 200)
+        let instance = try #require(try await site.instances().first).instance
+        try await site.admin(order, instance)
+        await #expect(throws: (any Error).self) { try await sallyport.authorize() }
+        #expect(throws: KerberosError(.withdrawn, "")) { try sallyport.kerberos.tickets() }
+        await #expect(throws: LoadError(.withdrawn, "")) { try await load(inside, sallyport) }
+        if isKept {
+            try await site.admin("unlock", instance)
+            try await sallyport.authorize()
+            #expect(try sallyport.kerberos.tickets().count == 2)
+            #expect(inside.kdc.count("AS_REQ") == 1)
+        }
+        await sallyport.shutdown()
+    }
+
+    @Test func clearingCredentialsClearsTickets() async throws {
+        let (inside, site) = (try await Inside.start(), try await Site.start())
+        for (name, port, address) in [
+            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
+        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
+        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let sallyport = try await open(site)
+        try await sallyport.authorization.activate(link: try await site.link())
+        try await sallyport.authorize()
+        #expect(try await load(inside, sallyport) == 200)
+        sallyport.credentials.clear(for: .basic)
+        #expect(try sallyport.kerberos.tickets().count == 2)
+        sallyport.credentials.clear(for: .negotiate)
+        #expect(try sallyport.kerberos.tickets().isEmpty)
+        #expect(try await load(inside, sallyport, password: nil) == 401)
+        #expect(try await load(inside, sallyport) == 200)
+        try await sallyport.kerberosAllowDelegation(true)
+        #expect(sallyport.kerberos.allowsDelegation)
+        #expect(try sallyport.kerberos.tickets().isEmpty)
+        await sallyport.shutdown()
+    }
+}
+#endif
