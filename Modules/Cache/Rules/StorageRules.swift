@@ -93,6 +93,11 @@ extension StorageRules {
         .proxyAuthenticationInfo, .proxyAuthorization, .authenticationInfo, .wwwAuthenticate, .setCookie, .setCookie2,
     ]
 
+    /// What a server or a proxy says of itself to one request.
+    static let ofAuthentication: Set<HTTPField.Name> = [
+        .proxyAuthenticate, .proxyAuthenticationInfo, .authenticationInfo, .wwwAuthenticate,
+    ]
+
     /// The fields that are stored.
     static func stored(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
         let named = fields[values: .connection].flatMap { $0.split(separator: ",") }

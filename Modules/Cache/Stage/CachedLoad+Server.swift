@@ -13,7 +13,8 @@ extension CachedLoad {
 
     /// What the server said of an entry.
     enum Validated {
-        case holds(StoredAnswer)
+        /// With what the server says of itself: it is this exchange's, and is not stored.
+        case holds(StoredAnswer, proof: HTTPFields)
         case other(LoadResponse)
     }
 
@@ -37,7 +38,8 @@ extension CachedLoad {
             cache.drop(stored.slot)
             return .other(try await forward(request, lead: lead))
         }
-        return .holds(freshened(stored, by: response.head, requested: requested, lead: lead))
+        let proof: HTTPFields = response.head.headerFields.filter { StorageRules.ofAuthentication.contains($0.name) }
+        return .holds(freshened(stored, by: response.head, requested: requested, lead: lead), proof: proof)
     }
 
     private func freshened(

@@ -207,8 +207,11 @@ struct CachedLoad: Sendable {
             return answered(with: stored, part, .stale)
         }
         switch answer {
-        case .holds(let fresh):
-            return answered(with: fresh, part, .revalidated)
+        case .holds(let fresh, let proof):
+            let use = answered(with: fresh, part, .revalidated)
+            guard case .answered(var response) = use, !proof.isEmpty else { return use }
+            response.head.headerFields.append(contentsOf: proof)
+            return .answered(response)
         case .other(let response):
             if mayFail, ReuseRules.isError(response.head.status) {
                 await response.drain()

@@ -49,6 +49,9 @@ final class NegotiateSignature: RequestSignature {
         guard let proof = made.withLock({ $0 }) else { return response }
         switch Self.answer(in: response, to: kind) {
         case nil:
+            // What the cache keeps was vouched for when it came; that it still holds, or that its server is out of order,
+            // is all that was learnt now.
+            guard !response.facts.hops.isEmpty else { return response }
             // What stands before the service may end a request without it; what it gives out it must stand for.
             guard kind == .proxy || response.head.status.code >= 400 else {
                 throw Self.failure("The server does not say who it is.")

@@ -55,6 +55,23 @@ import Testing
         #expect(site.count == 2)
     }
 
+    /// What the server says of itself is for the stage that asked for it, once.
+    @Test func whatAServerProvesWithANotModifiedIsPassedOn() async throws {
+        let site = try await validated(
+            ["Cache-Control": "max-age=1", "ETag": "\"a\"", "WWW-Authenticate": "Negotiate first"],
+            [
+                "Cache-Control": "max-age=100", "ETag": "\"a\"", "WWW-Authenticate": "Negotiate again",
+                "Authentication-Info": "nextnonce=\"b\"",
+            ])
+        #expect(try await site.load().head.headerFields[.wwwAuthenticate] == "Negotiate first")
+        site.clock.pass(10)
+        let fresh = try await site.load()
+        #expect(fresh.head.headerFields[values: .wwwAuthenticate] == ["Negotiate again"])
+        #expect(fresh.head.headerFields[.authenticationInfo] == "nextnonce=\"b\"")
+        let stored = try await site.load()
+        #expect(stored.head.headerFields[.wwwAuthenticate] == nil && site.count == 2)
+    }
+
     /// RFC 9110 §6.6.1: without a `Date` of its own a 304 is as old as the time since it came.
     @Test func aNotModifiedWithoutADateIsOfNow() async throws {
         let clock = SiteClock()
