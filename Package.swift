@@ -296,7 +296,7 @@ let package = Package(
             ]),
         tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
-        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop"]),
+        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop", .crypto]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
         tests(
             "Cookies",

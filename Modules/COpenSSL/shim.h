@@ -32,6 +32,16 @@ static inline int sallyport_chain_digest(const STACK_OF(X509) *chain, unsigned c
     return is_good && SHA256_Final(digest, &whole);
 }
 
+/// The hash of the peer's certificate for `tls-server-end-point` (RFC 5929 §4.1): its length, 0 where there is none.
+static inline unsigned int sallyport_end_point(const SSL *tls, unsigned char digest[EVP_MAX_MD_SIZE]) {
+    X509 *certificate = SSL_get0_peer_certificate(tls);
+    int kind = NID_undef;
+    if (certificate == NULL || !X509_get_signature_info(certificate, &kind, NULL, NULL, NULL)) return 0;
+    const EVP_MD *hash = kind == NID_md5 || kind == NID_sha1 ? EVP_sha256() : EVP_get_digestbynid(kind);
+    unsigned int count = 0;
+    return hash != NULL && X509_digest(certificate, hash, digest, &count) ? count : 0;
+}
+
 /// SHA-256 of a certificate's SubjectPublicKeyInfo; 0 where it cannot be had.
 static inline int sallyport_key_digest(const STACK_OF(X509) *chain, int index, unsigned char digest[32]) {
     unsigned char *octets = NULL;

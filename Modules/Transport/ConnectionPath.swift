@@ -31,6 +31,9 @@ package struct ConnectionPath: Sendable {
     package var socket: String?
     /// The proxy of a direct connection; never with a relay or a socket.
     package var proxy: ProxyAccess?
+    /// Who has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for paths whose
+    /// exchanges share connections.
+    package var owner: UInt64?
 
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
@@ -77,6 +80,7 @@ extension ConnectionPath: Hashable {
     package func hash(into hasher: inout Hasher) {
         hasher.combine(partition)
         hasher.combine(socket)
+        hasher.combine(owner)
         hasher.combine(proxy?.proxy.endpoint)
         hasher.combine(relay?.cluster)
         hasher.combine(relay?.identity.certificates.first?.last)
@@ -85,7 +89,7 @@ extension ConnectionPath: Hashable {
 
     /// By hand, and what is cheap first: this stands on the path of each request too.
     package static func == (one: ConnectionPath, other: ConnectionPath) -> Bool {
-        one.partition == other.partition && one.versions == other.versions
+        one.partition == other.partition && one.owner == other.owner && one.versions == other.versions
             && one.asksForIdentity == other.asksForIdentity && one.isFallback == other.isFallback
             && one.socket == other.socket && one.relay == other.relay && one.proxy == other.proxy
             && one.decision == other.decision && one.identity == other.identity && one.trust == other.trust

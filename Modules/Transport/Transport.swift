@@ -32,6 +32,7 @@ package final class Transport: Sendable {
         }
         if request.url.isSecure { try checkVersions(path) }
         try checkWay(path)
+        let request = path.owner == nil ? request : request.alone
         let exchange = try Exchange(request, to: endpoint, engine: engine(for: path))
         exchange.attachControl()
         let result = await withTaskCancellationHandler {
@@ -92,10 +93,11 @@ package final class Transport: Sendable {
         throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without relay and proxy.")
     }
 
-    /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared.
+    /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared. A connection
+    /// with one owner stays where it is.
     private func engine(for path: ConnectionPath) -> TransportEngine {
         if engines.count == 1 { return engines[0] }
-        if let current = engines.first(where: \.loop.isCurrent) { return current }
+        if path.owner == nil, let current = engines.first(where: \.loop.isCurrent) { return current }
         return engines[Int(UInt(bitPattern: path.hashValue) % UInt(engines.count))]
     }
 

@@ -32,5 +32,6 @@ extension LoadContext {
             idleTimeout: context.idleTimeout, principal: context.principal, collectsUpTo: .megabytes(1),
             proxies: context.proxies)
         signer = context.signer
+        connection = context.connection
     }
 }

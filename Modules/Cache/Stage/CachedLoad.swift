@@ -57,10 +57,10 @@ struct CachedLoad: Sendable {
         return isRange && ByteRange(request.headerFields) == nil
     }
 
-    /// Whether the load may wait for an equal one.
+    /// Whether the load may wait for an equal one. A leg of an authentication may not: its answer is one to its connection.
     private var mayJoin: Bool {
         isGet && !terms.hasRange && terms.conditions.isEmpty && !terms.control.noStore && !staysInside
-            && policy != .reloadRevalidatingCacheData
+            && policy != .reloadRevalidatingCacheData && context.connection?.isLeg != true
     }
 
     func run() async throws(LoadError) -> LoadResponse {

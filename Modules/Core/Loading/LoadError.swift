@@ -37,7 +37,7 @@ extension LoadError {
             case proxyWithRelay, proxyUnreachable, proxyNotTrusted, proxyRefused, proxyProtocol
             case proxyAuthenticationRequired
             case notInCache, protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
-            case authenticationCancelled, otherPrincipal, serverNotAuthenticated
+            case authenticationCancelled, otherPrincipal, serverNotAuthenticated, unsupported
             case credentialRefused, kerberosFailed, delegationUnavailable
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
         }
@@ -125,6 +125,8 @@ extension LoadError {
         public static let kerberosFailed = Code(value: .kerberosFailed)
         /// Delegation is allowed, the server is one to delegate to, and the realm gives no ticket for it.
         public static let delegationUnavailable = Code(value: .delegationUnavailable)
+        /// What was asked for is something that cannot be done here: NTLM with a proxy.
+        public static let unsupported = Code(value: .unsupported)
         /// The app's own request body threw.
         public static let requestBodyFailed = Code(value: .requestBodyFailed)
         /// A protocol handler threw an error of its own.

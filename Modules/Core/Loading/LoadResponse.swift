@@ -90,6 +90,10 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var proxy: String?
     /// `Proxy-Status` of the relay's answer to CONNECT.
     public var proxyStatus: String?
+    /// Names a connection that one owner has to itself (``BoundConnection``), within the process; nil for shared ones.
+    package var number: UInt64?
+    /// Of the connection with a server that asks who somebody is (401); nil for other answers, and without TLS.
+    package var channelBinding: ChannelBinding?
 
     public init() {}
 }

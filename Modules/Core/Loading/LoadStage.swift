@@ -56,6 +56,12 @@ public struct LoadContext: Sendable {
     package var recorder: LoadRecorder?
     /// What proves who asks, made when the request is about to be sent; nil where its fields say it already.
     package var signer: (any RequestSigner)?
+    /// The connection that the request is sent over; nil where it shares those of its principal.
+    package var connection: ConnectionUse?
+    /// Names the session, so that its connections can be told from others.
+    package var session = ""
+    /// How many connections the session has with one origin at once.
+    package var connectionsPerOrigin = 6
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,

@@ -61,6 +61,7 @@ enum URLErrorCodes {
         .proxyAuthenticationRequired: .userAuthenticationRequired,
         .proxyWithRelay: .resourceUnavailable,
         .otherPrincipal: .userAuthenticationRequired,
+        .unsupported: .userAuthenticationRequired,
         .serverNotAuthenticated: .badServerResponse,
         .fileSystem: .cannotOpenFile,
     ]

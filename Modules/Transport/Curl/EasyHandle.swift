@@ -12,7 +12,8 @@ final class EasyHandle {
         func received(body: UnsafeRawBufferPointer) -> Int
         func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int
         func rewindBody() -> Bool
-        func willConnect(_ descriptor: Int32)
+        /// - Returns: false where no connection may be made.
+        func willConnect(_ descriptor: Int32) -> Bool
         func willHandshake(_ context: OpaquePointer)
         /// - Returns: false where it must not be sent.
         func willSendRequest() -> Bool

@@ -9,7 +9,10 @@ func openSocket(
     let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
     guard descriptor >= 0 else { return CURL_SOCKET_BAD }
-    handle.client?.willConnect(descriptor)
+    guard handle.client?.willConnect(descriptor) != false else {
+        close(descriptor)
+        return CURL_SOCKET_BAD
+    }
     return descriptor
 }
 

@@ -22,6 +22,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
+    /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
+    var connectionNumber: UInt64?
 
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
@@ -57,7 +59,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         unsafe self.multi = unsafe multi
         unsafe self.share = OpaquePointer(share)
         _ = unsafe sallyport_share_sessions(share)
-        _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Self.maximumConnections)
+        let connections = path.owner == nil ? Self.maximumConnections : 1
+        _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
         let pipelining = isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
         _ = unsafe sallyport_multi_set_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()

@@ -67,6 +67,9 @@ struct Download {
     /// The server does not do what `Expect` asks for (RFC 9110 §15.5.18).
     var isExpectationFailed: Bool { status?.elementsEqual("417".utf8) == true }
 
+    /// The server asks who somebody is (RFC 9110 §15.5.2).
+    var isUnauthorized: Bool { status?.elementsEqual("401".utf8) == true }
+
     var isHTTP2: Bool { head.starts(with: "HTTP/2".utf8) }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).

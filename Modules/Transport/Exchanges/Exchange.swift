@@ -45,6 +45,11 @@ final class Exchange: @unchecked Sendable {
     /// How often the request was about to be sent.
     private var sends = 0
     private let asksToContinue: Bool
+    /// The connection that it has made, on a path with one owner.
+    private var madeConnection: UInt64?
+    private static let connectionNumbers = Atomic<UInt64>(0)
+    /// Of the connection with the server, where the server asks who somebody is.
+    private var channelBinding: ChannelBinding?
     /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
     private(set) var isExpectationRefused = false
     private var controlNumber: UInt64 = 0
@@ -262,9 +267,14 @@ extension Exchange: PoolMember {
 // MARK: Callbacks
 
 extension Exchange {
-    func willConnect(_ descriptor: Int32) {
+    func willConnect(_ descriptor: Int32) -> Bool {
+        guard request.requiredConnection == nil else { return losesConnection() }
         attempt.step = .connect
         pool?.opened(descriptor, to: attempt.claim?.origin)
+        if pool?.configuration.path.owner != nil {
+            madeConnection = Self.connectionNumbers.add(1, ordering: .relaxed).newValue
+        }
+        return true
     }
 
     func willHandshake(_ context: OpaquePointer) {
@@ -275,6 +285,10 @@ extension Exchange {
     /// libcurl sends a request again, up to five times, where a connection that was used before ends without an octet of
     /// an answer, or where the server refused the stream: whatever the method, unless it is kept from it here.
     func willSendRequest() -> Bool {
+        if let madeConnection { pool?.connectionNumber = madeConnection }
+        guard request.requiredConnection == nil || request.requiredConnection == pool?.connectionNumber else {
+            return losesConnection()
+        }
         sends += 1
         guard sends == 1 || mayBeSentAgain else { return failsOnce() }
         attempt.step = upload.isSent ? .response : .request
@@ -287,6 +301,15 @@ extension Exchange {
         guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return true }
         pool?.learned(origin, isMultiplexed: handshake.choseHTTP2)
         return true
+    }
+
+    /// The connection that it has to go over is gone.
+    private func losesConnection() -> Bool {
+        let isUnsent = sends == 0 || mayBeSentAgain && upload.canStartAnew
+        attempt.failure = LoadError(
+            .connectionLost, at: .request, "The connection that the request has to go over is gone.",
+            underlying: isUnsent ? BoundConnectionLost() : nil)
+        return false
     }
 
     /// RFC 9110 §9.2.2: idempotent methods, and others of which no octet was sent.
@@ -310,6 +333,7 @@ extension Exchange {
             return false
         }
         guard download.isHeadWhole else { return true }
+        if request.url.isSecure, download.isUnauthorized { channelBinding = attempt.handle?.channelBinding }
         if asksToContinue, download.isExpectationFailed, upload.canStartAnew {
             isExpectationRefused = true
             return false
@@ -397,6 +421,8 @@ extension Exchange {
         facts.relay = attempt.relays.first
         facts.proxy = pool?.configuration.path.proxy.map { "\($0.proxy)" }
         facts.proxyStatus = attempt.relayAnswer.proxyStatus
+        if let pool, pool.configuration.path.owner != nil { facts.number = pool.connectionNumber }
+        facts.channelBinding = channelBinding
         return facts
     }
 }

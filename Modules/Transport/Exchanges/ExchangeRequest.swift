@@ -39,6 +39,10 @@ package struct ExchangeRequest: Sendable {
     package var proxyAuthorization: Redacted<String>?
     /// How long the body waits for `100 Continue`; nil sends it at once.
     package var continueTimeout: Duration?
+    /// The connection to go over, of those that one owner has to itself, as ``ConnectionFacts/number`` names it. An exchange
+    /// that would have to make another ends with ``LoadError/Code/connectionLost`` before anything is sent; where nothing was
+    /// sent that cannot be sent again, ``BoundConnectionLost`` is its underlying error.
+    package var requiredConnection: UInt64?
 
     package init(
         _ method: HTTPRequest.Method = .get, _ url: RequestURL, headerFields: HTTPFields = [:],
@@ -72,6 +76,14 @@ extension ExchangeRequest {
         var request = self
         request.continueTimeout = nil
         request.headerFields[.expect] = nil
+        return request
+    }
+
+    /// As it is sent over a connection that one owner has to itself.
+    var alone: ExchangeRequest {
+        var request = self
+        request.protocols = .http1Only
+        request.connectionsPerOrigin = 1
         return request
     }
 

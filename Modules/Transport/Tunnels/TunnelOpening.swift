@@ -69,9 +69,10 @@ extension TunnelOpening: PoolMember {
 
     func turnEnds() {}
 
-    func willConnect(_ descriptor: Int32) {
+    func willConnect(_ descriptor: Int32) -> Bool {
         attempt.step = .connect
         pool?.opened(descriptor, to: nil)
+        return true
     }
 
     func willHandshake(_ context: OpaquePointer) {

@@ -156,6 +156,8 @@ extension SecureSession {
             proxies: configuration.proxies)
         context.recorder = recorder(for: request, context.requestID, delegate: own)
         context.control = control
+        context.session = tag
+        context.connectionsPerOrigin = configuration.connectionsPerOrigin
         control?.began(until: context.deadline)
         return context
     }

@@ -46,6 +46,12 @@ struct ExchangeSettings: Sendable {
         if path.proxy?.user != nil {
             exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
         }
+        if let use = context.connection {
+            let number = use.connection.number
+            path.owner = number
+            exchange.requiredConnection = use.required
+            use.connection.closes { client.closeConnections { $0.owner == number } }
+        }
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline
         exchange.connectTimeout = connectTimeout
