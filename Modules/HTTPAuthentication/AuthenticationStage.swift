@@ -15,14 +15,19 @@ public struct AuthenticationStage: LoadStage {
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
 
-    /// Knows Digest and Basic.
+    /// Knows NTLM, of which only NTLMv2 is answered, Digest and Basic.
     public init(credentials: CredentialStorage) {
-        self.init(credentials: credentials, schemes: [DigestScheme(), BasicScheme()])
+        self.init(credentials: credentials, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
     package init(credentials: CredentialStorage, schemes: [any AuthenticationScheme]) {
         self.credentials = credentials
         self.schemes = Dictionary(schemes.map { ($0.method, $0) }) { first, _ in first }
+    }
+
+    /// The same with one scheme more, in place of the one of its method.
+    package func answering(_ scheme: any AuthenticationScheme) -> AuthenticationStage {
+        AuthenticationStage(credentials: credentials, schemes: [scheme] + schemes.values)
     }
 
     public func load(
@@ -60,7 +65,7 @@ public struct AuthenticationStage: LoadStage {
                 take(note: space, in: context)
                 if case .answered(let response) = attempt {
                     hops += response.facts.hops
-                    await response.drain()
+                    await drain(response, for: conversation)
                 }
                 attempt = try await Attempt(request, in: signed(context, conversation), next)
             }
@@ -72,7 +77,16 @@ public struct AuthenticationStage: LoadStage {
         guard let signer = conversation.signer else { return context }
         var context = context
         context.signer = signer
+        context.connection = conversation.connection
         return context
+    }
+
+    /// The longest body of an answer between two legs that is read so that its connection stays.
+    private static let legLimit = ByteCount.kilobytes(256)
+
+    private func drain(_ response: LoadResponse, for conversation: Conversation) async {
+        guard conversation.connection?.required != nil else { return await response.drain() }
+        _ = try? await response.body.collect(upTo: Self.legLimit)
     }
 
     private func take(note space: ProtectionSpace, in context: LoadContext) {

@@ -6,6 +6,8 @@ enum Attempt {
     case answered(LoadResponse)
     /// The proxy asked before the server had anything: its answer to CONNECT, and the failure that it is.
     case refused(HTTPResponse, LoadError)
+    /// The connection that it had to go over is gone, and it can be made anew.
+    case lost(LoadError)
 
     init(
         _ request: LoadRequest, in context: LoadContext, _ next: LoadChain
@@ -13,6 +15,10 @@ enum Attempt {
         do throws(LoadError) {
             self = .answered(try await next.load(request, in: context))
         } catch {
+            if error.underlying is BoundConnectionLost {
+                self = .lost(error)
+                return
+            }
             guard error.code == .proxyAuthenticationRequired, let challenge = error.underlying as? ProxyChallenge else {
                 throw error
             }
@@ -56,8 +62,20 @@ struct Conversation {
     mutating func first() async throws(LoadError) -> LoadRequest {
         if let field = try await withServer?.first() { request.headerFields[.authorization] = field.reveal() }
         if let field = try await withProxy?.first() { request.headerFields[.proxyAuthorization] = field.reveal() }
+        return outgoing
+    }
+
+    /// Without its body where the server is first to say whether it takes it.
+    private var outgoing: LoadRequest {
+        guard withServer?.isBodyless == true else { return request }
+        var request = request
+        request.body = nil
+        request.headerFields[.expect] = nil
         return request
     }
+
+    /// What the next request goes over, where it is a connection of the user's own.
+    var connection: ConnectionUse? { withServer?.connection }
 
     /// What is still to be proved when the request is sent.
     var signer: RequestSignatures? { RequestSignatures(server: withServer?.signature, proxy: withProxy?.signature) }
@@ -67,6 +85,9 @@ struct Conversation {
         case .refused(let head, let error):
             guard let answer = try await withProxy?.nextAnswer(to: head, isSent: false) else { throw error }
             return answerProxy(answer)
+        case .lost(let error):
+            guard let answer = try await withServer?.nextAnswerAfterLoss() else { throw error }
+            return answerServer(answer)
         case .answered(let response) where isOfProxy(response):
             guard let answer = try await withProxy?.nextAnswer(to: response.head, isSent: true) else {
                 return .result(response)
@@ -74,20 +95,28 @@ struct Conversation {
             return answerProxy(answer)
         case .answered(let response):
             let response = try heardByProxy(response)
-            guard response.head.status == .unauthorized else {
-                return .result(try withServer?.succeeded(response) ?? response)
-            }
+            withServer?.heard(response)
+            guard response.head.status == .unauthorized else { return try accepted(response) }
             guard let answer = try await withServer?.nextAnswer(to: response.head, isSent: true) else {
                 return .result(response)
             }
-            request.headerFields[.authorization] = answer.field?.reveal()
-            return .again(request, answer.space)
+            return answerServer(answer)
         }
+    }
+
+    private mutating func accepted(_ response: LoadResponse) throws(LoadError) -> NextStep {
+        if let space = withServer?.spaceOfWhole() { return .again(outgoing, space) }
+        return .result(try withServer?.succeeded(response) ?? response)
+    }
+
+    private mutating func answerServer(_ answer: (space: ProtectionSpace, field: Redacted<String>?)) -> NextStep {
+        request.headerFields[.authorization] = answer.field?.reveal()
+        return .again(outgoing, answer.space)
     }
 
     private mutating func answerProxy(_ answer: (space: ProtectionSpace, field: Redacted<String>?)) -> NextStep {
         request.headerFields[.proxyAuthorization] = answer.field?.reveal()
-        return .again(request, answer.space)
+        return .again(outgoing, answer.space)
     }
 
     /// Through a tunnel, the proxy has nothing to say of the server's answers.

@@ -31,16 +31,32 @@ struct Negotiation {
         let credential: Credential
         /// Nil where the answer is the same for each request.
         var session: (any AuthenticationSession)?
+        /// How it comes to be, where it is a connection that is proved for.
+        var leg = Leg.first
+    }
+
+    enum Leg {
+        /// What the server was told before may hold.
+        case first
+        /// The server does not know the user.
+        case fresh
+        /// The next one of the same dialogue.
+        case next
     }
 
     /// How often a proof that was only too old is made anew; after that it counts as refused.
     static let renewalLimit = 3
+    /// How often a proof for a connection that went away is made anew, for another.
+    static let lossLimit = 3
 
     private let challenger: Challenger
     private let original: LoadRequest
     private let principal: Principal
     private let responder: (any ChallengeResponder)?
     private let deadline: ContinuousClock.Instant
+    private let place: ConnectionPlace
+    /// Whether the connection is a proxy's, who may send what comes over it to the server over any.
+    private let isForwarded: Bool
     private let credentials: CredentialStorage
     private let schemes: [AuthenticationMethod: any AuthenticationScheme]
     /// What the last request said.
@@ -48,6 +64,7 @@ struct Negotiation {
     /// What proves the next request, and has proved the last one.
     private(set) var signature: (any RequestSignature)?
     private var renewals = 0
+    private var losses = 0
     private var answers = 0
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: [Credential]] = [:]
@@ -62,6 +79,9 @@ struct Negotiation {
         principal = context.principal
         responder = context.responder
         deadline = context.deadline
+        place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
+        let proxy = context.proxies == .none ? nil : context.proxies.proxy(for: request.url)
+        isForwarded = !request.url.isSecure && proxy.map { $0.kind != .socks5 } == true
         self.credentials = credentials
         self.schemes = schemes
     }
@@ -91,13 +111,20 @@ struct Negotiation {
 
     /// - Returns: what the request says; nil where ``signature`` says it.
     mutating func authorization(_ answer: Answer) async throws(LoadError) -> Redacted<String>? {
+        if answer.leg == .next { return nil }
         signature = nil
         guard let scheme = schemes[answer.space.method] else { return nil }
         last = answer
         guard let session = answer.session else {
             return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
         }
-        signature = try await session.signature(for: original, to: challenger.kind, with: answer.credential)
+        if let session = session as? any ConnectionSession {
+            signature = try await session.dialogue(
+                by: scheme, for: original, with: answer.credential, at: place, isFresh: answer.leg == .fresh,
+                until: deadline)
+        } else {
+            signature = try await session.signature(for: original, to: challenger.kind, with: answer.credential)
+        }
         return nil
     }
 
@@ -125,6 +152,52 @@ struct Negotiation {
         last = nil
     }
 
+    // MARK: Connections
+
+    private var dialogue: (any ConnectionDialogue)? { signature as? any ConnectionDialogue }
+
+    /// What the next request goes over, where it is a connection of the user's own.
+    var connection: ConnectionUse? { dialogue?.use }
+
+    var isBodyless: Bool { dialogue?.isBodyless ?? false }
+
+    func heard(_ response: LoadResponse) {
+        guard let dialogue, let hop = response.facts.hops.last else { return }
+        dialogue.heard(hop.connection)
+    }
+
+    /// The connection is gone: the same over another, from its first leg.
+    mutating func nextAnswerAfterLoss() async throws(LoadError) -> (
+        space: ProtectionSpace, field: Redacted<String>?
+    )? {
+        guard let last, dialogue != nil, losses < Self.lossLimit else { return nil }
+        losses += 1
+        let answer = Answer(
+            space: last.space, offered: last.offered, credential: last.credential, session: last.session, leg: .fresh)
+        return (last.space, try await authorization(answer))
+    }
+
+    /// Nil unless the server wanted to know nobody, and has had no body yet.
+    func spaceOfWhole() -> ProtectionSpace? {
+        guard let last, let dialogue, dialogue.mustSendWhole() else { return nil }
+        return last.space
+    }
+
+    /// The next leg; nil where the challenge is none.
+    private func nextLeg(_ offers: [(space: ProtectionSpace, offered: OfferedScheme)]) -> Answer? {
+        guard let last, let dialogue,
+            let offered = offers.first(where: { $0.space == last.space })?.offered, dialogue.goesOn(with: offered)
+        else { return nil }
+        return Answer(
+            space: last.space, offered: offered, credential: last.credential, session: last.session, leg: .next)
+    }
+
+    /// A server that does not go on where it has begun is asked no second time.
+    private mutating func takeNoteOfBreak() {
+        guard let last, let dialogue, !dialogue.isMade else { return }
+        rejected.insert(last.space)
+    }
+
     // MARK: Challenges
 
     /// What the next request says; nil where the answer that asks is the load's.
@@ -137,6 +210,11 @@ struct Negotiation {
             takeNoteOfFailure()
             return nil
         }
+        if let next = nextLeg(offers) {
+            answers += 1
+            return next
+        }
+        takeNoteOfBreak()
         if let renewed = renewed(by: offers) {
             try check(renewed.credential, for: renewed.space, isSent: isSent)
             answers += 1
@@ -149,7 +227,20 @@ struct Negotiation {
             answers += 1
             return answer(offered, in: space, with: credential)
         }
+        try checkSupport(head)
         return nil
+    }
+
+    /// - Throws: ``LoadError/Code/unsupported`` where a proxy asks for what cannot be had from it, and for nothing else.
+    private func checkSupport(_ head: HTTPResponse) throws(LoadError) {
+        guard challenger.kind == .proxy, failures.isEmpty, rejected.isEmpty else { return }
+        let methods = ChallengeParser.parse(head.headerFields[values: challenger.challengeField])
+            .map { AuthenticationMethod($0.name) }
+        guard methods.contains(where: { schemes[$0]?.isOfConnection == true }),
+            !methods.contains(where: { schemes[$0]?.isOfConnection == false })
+        else { return }
+        throw LoadError(
+            .unsupported, at: .response, "The proxy asks for a scheme that proves for a connection, as NTLM does.")
     }
 
     /// One challenge for each space, in the order of the server: of several the one that the scheme prefers.
@@ -157,7 +248,9 @@ struct Negotiation {
         var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
         for offered in ChallengeParser.parse(head.headerFields[values: challenger.challengeField]) {
             let method = AuthenticationMethod(offered.name)
-            guard let scheme = schemes[method], scheme.takes(offered) else { continue }
+            guard let scheme = schemes[method], scheme.takes(offered), !scheme.isOfConnection || mayBind else {
+                continue
+            }
             let space = ProtectionSpace(
                 origin: challenger.origin, realm: offered.realm, method: method, kind: challenger.kind)
             if offers[space] == nil { spaces.append(space) }
@@ -167,6 +260,9 @@ struct Negotiation {
             schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
         }
     }
+
+    /// Whether a connection is the user's from end to end.
+    private var mayBind: Bool { challenger.kind == .server && !isForwarded }
 
     /// What was said is said again where it was only too old.
     private mutating func renewed(by offers: [(space: ProtectionSpace, offered: OfferedScheme)]) -> Answer? {
@@ -182,7 +278,7 @@ struct Negotiation {
             schemes[space.method]?.makeSession(offered, in: space, of: principal)
         }
         session?.challenged(by: offered)
-        return Answer(space: space, offered: offered, credential: credential, session: session)
+        return Answer(space: space, offered: offered, credential: credential, session: session, leg: .fresh)
     }
 
     private mutating func takeNoteOfFailure() {
@@ -192,6 +288,7 @@ struct Negotiation {
             self.last = nil
             return
         }
+        last.session?.refused(last.credential)
         failures[last.space, default: 0] += 1
         refused[last.space, default: []].append(last.credential)
         credentials.refused(last.credential, for: last.space, of: principal)

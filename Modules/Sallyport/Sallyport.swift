@@ -102,7 +102,11 @@ public final class Sallyport: Sendable {
         loading = URLLoadingSystem(
             gate: authorization,
             stages: { [jars] configuration in
-                Self.stages(of: configuration, authentication, jars) + [
+                let allowsNTLMv1 = configuration.allowsNTLMv1
+                let ntlm = NTLMScheme { [weak authorization] in
+                    allowsNTLMv1 && authorization?.configuration.schemes.contains(NTLMScheme.nameOfV1) == true
+                }
+                return Self.stages(of: configuration, authentication.answering(ntlm), jars) + [
                     CacheStage(
                         shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
                 ]

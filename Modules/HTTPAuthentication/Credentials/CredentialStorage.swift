@@ -52,9 +52,11 @@ public final class CredentialStorage: Sendable {
             if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
         }
 
-        mutating func dropOldestSession(beyond limit: Int) {
-            guard sessions.count > limit else { return }
-            if let oldest = sessions.min(by: { $0.value.number < $1.value.number }) { sessions[oldest.key] = nil }
+        mutating func dropOldestSession(beyond limit: Int) -> (any AuthenticationSession)? {
+            guard sessions.count > limit,
+                let oldest = sessions.min(by: { $0.value.number < $1.value.number })
+            else { return nil }
+            return sessions.removeValue(forKey: oldest.key)?.session
         }
     }
 
@@ -91,7 +93,8 @@ public final class CredentialStorage: Sendable {
     /// Forgets the credentials of a method, or of all: default ones, accepted ones, and who a principal is. The cookies
     /// that the instance would send there in the principal's name go too.
     ///
-    /// What goes on is not ended. Connections are kept apart by principal anyway.
+    /// What goes on is not ended. Connections that a server knows the user of (NTLM) are closed; others are kept apart by
+    /// principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) {
         let cleared = forget(method)
         for clearing in clearings.withLock({ $0 }) { clearing(method) }
@@ -102,6 +105,12 @@ public final class CredentialStorage: Sendable {
     /// Forgets credentials alone; gives where servers had them.
     @discardableResult
     package func forget(_ method: AuthenticationMethod? = nil) -> [Cleared] {
+        let (cleared, sessions) = forgetState(method)
+        for session in sessions { session.end() }
+        return cleared
+    }
+
+    private func forgetState(_ method: AuthenticationMethod?) -> ([Cleared], [any AuthenticationSession]) {
         state.withLock { state in
             func isMeant(_ space: ProtectionSpace) -> Bool {
                 space.kind == .server && (method == nil || space.method == method)
@@ -110,12 +119,13 @@ public final class CredentialStorage: Sendable {
                 .map { Cleared(principal: $0.principal, origin: $0.origin) }
             let set = state.defaults.keys.filter { isMeant($0.space) }
                 .map { Cleared(principal: $0.principal, origin: $0.space.origin) }
-            state.sessions = state.sessions.filter { method != nil && $0.key.space.method != method }
+            let sessions = state.sessions.filter { method == nil || $0.key.space.method == method }
+            for key in sessions.keys { state.sessions[key] = nil }
             state.defaults = state.defaults.filter { method != nil && $0.key.space.method != method }
             state.accepted = state.accepted.mapValues { spaces in
                 spaces.filter { method != nil && $0.key.method != method }
             }.filter { !$0.value.isEmpty }
-            return Array(Set(known + set))
+            return (Array(Set(known + set)), sessions.values.map(\.session))
         }
     }
 
@@ -182,14 +192,16 @@ public final class CredentialStorage: Sendable {
     func session(
         for space: ProtectionSpace, of principal: Principal, orElse make: () -> (any AuthenticationSession)?
     ) -> (any AuthenticationSession)? {
-        state.withLock { state in
+        let (session, dropped) = state.withLock {
+            state -> ((any AuthenticationSession)?, (any AuthenticationSession)?) in
             let key = Key(principal: principal, space: space)
-            guard let session = state.sessions[key]?.session ?? make() else { return nil }
+            guard let session = state.sessions[key]?.session ?? make() else { return (nil, nil) }
             state.count += 1
             state.sessions[key] = (session, state.count)
-            state.dropOldestSession(beyond: Self.limit)
-            return session
+            return (session, state.dropOldestSession(beyond: Self.limit))
         }
+        dropped?.end()
+        return session
     }
 
     /// The server accepted a credential.

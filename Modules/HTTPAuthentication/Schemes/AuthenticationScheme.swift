@@ -4,6 +4,9 @@ package import SallyportCore
 /// One way to prove who somebody is in a request. A value; what it learns of a server is in the challenge.
 package protocol AuthenticationScheme: Sendable {
     var method: AuthenticationMethod { get }
+    /// Whether it proves who asks once for a connection with the server: its sessions are ``ConnectionSession``s, and proxies
+    /// are not answered.
+    var isOfConnection: Bool { get }
     /// Whether it can answer such a challenge.
     func takes(_ offered: OfferedScheme) -> Bool
     /// What is answered of several challenges of one protection space, none of them refused by ``takes(_:)``.
@@ -31,6 +34,7 @@ package protocol AuthenticationScheme: Sendable {
 }
 
 extension AuthenticationScheme {
+    package var isOfConnection: Bool { false }
     package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
     package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? { nil }
     package func makeSession(

@@ -15,6 +15,15 @@ package protocol AuthenticationSession: AnyObject, Sendable {
     ) async throws(LoadError) -> any RequestSignature
     /// The paths below which what was accepted for `url` may be sent unasked.
     func scopes(of url: RequestURL) -> [String]
+    /// The server refused a credential.
+    func refused(_ credential: Credential)
+    /// It was cleared: whatever goes on goes on, and nothing is kept from here on.
+    func end()
+}
+
+extension AuthenticationSession {
+    package func refused(_ credential: Credential) {}
+    package func end() {}
 }
 
 /// The proof of one request, made when the request is sent, and anew where it is sent again.

@@ -59,6 +59,9 @@ public struct SessionConfiguration: Sendable {
     public var usesCache = true
     /// How loads use the cache, where a request does not say.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
+    /// Whether servers that know no NTLMv2 are answered with NTLM2 session and NTLMv1, where the administrator's policy allows
+    /// it too. Both can be broken by whoever reads along, and anybody on the way can make a server look like an old one.
+    public var allowsNTLMv1 = false
     /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
     /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with
     /// the same field share what a principal shares, and no two with different ones.

@@ -1,0 +1,113 @@
+package import SallyportCore
+
+/// The connections of one principal in one protection space that carry proofs: as many at once as a session may have with
+/// an origin, each used by one load at a time. Those that the server knows the user of are kept for the next load.
+package final class ConnectionLeases: Sendable {
+    private let book = Lock(LeaseBook<CheckedContinuation<Bool, Never>>())
+
+    package init() {}
+
+    /// Waits until one is free.
+    ///
+    /// - Parameter isFresh: none that the server knows the user of already.
+    /// - Throws: ``LoadError/Code/cancelled``, ``LoadError/Code/resourceTimeout``.
+    package func take(
+        for credential: Credential, at place: ConnectionPlace, isFresh: Bool, until deadline: ContinuousClock.Instant
+    ) async throws(LoadError) -> ConnectionLease {
+        if !book.withLock({ $0.begin(at: place) }) { try await turn(at: place, until: deadline) }
+        let (known, surplus) = book.withLock { book in
+            guard !isFresh, let known = book.takeIdle(credential, at: place) else {
+                return (nil as IdleConnection?, book.makeRoom(at: place))
+            }
+            return (known, [])
+        }
+        // Closed here, with the lock open.
+        withExtendedLifetime(surplus) {}
+        return ConnectionLease(of: self, at: place, known: known, for: credential)
+    }
+
+    private func turn(at place: ConnectionPlace, until deadline: ContinuousClock.Instant) async throws(LoadError) {
+        // The turn may come when the time is over, and is not lost then.
+        let hasCome = Lock(false)
+        _ = await untilDeadline(deadline) { [self] in
+            let isMine = await wait(at: place)
+            hasCome.withLock { $0 = isMine }
+        }
+        let isMine = hasCome.withLock { $0 }
+        guard !Task.isCancelled else {
+            if isMine { ended(at: place) }
+            throw .cancelled()
+        }
+        guard isMine else {
+            throw LoadError(
+                .resourceTimeout, at: .request, "All connections of the user were in use for the time of the load.")
+        }
+    }
+
+    /// - Returns: false where the task was cancelled before.
+    private func wait(at place: ConnectionPlace) async -> Bool {
+        let ticket = book.withLock { $0.drawTicket() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isMine: Bool? = book.withLock { book in
+                    if Task.isCancelled { return false }
+                    if book.begin(at: place) { return true }
+                    book.wait(continuation, with: ticket, at: place)
+                    return nil
+                }
+                if let isMine { continuation.resume(returning: isMine) }
+            }
+        } onCancel: {
+            book.withLock { $0.gaveUp(ticket, at: place) }?.resume(returning: false)
+        }
+    }
+
+    /// The server does not know the user any more.
+    package func forget(_ credential: Credential) {
+        let forgotten = book.withLock { $0.forget(credential) }
+        withExtendedLifetime(forgotten) {}
+    }
+
+    /// Closes what idles, and keeps nothing from here on.
+    package func end() {
+        let ended = book.withLock { $0.end() }
+        withExtendedLifetime(ended) {}
+    }
+
+    fileprivate func keep(_ connection: IdleConnection, at place: ConnectionPlace) {
+        let surplus = book.withLock { $0.keep(connection, at: place) }
+        withExtendedLifetime(surplus) {}
+    }
+
+    fileprivate func ended(at place: ConnectionPlace) {
+        book.withLock { $0.ended(at: place) }?.resume(returning: true)
+    }
+}
+
+/// One connection, used by one load, until the body of its answer was read.
+package final class ConnectionLease: Sendable {
+    package let connection: BoundConnection
+    /// The connection that the server knows the user of, as ``ConnectionFacts/number`` names it; nil where it has to be told.
+    package let known: UInt64?
+    package let credential: Credential
+    private let leases: ConnectionLeases
+    private let place: ConnectionPlace
+
+    fileprivate init(
+        of leases: ConnectionLeases, at place: ConnectionPlace, known: IdleConnection?, for credential: Credential
+    ) {
+        connection = known?.connection ?? BoundConnection()
+        self.known = known?.number
+        self.credential = credential
+        self.leases = leases
+        self.place = place
+    }
+
+    /// Somebody else's turn has come. The connection is closed, unless it was kept.
+    deinit { leases.ended(at: place) }
+
+    /// The server knows the user of the connection, and it was used to its end: the next load takes it.
+    package func keep(as number: UInt64) {
+        leases.keep(IdleConnection(connection: connection, number: number, credential: credential), at: place)
+    }
+}

@@ -1,0 +1,34 @@
+/// `AUTHENTICATE_MESSAGE` (MS-NLMP §2.2.1.3): the client's proof.
+struct NTLMAuthenticate {
+    var flags: NTLMFlags
+    var domain: [UInt8]
+    var user: [UInt8]
+    /// Says nothing: whoever reads along learns no name of this machine.
+    var workstation: [UInt8] = []
+    var response: NTLMResponse
+    /// Of the key that signs and seals; empty, since nothing is signed or sealed.
+    var sessionKey: [UInt8] = []
+    /// 8 octets.
+    var version = [UInt8](repeating: 0, count: 8)
+    /// Whether there is room for the code that covers all three messages.
+    var hasIntegrityCode: Bool
+
+    static let integrityCodeOffset = 72
+
+    /// With zeros for the code.
+    var octets: [UInt8] {
+        let head = hasIntegrityCode ? 88 : 72
+        var payload: [UInt8] = []
+        func descriptor(_ field: [UInt8]) -> [UInt8] {
+            defer { payload += field }
+            return NTLMMessage.descriptor(field.count, at: head + payload.count)
+        }
+        let names = [domain, user, workstation].map(descriptor)
+        let proofs = [response.lm, response.nt].map(descriptor)
+        let key = descriptor(sessionKey)
+        var octets = NTLMMessage.signature + LittleEndian.octets(UInt32(3))
+        octets += (proofs + names).flatMap { $0 } + key + LittleEndian.octets(flags.rawValue) + version
+        if hasIntegrityCode { octets += [UInt8](repeating: 0, count: 16) }
+        return octets + payload
+    }
+}

@@ -1,0 +1,64 @@
+/// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): what the server says to the first message.
+package struct NTLMChallenge: Sendable, Hashable {
+    /// The longest message that is read, in octets.
+    package static let longest = 8 << 10
+
+    let flags: NTLMFlags
+    /// 8 octets.
+    let nonce: [UInt8]
+    /// Nil where the server sends none, as those do that know NTLMv1 only.
+    let targetInfo: TargetInfo?
+
+    /// Nil for what is no such message, or one that cannot be answered: for servers without Unicode, fields that reach
+    /// beyond the message, into its head or into each other, and pairs that are none.
+    package init?(_ octets: [UInt8]) {
+        guard octets.count <= Self.longest, octets.count >= 32, octets.starts(with: NTLMMessage.signature),
+            LittleEndian.word(octets, at: 8) == 2
+        else { return nil }
+        let flags = NTLMFlags(rawValue: LittleEndian.word(octets, at: 20))
+        guard flags.contains(.unicode) else { return nil }
+        self.flags = flags
+        nonce = Array(octets[24..<32])
+        // Before there was target information, the head ended here.
+        let head = flags.contains(.targetInfo) ? 48 : 32
+        guard octets.count >= head, let name = NTLMMessage.field(octets, at: 12, behind: head),
+            name.count.isMultiple(of: 2)
+        else { return nil }
+        guard flags.contains(.targetInfo) else {
+            targetInfo = nil
+            return
+        }
+        guard let range = NTLMMessage.field(octets, at: 40, behind: head),
+            name.isEmpty || range.isEmpty || !name.overlaps(range),
+            let information = TargetInfo(Array(octets[range]))
+        else { return nil }
+        targetInfo = information
+    }
+}
+
+/// What the three messages have in common.
+enum NTLMMessage {
+    static let signature = Array("NTLMSSP\0".utf8)
+
+    /// The octets that a field's length and offset name; nil where they are not all there, or lie in the head.
+    static func field(_ octets: [UInt8], at position: Int, behind head: Int) -> Range<Int>? {
+        let count = LittleEndian.half(octets, at: position)
+        // Nothing lies anywhere.
+        guard count > 0 else { return head..<head }
+        guard let offset = Int(exactly: LittleEndian.word(octets, at: position + 4)), offset >= head,
+            count <= octets.count - offset
+        else { return nil }
+        return offset..<offset + count
+    }
+
+    /// Length, the same again, and offset of a field.
+    static func descriptor(_ count: Int, at offset: Int) -> [UInt8] {
+        let length = LittleEndian.octets(UInt16(truncatingIfNeeded: count))
+        return length + length + LittleEndian.octets(UInt32(truncatingIfNeeded: offset))
+    }
+
+    /// `NEGOTIATE_MESSAGE` (§2.2.1.1): names neither a domain nor this machine.
+    static let negotiate: [UInt8] =
+        signature + LittleEndian.octets(UInt32(1)) + LittleEndian.octets(NTLMFlags.offered.rawValue)
+        + [UInt8](repeating: 0, count: 16)
+}

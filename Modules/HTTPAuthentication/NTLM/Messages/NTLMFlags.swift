@@ -1,0 +1,17 @@
+/// What the two sides agree on (MS-NLMP §2.2.2.5); the ones that matter here.
+package struct NTLMFlags: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    static let unicode = NTLMFlags(rawValue: 1 << 0)
+    static let requestTarget = NTLMFlags(rawValue: 1 << 2)
+    static let ntlm = NTLMFlags(rawValue: 1 << 9)
+    static let alwaysSign = NTLMFlags(rawValue: 1 << 15)
+    static let extendedSessionSecurity = NTLMFlags(rawValue: 1 << 19)
+    static let targetInfo = NTLMFlags(rawValue: 1 << 23)
+    static let version = NTLMFlags(rawValue: 1 << 25)
+
+    /// What is asked for. Neither signing nor sealing, for which HTTP has no place, and so no exchange of keys; neither a
+    /// name in another charset than Unicode nor a key made of the LM hash.
+    static let offered: NTLMFlags = [.unicode, .requestTarget, .ntlm, .alwaysSign, .extendedSessionSecurity]
+}

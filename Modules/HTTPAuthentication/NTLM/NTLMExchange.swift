@@ -1,0 +1,98 @@
+internal import Crypto
+package import SallyportCore
+
+/// The three messages of one authentication (MS-NLMP §3.1.5.2). Without I/O, clock and randomness.
+package struct NTLMExchange: Sendable {
+    /// Which answers are given.
+    package enum Versions: Sendable, Hashable {
+        case v2
+        /// NTLMv1 and NTLM2 session too, to servers that say nothing of themselves, as those do that know no other: anybody
+        /// on the way to the server can make it look like one.
+        case all
+    }
+
+    private let user: NTLMUser
+    private let password: Redacted<String>
+    private let targetName: String
+    private let versions: Versions
+
+    /// - Parameter host: the server's, for its name as a service: `HTTP/host`.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a user's name that NTLM cannot say.
+    package init(_ credential: Credential, to host: String, _ versions: Versions = .v2) throws(LoadError) {
+        guard let user = NTLMUser(credential.user), credential.password.reveal().utf16.count <= NTLMUser.longest else {
+            throw LoadError(
+                .invalidRequest, at: .request,
+                "NTLM takes no empty name, no control character in one, and nothing above \(NTLMUser.longest) units.")
+        }
+        self.user = user
+        password = credential.password
+        targetName = "HTTP/\(host)"
+        self.versions = versions
+    }
+
+    /// The first message, the same for everybody.
+    package static var negotiate: [UInt8] { NTLMMessage.negotiate }
+
+    /// The last message; nil where `message` is no challenge that can be answered.
+    ///
+    /// - Parameters:
+    ///   - message: the server's.
+    ///   - binding: the connection's with the server, where it has TLS.
+    ///   - nonce: 8 octets that nobody can guess.
+    ///   - time: tenths of a microsecond since 1601; used where the server does not say what time it is.
+    package func authenticate(
+        answering message: [UInt8], binding: ChannelBinding?, nonce: [UInt8], time: UInt64
+    ) -> [UInt8]? {
+        guard let challenge = NTLMChallenge(message) else { return nil }
+        guard challenge.targetInfo != nil || versions == .v2 else {
+            let hash = NTLMHash.v1(password: password.reveal())
+            let isExtended = challenge.flags.contains(.extendedSessionSecurity)
+            return last(
+                challenge,
+                isExtended
+                    ? .session2(hash, answering: challenge.nonce, nonce: nonce)
+                    : .v1(hash, answering: challenge.nonce)
+            ).octets
+        }
+        let key = NTLMHash.v2(password: password.reveal(), user: user.name, domain: user.domain)
+        let serverTime = challenge.targetInfo?[TargetInfo.Kind.timestamp]
+        let response = NTLMResponse.v2(
+            key, answering: challenge.nonce, nonce: nonce, time: serverTime.map(Self.number) ?? time,
+            targetInfo: targetInfo(challenge.targetInfo ?? TargetInfo(), binding).octets,
+            hasServerTime: serverTime != nil)
+        return covered(last(challenge, response), answering: message)
+    }
+
+    /// The server's pairs, which the proof then covers, with ours (§3.1.5.1.2).
+    private func targetInfo(_ server: TargetInfo, _ binding: ChannelBinding?) -> TargetInfo {
+        var information = server
+        let flags = server[TargetInfo.Kind.flags].map { LittleEndian.word($0, at: 0) } ?? 0
+        // The last message has a code over all three.
+        information[TargetInfo.Kind.flags] = LittleEndian.octets(flags | 2)
+        information[TargetInfo.Kind.channelBinding] =
+            binding.map { Array(Insecure.MD5.hash(data: $0.structure)) } ?? [UInt8](repeating: 0, count: 16)
+        information[TargetInfo.Kind.targetName] = NTLMText.octets(targetName)
+        return information
+    }
+
+    private func last(_ challenge: NTLMChallenge, _ response: NTLMResponse) -> NTLMAuthenticate {
+        NTLMAuthenticate(
+            flags: challenge.flags.intersection(NTLMFlags.offered.union(.targetInfo)),
+            domain: NTLMText.octets(user.domain), user: NTLMText.octets(user.name), response: response,
+            hasIntegrityCode: response.key != nil)
+    }
+
+    /// With the code over all three messages (§3.1.5.1.2), so that nobody on the way changes what they agreed on.
+    private func covered(_ message: NTLMAuthenticate, answering challenge: [UInt8]) -> [UInt8] {
+        var octets = message.octets
+        guard let key = message.response.key else { return octets }
+        let code = NTLMHash.code(NTLMMessage.negotiate + challenge + octets, key)
+        let offset = NTLMAuthenticate.integrityCodeOffset
+        octets.replaceSubrange(offset..<offset + code.count, with: code)
+        return octets
+    }
+
+    private static func number(_ octets: [UInt8]) -> UInt64 {
+        octets.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,91 @@
+internal import Glibc
+package import SallyportCore
+
+/// A user's name and password, of which the server sees only answers to its challenge, once for each connection
+/// (MS-NLMP, MS-NTHT).
+package struct NTLMScheme: AuthenticationScheme {
+    private let allowsV1: @Sendable () -> Bool
+    private let surroundings: Surroundings
+
+    /// What comes from outside.
+    package struct Surroundings: Sendable {
+        /// 8 octets that nobody can guess.
+        package var nonce: @Sendable () -> [UInt8]
+        /// Tenths of a microsecond since 1601.
+        package var time: @Sendable () -> UInt64
+
+        package init(nonce: @escaping @Sendable () -> [UInt8], time: @escaping @Sendable () -> UInt64) {
+            (self.nonce, self.time) = (nonce, time)
+        }
+
+        package static let system = Surroundings(nonce: randomOctets, time: systemTime)
+    }
+
+    /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
+    package static let nameOfV1 = "ntlm-v1"
+
+    /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered.
+    package init(
+        in surroundings: Surroundings = .system, allowsV1: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.allowsV1 = allowsV1
+        self.surroundings = surroundings
+    }
+
+    package var method: AuthenticationMethod { .ntlm }
+    package var isOfConnection: Bool { true }
+
+    /// Alone, or with what can be answered.
+    package func takes(_ offered: OfferedScheme) -> Bool {
+        offered.parameters.isEmpty
+            && offered.token68.map { NTLMToken.octets($0).flatMap(NTLMChallenge.init) != nil } != false
+    }
+
+    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? {
+        NTLMSession()
+    }
+
+    func dialogue(
+        with host: String, _ credential: Credential, over lease: ConnectionLease, hasBody: Bool
+    ) throws(LoadError) -> NTLMDialogue {
+        let exchange = try NTLMExchange(credential, to: host, allowsV1() ? .all : .v2)
+        return NTLMDialogue(exchange, over: lease, hasBody: hasBody, in: surroundings)
+    }
+
+    private static func randomOctets() -> [UInt8] {
+        var numbers = SystemRandomNumberGenerator()
+        return LittleEndian.octets(numbers.next() as UInt64)
+    }
+
+    private static func systemTime() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let sinceUnix = UInt64(clamping: now.tv_sec) &* 10_000_000 &+ UInt64(clamping: now.tv_nsec) / 100
+        return sinceUnix &+ 116_444_736_000_000_000
+    }
+}
+
+/// One principal's protection space of NTLM: its connections.
+final class NTLMSession: ConnectionSession {
+    private let leases = ConnectionLeases()
+
+    func challenged(by offered: OfferedScheme) {}
+
+    /// A connection knows no paths.
+    func scopes(of url: RequestURL) -> [String] { ["/"] }
+
+    func refused(_ credential: Credential) { leases.forget(credential) }
+
+    func end() { leases.end() }
+
+    func dialogue(
+        by scheme: any AuthenticationScheme, for request: LoadRequest, with credential: Credential,
+        at place: ConnectionPlace, isFresh: Bool, until deadline: ContinuousClock.Instant
+    ) async throws(LoadError) -> any ConnectionDialogue {
+        guard let scheme = scheme as? NTLMScheme, let host = request.url.endpoint?.host else {
+            throw LoadError(.internalFailure, at: .request, "Another scheme's session.")
+        }
+        let lease = try await leases.take(for: credential, at: place, isFresh: isFresh, until: deadline)
+        return try scheme.dialogue(with: host.bareText, credential, over: lease, hasBody: request.body != nil)
+    }
+}

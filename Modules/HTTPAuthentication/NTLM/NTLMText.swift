@@ -1,0 +1,50 @@
+/// Names and passwords as NTLM has them.
+enum NTLMText {
+    /// UTF-16, the lower octet first.
+    static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { LittleEndian.octets($0) } }
+
+    /// As Windows does it: each unit of UTF-16 by itself becomes one other, so that no name changes its length; `ß` and
+    /// what lies beyond 16 bits stays, and so does what would be another letter when it is put in lower case again.
+    static func uppercased(_ text: String) -> String {
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars { scalars.append(uppercased(scalar)) }
+        return String(scalars)
+    }
+
+    private static func uppercased(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+        let capitals = scalar.properties.uppercaseMapping.unicodeScalars
+        guard scalar.value <= 0xffff, capitals.count == 1, let capital = capitals.first, capital.value <= 0xffff else {
+            return scalar
+        }
+        // The sigma at the end of a word is the exception: ΓΙΏΡΓΟΣ.
+        let isSame = capital.properties.lowercaseMapping.unicodeScalars.elementsEqual([scalar])
+        return isSame || scalar == "ς" ? capital : scalar
+    }
+}
+
+/// A user as NTLM knows one: `DOMAIN\user`; a name alone, and `user@REALM`, belong to no domain that the client names, and
+/// the server finds theirs.
+struct NTLMUser: Sendable, Hashable {
+    /// The longest name and domain, in UTF-16 units: four times what Windows takes.
+    static let longest = 1024
+
+    let domain: String
+    let name: String
+
+    /// Nil for an empty name, and for one that is too long or holds control characters.
+    init?(_ user: String) {
+        guard user.utf16.count <= Self.longest,
+            !user.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 })
+        else { return nil }
+        if let end = user.firstIndex(of: "\\") {
+            domain = String(user[..<end])
+            name = String(user[user.index(after: end)...])
+        } else {
+            domain = ""
+            name = user
+        }
+        guard !name.isEmpty else { return nil }
+    }
+
+    init(domain: String, name: String) { (self.domain, self.name) = (domain, name) }
+}

@@ -1,0 +1,309 @@
+import Foundation
+import HTTPTypes
+import SallyportCore
+import SallyportURLLoading
+import TestSupport
+import Testing
+
+@testable import SallyportHTTPAuthentication
+
+/// NTLM between a session and pyspnego, which verifies the proof, the code over the messages and the channel binding.
+@Suite(.timeLimit(.minutes(2)))
+struct NTLMServersTests {
+    private static let ann = Credential(user: "ann", password: Redacted("password 1"))
+    private static let jürgen = Credential(user: "CORP\\jürgen", password: Redacted("pässwörd €𝄞"))
+    private static let users = [
+        (domain: "", name: "ann", password: "password 1"), (domain: "CORP", name: "jürgen", password: "pässwörd €𝄞"),
+        (domain: "", name: "bob@CORP.EXAMPLE", password: "other"),
+    ]
+
+    private struct World {
+        let credentials = CredentialStorage()
+        let loading: URLLoadingSystem
+
+        init(allowsNTLMv1: Bool = false) {
+            let stage = AuthenticationStage(credentials: credentials).answering(NTLMScheme { allowsNTLMv1 })
+            loading = URLLoadingSystem(gate: OpenGate(), stages: { _ in [stage] })
+        }
+    }
+
+    private func load(
+        _ session: SecureSession, _ server: NTLMAcceptor, _ path: String = "/page", _ credential: Credential? = nil,
+        _ method: HTTPRequest.Method = .get, body: RequestBody? = nil, principal: Principal? = nil,
+        scheme: String = "http"
+    ) async throws -> (status: Int, body: String) {
+        var request = LoadRequest(method, try RequestURL("\(scheme)://127.0.0.1:\(server.port)\(path)"), body: body)
+        request.options.credential = credential
+        request.options.principal = principal
+        let (body, response) = try await session.data(for: request)
+        return (response.status.code, String(decoding: body, as: UTF8.self))
+    }
+
+    // MARK: Right and wrong
+
+    @Test(arguments: [
+        (ann, "hello ann"), (jürgen, "hello CORP\\jürgen"),
+        (Credential(user: "corp\\JÜRGEN", password: jürgen.password), "hello CORP\\jürgen"),
+        (Credential(user: "bob@CORP.EXAMPLE", password: Redacted("other")), "hello bob@CORP.EXAMPLE"),
+    ])
+    func theUserIsAcceptedAndAskedOnce(_ credential: Credential, _ greeting: String) async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        for _ in 0..<3 {
+            let (status, body) = try await load(session, server, "/page", credential)
+            #expect(status == 200 && body.lowercased() == greeting.lowercased())
+        }
+        let log = try await server.log(of: 5)
+        #expect(log.map(\.status) == [401, 401, 200, 200, 200], "no leg more on a connection that stands")
+        #expect(log.map(\.connection) == [1, 2, 2, 2, 2])
+        #expect(log[2].facts == ["mic", "HTTP/127.0.0.1"])
+        await world.loading.shutdown()
+    }
+
+    @Test(arguments: [
+        Credential(user: "ann", password: Redacted("Password 1")), Credential(user: "eve", password: Redacted("x")),
+        Credential(user: "CORP\\ann", password: ann.password),
+    ])
+    func aWrongCredentialIsSentOnce(_ credential: Credential) async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        #expect(try await load(session, server, "/page", credential).status == 401)
+        #expect(try await server.log(of: 3).map(\.status) == [401, 401, 401])
+        #expect(try await load(session, server).status == 401)
+        #expect(try await server.log(of: 4).count == 4, "and not kept")
+        await world.loading.shutdown()
+    }
+
+    @Test func theDelegateIsToldOfTheFailureAndMayAnswerAgain() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let delegate = Delegate(
+            [.use(Credential(user: "ann", password: Redacted("wrong"))), .use(Self.ann)])
+        let session = world.loading.makeSession(delegate: delegate)
+        #expect(try await load(session, server).status == 200)
+        #expect(delegate.asked.withLock { $0 } == ["ntlm 0", "ntlm 1"])
+        await world.loading.shutdown()
+    }
+
+    private final class Delegate: SessionDelegate {
+        let asked = Lock<[String]>([])
+        private let answers: [ChallengeDisposition]
+
+        init(_ answers: [ChallengeDisposition]) { self.answers = answers }
+
+        func session(
+            _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+        ) async -> ChallengeDisposition {
+            let number = asked.withLock { asked in
+                asked.append("\(challenge.protectionSpace.method) \(challenge.previousFailureCount)")
+                return asked.count - 1
+            }
+            return answers[min(number, answers.count - 1)]
+        }
+    }
+
+    // MARK: Bodies
+
+    @Test func aBodyGoesOnlyWhereTheServerKnowsTheUser() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        // Without a word of the server's yet, the body goes along; it is sent again.
+        #expect(try await load(session, server, "/a", Self.ann, .post, body: .text("12345")).status == 200)
+        let reads = Lock(0)
+        let once = RequestBody.once(length: 5) { writer in
+            reads.withLock { $0 += 1 }
+            try await writer.write(Array("12345".utf8))
+        }
+        #expect(try await load(session, server, "/b", Self.ann, .put, body: once).status == 200)
+        let log = try await server.log(of: 4)
+        #expect(log.map(\.length) == [5, 0, 5, 5] && log.map(\.status) == [401, 401, 200, 200])
+        #expect(reads.withLock { $0 } == 1)
+        await world.loading.shutdown()
+    }
+
+    /// The user is known, and the connection is gone: the first leg goes without the body, which can be read once only.
+    @Test func aBodyThatCanBeReadOnceIsNotSentWithTheFirstLeg() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        #expect(try await load(session, server, "/a", Self.ann).status == 200)
+        try await server.closeConnections()
+        let once = RequestBody.once(length: 3) { try await $0.write(Array("abc".utf8)) }
+        #expect(try await load(session, server, "/b", Self.ann, .post, body: once).status == 200)
+        let log = try await server.log(of: 5)
+        #expect(log.suffix(2).map(\.length) == [0, 3] && log.suffix(2).map(\.status) == [401, 200])
+        await world.loading.shutdown()
+    }
+
+    @Test func anOpenPageGetsTheBodyAfterAll() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        #expect(try await load(session, server, "/a", Self.ann).status == 200)
+        try await server.closeConnections()
+        #expect(try await load(session, server, "/open", Self.ann, .post, body: .text("abc")).body == "open")
+        #expect(try await server.log(of: 5).suffix(2).map(\.length) == [0, 3])
+        await world.loading.shutdown()
+    }
+
+    // MARK: Principals
+
+    @Test func twoUsersNeverShareAConnection() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        let principals = [(Principal("ann"), Self.ann), (Principal("jürgen"), Self.jürgen)]
+        for (principal, credential) in principals + principals {
+            let body = try await load(session, server, "/page", credential, principal: principal).body
+            #expect(body == "hello \(credential.user)")
+        }
+        let log = try await server.log(of: 8)
+        let users = Dictionary(grouping: log.filter { $0.status == 200 }, by: \.connection)
+            .mapValues { Set($0.map(\.user)) }
+        #expect(users.values.allSatisfy { $0.count == 1 } && users.count == 2)
+        #expect(try await load(session, server, principal: Principal("eve")).status == 401)
+        await world.loading.shutdown()
+    }
+
+    @Test func clearedCredentialsCloseTheirConnections() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        #expect(try await load(session, server, "/page", Self.ann).status == 200)
+        world.credentials.clear(for: .ntlm)
+        #expect(try await load(session, server).status == 401)
+        #expect(try await load(session, server, "/page", Self.jürgen).body == "hello CORP\\jürgen")
+        let log = try await server.log(of: 7)
+        #expect(Set(log.filter { $0.status == 200 }.map(\.connection)).count == 2)
+        await world.loading.shutdown()
+    }
+
+    @Test func manyLoadsOfOneUserShareSixConnections() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let session = world.loading.makeSession()
+        #expect(try await load(session, server, "/page", Self.ann).status == 200)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<60 { group.addTask { try await load(session, server, "/\(number)").status } }
+            for try await status in group { #expect(status == 200) }
+        }
+        let connections = Set(server.log.filter { $0.status == 200 }.map(\.connection))
+        #expect(connections.count <= 6)
+        await world.loading.shutdown()
+    }
+
+    @Test func twoHundredPrincipalsAtOnce() async throws {
+        let users = (0..<200).map { (domain: "", name: "user\($0)", password: "secret\($0)") }
+        let (server, world) = (try await NTLMAcceptor.start(users), World())
+        let session = world.loading.makeSession()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (_, name, password) in users {
+                group.addTask {
+                    let credential = Credential(user: name, password: Redacted(password))
+                    for _ in 0..<2 {
+                        let body = try await load(
+                            session, server, "/page", credential, principal: Principal(name)
+                        ).body
+                        #expect(body == "hello \(name)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await server.log(of: 800).filter { $0.status == 200 }.count == 400)
+        await world.loading.shutdown()
+    }
+
+    // MARK: Connections that end
+
+    @Test func aConnectionThatDiesBetweenTheLegsCostsAnother() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "2"]), World())
+        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        #expect(try await server.log(of: 5).map(\.status) == [401, 401, 401, 401, 200])
+        await world.loading.shutdown()
+    }
+
+    @Test func connectionsThatDieAgainAndAgainEndTheLoad() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "100"]), World())
+        let error = await #expect(throws: LoadError.self) {
+            _ = try await load(world.loading.makeSession(), server, "/page", Self.ann)
+        }
+        #expect(error?.code == .connectionLost)
+        #expect(try await server.log(of: 5).count == 5, "the first one, and three anew")
+        await world.loading.shutdown()
+    }
+
+    @Test func aServerThatForgetsIsToldAgain() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--forgetful", "2"]), World())
+        let session = world.loading.makeSession()
+        for _ in 0..<4 { #expect(try await load(session, server, "/page", Self.ann).status == 200) }
+        #expect(try await server.log(of: 8).map(\.status) == [401, 401, 200, 200, 401, 401, 200, 200])
+        await world.loading.shutdown()
+    }
+
+    // MARK: TLS
+
+    private func secureSession(_ world: World, _ authority: TestAuthority) throws -> SecureSession {
+        var configuration = SessionConfiguration()
+        configuration.trust = .only([try authority.der])
+        return world.loading.makeSession(configuration)
+    }
+
+    @Test func theProofIsBoundToTheServersCertificate() async throws {
+        let authority = try TestAuthority()
+        let identity = try authority.server(addresses: [.v4(0x7f00_0001)])
+        let (server, world) = (try await NTLMAcceptor.start(Self.users, identity: identity), World())
+        let session = try secureSession(world, authority)
+        for _ in 0..<2 {
+            #expect(try await load(session, server, "/page", Self.jürgen, scheme: "https").status == 200)
+        }
+        let log = try await server.log(of: 4)
+        #expect(log.map(\.status) == [401, 401, 200, 200] && log[2].facts.prefix(2) == ["mic", "bindings"])
+        await world.loading.shutdown()
+    }
+
+    /// Who passes the proof on to the server over a connection of its own has another certificate.
+    @Test func aProofForAnotherCertificateIsRefused() async throws {
+        let authority = try TestAuthority()
+        let identity = try authority.server(addresses: [.v4(0x7f00_0001)])
+        let server = try await NTLMAcceptor.start(Self.users, identity: identity, options: ["--foreign-bindings"])
+        let world = World()
+        let session = try secureSession(world, authority)
+        #expect(try await load(session, server, "/page", Self.ann, scheme: "https").status == 401)
+        #expect(try await server.log(of: 3).last?.facts == ["BadBindingsError"])
+        await world.loading.shutdown()
+    }
+
+    // MARK: Old servers
+
+    @Test(arguments: ["v1", "session"])
+    func whatIsOlderThanVersion2IsAnsweredWhereItIsAllowed(_ kind: String) async throws {
+        let server = try await NTLMAcceptor.start(Self.users, options: ["--old", kind])
+        let world = World(allowsNTLMv1: true)
+        #expect(try await load(world.loading.makeSession(), server, "/page", Self.jürgen).status == 200)
+        #expect(try await server.log(of: 3).last?.facts == ["v1"])
+        await world.loading.shutdown()
+    }
+
+    @Test(arguments: ["v1", "session"])
+    func elseItGetsVersion2(_ kind: String) async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--old", kind]), World())
+        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        #expect(try await server.log(of: 3).last?.facts.first == "mic")
+        await world.loading.shutdown()
+    }
+
+    /// A server that offers version 2 never gets less.
+    @Test func version2IsPreferredWhereBothAreAllowed() async throws {
+        let (server, world) = (try await NTLMAcceptor.start(Self.users), World(allowsNTLMv1: true))
+        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        #expect(try await server.log(of: 3).last?.facts.first == "mic")
+        await world.loading.shutdown()
+    }
+
+    // MARK: curl
+
+    /// The acceptor takes what others say too; curl 7.88 sends no code over the messages.
+    @Test func curlIsAcceptedByTheSameServer() async throws {
+        let server = try await NTLMAcceptor.start(Self.users, options: ["--without-code"])
+        let child = try ChildProcess(
+            "/usr/bin/env",
+            ["curl", "-s", "-m", "20", "--ntlm", "-u", "ann:password 1", "http://127.0.0.1:\(server.port)/page"],
+            environment: ["no_proxy": "*"])
+        #expect(try await child.outcome().output == "hello ann")
+    }
+}
