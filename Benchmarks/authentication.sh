@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints what a load costs by Basic and by Digest.
+# Prints what a load costs by Basic, by Digest and by NTLM.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 swift build --package-path "$here" -c release --product AuthenticationTable >&2

@@ -18,9 +18,14 @@ final class Server: Sendable {
         "/md5": "Digest realm=\"md5\", nonce=\"n1\", qop=\"auth\", algorithm=MD5, domain=\"/md5/\"",
         "/sha256": "Digest realm=\"256\", nonce=\"n2\", qop=\"auth\", algorithm=SHA-256, domain=\"/sha256/\"",
         "/sha512": "Digest realm=\"512\", nonce=\"n3\", qop=\"auth\", algorithm=SHA-512-256, domain=\"/sha512/\"",
+        "/ntlm": "NTLM",
         "/session":
             "Digest realm=\"s\", nonce=\"n4\", qop=\"auth\", algorithm=SHA-256-sess, userhash=true, domain=\"/session/\"",
     ]
+
+    /// What MS-NLMP §4.2.4.3 says to the first message.
+    private static let challenge =
+        "NTLM TlRMTVNTUAACAAAADAAMADgAAAAzgoriASNFZ4mrze8AAAAAAAAAACQAJABEAAAABgBwFwAAAA9TAGUAcgB2AGUAcgACAAwARABvAG0AYQBpAG4AAQAMAFMAZQByAHYAZQByAAAAAAA="
 
     init() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -48,12 +53,19 @@ final class Server: Sendable {
         var buffer = [UInt8](repeating: 0, count: 8192)
         let accepted = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
         var last = Self.threadTime()
+        var isKnown = false
         while true {
             let count = recv(descriptor, &buffer, buffer.count - 1, 0)
             guard count > 0 else { break }
             buffer[count] = 0
-            let isSaid = strstr(buffer.map { CChar(bitPattern: $0) }, "\r\nAuthorization:") != nil
-            let octets = isSaid ? accepted : answer(String(decoding: buffer[..<count], as: UTF8.self)) ?? accepted
+            let text = buffer.map { CChar(bitPattern: $0) }
+            let isSaid = strstr(text, "\r\nAuthorization:") != nil
+            let isFirst = isSaid && strstr(text, "NTLM TlRMTVNTUAAB") != nil
+            isKnown = isKnown || isSaid && !isFirst && strstr(text, "NTLM TlRM") != nil
+            let octets =
+                isFirst
+                ? asking(Self.challenge)
+                : isSaid || isKnown ? accepted : answer(String(decoding: buffer[..<count], as: UTF8.self)) ?? accepted
             _ = send(descriptor, octets, octets.count, Int32(MSG_NOSIGNAL))
             let now = Self.threadTime()
             time.add(now - last, ordering: .relaxed)
@@ -64,7 +76,10 @@ final class Server: Sendable {
 
     private func answer(_ head: String) -> [UInt8]? {
         let path = "/" + (head.split(separator: "/", maxSplits: 2).dropFirst().first ?? "")
-        guard let method = Self.methods[path] else { return nil }
+        return Self.methods[path].map(asking)
+    }
+
+    private func asking(_ method: String) -> [UInt8] {
         count.add(1, ordering: .relaxed)
         return Array("HTTP/1.1 401 U\r\nWWW-Authenticate: \(method)\r\nContent-Length: 0\r\n\r\n".utf8)
     }
