@@ -12,7 +12,7 @@ import Foundation
 #endif
 
 extension FuzzTarget {
-    static let web = [challenges, digest, head, relayAnswer, redirect, content, resumption, pem, versions]
+    static let web = [challenges, digest, ntlm, head, relayAnswer, redirect, content, resumption, pem, versions]
 
     private static let challenges = FuzzTarget(
         "challenges", text: ["Basic", "Digest", " realm=", "\"", "\\\"", ",", "=", "==", "nonce", "Negotiate ", "\n"]
@@ -52,6 +52,34 @@ extension FuzzTarget {
         try demand(said.count == 1 && said.first?.realm == challenge.realm, "A proof says another realm.")
         try demand(said.first?.parameters["nonce"] == challenge.nonce, "A proof says another nonce.")
         try demand(said.first?.parameters["opaque"] == challenge.opaque, "A proof says something else back.")
+    }
+
+    /// A server's challenge, without its base64.
+    private static let ntlm = FuzzTarget(
+        "ntlm",
+        words: [
+            "NTLMSSP\0", "\u{2}\0\0\0", "\u{5}", "\0\0\0\0", "\u{1}\0\u{2}\0A\0", "\u{7}\0\u{8}\0", "\u{6}\0\u{4}\0",
+            "\u{a}\0\u{10}\0", "\u{30}\0\0\0", "\u{38}\0\0\0", "0000000000000000",
+        ]
+    ) { octets throws(BrokenProperty) in
+        let credential = Credential(user: "CORP\\jä", password: Redacted("p€"))
+        let binding = ChannelBinding(certificateHash: [UInt8](repeating: 7, count: 32))
+        let nonce = [UInt8](repeating: 1, count: 8)
+        let isTaken = NTLMChallenge(octets) != nil
+        try demand(!isTaken || octets.count <= NTLMChallenge.longest, "A challenge is longer than is allowed.")
+        for versions in [NTLMExchange.Versions.v2, .all] {
+            guard let exchange = try? NTLMExchange(credential, to: "a.example", versions) else {
+                throw BrokenProperty(description: "A user that can be said is refused.")
+            }
+            let message = exchange.authenticate(answering: octets, binding: binding, nonce: nonce, time: 1)
+            try demand((message != nil) == isTaken, "A challenge that was taken is not answered, or another is.")
+            guard let message else { continue }
+            try demand(message.starts(with: Array("NTLMSSP\0\u{3}".utf8)), "An answer is no last message.")
+            let length = Int(message[20]) | Int(message[21]) << 8
+            try demand(versions == .all || length > 24, "NTLMv1 was said where only NTLMv2 may be.")
+        }
+        guard let pairs = TargetInfo(octets) else { return }
+        try demand(TargetInfo(pairs.octets) == pairs, "Pairs are read as others from what they are printed as.")
     }
 
     /// Lines as libcurl hands them over, up to the blank one.
