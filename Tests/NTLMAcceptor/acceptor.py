@@ -2,7 +2,7 @@
 messages (MIC), and the channel binding.
 
 Prints its port, then a line for each answer: connection, method, path, status, user or "-", octets of the request's body,
-and what the last message had: "mic", "bindings", "v1". SIGUSR1 ends all connections.
+and what the last message had: "mic", "bindings", "v1". What lies at /kept may be stored, /open is for all. SIGUSR1 ends all connections.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from spnego.channel_bindings import GssChannelBindings
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("users", help="a file with lines DOMAIN:USER:PASSWORD")
+arguments.add_argument("--address", default="127.0.0.1", help="where it listens")
 arguments.add_argument("--certificate", help="PEM, with the key: TLS")
 arguments.add_argument("--foreign-bindings", action="store_true", help="expects the binding of another certificate")
 arguments.add_argument("--old", choices=["v1", "session"], help="speaks as servers do that know no NTLMv2")
@@ -88,6 +89,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         if challenge is not None:
             self.send_header("WWW-Authenticate", challenge)
+        if status == 200 and self.path == "/kept":
+            self.send_header("Cache-Control", "max-age=600")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
@@ -170,7 +173,7 @@ expected = bindings()
 signal.signal(signal.SIGUSR1, end_connections)
 # Whoever starts this may have it blocked.
 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1, signal.SIGTERM])
-server = Server(("127.0.0.1", 0), Handler)
+server = Server((settings.address, 0), Handler)
 if settings.certificate:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(settings.certificate)
