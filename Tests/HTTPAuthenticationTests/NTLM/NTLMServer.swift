@@ -33,6 +33,7 @@ final class NTLMServer: LoadStage {
         var numbers: [UInt64: UInt64] = [:]
         var users: [UInt64: String] = [:]
         var count: UInt64 = 0
+        var closed: [UInt64] = []
     }
 
     private let state = Lock(State())
@@ -41,6 +42,8 @@ final class NTLMServer: LoadStage {
     init(_ change: (inout Settings) -> Void = { _ in }) { state.withLock { change(&$0.settings) } }
 
     var seen: [Seen] { state.withLock { $0.seen } }
+    /// The connections that their owners closed.
+    var closed: [UInt64] { state.withLock { $0.closed } }
     func change(_ change: (inout Settings) -> Void) { state.withLock { change(&$0.settings) } }
     /// All connections are gone.
     func restart() { state.withLock { $0.numbers = [:] } }
@@ -61,6 +64,14 @@ final class NTLMServer: LoadStage {
         context.signer?.sign(&request.headerFields)
         let sent = request
         let use = context.connection
+        if let use {
+            let owner = use.connection.number
+            use.connection.closes { [state] in
+                state.withLock { state in
+                    if let number = state.numbers[owner] { state.closed.append(number) }
+                }
+            }
+        }
         let result: (HTTPResponse, UInt64?)? = state.withLock { $0.answer(sent, use) }
         guard let (head, number) = result else {
             throw LoadError(.connectionLost, at: .request, "gone", underlying: BoundConnectionLost())

@@ -30,6 +30,15 @@ struct NTLMStageTests {
         return response.head.status.code
     }
 
+    private func response(_ server: NTLMServer) async throws -> LoadResponse {
+        var request = LoadRequest(.get, try RequestURL(Self.url))
+        request.options.credential = Self.ann
+        let context = LoadContext(
+            requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(20), idleTimeout: .seconds(20),
+            principal: .instance)
+        return try await LoadChain([AuthenticationStage(credentials: storage), server]).load(request, in: context)
+    }
+
     private func legs(_ server: NTLMServer) -> [Int] { server.seen.map(\.leg) }
 
     // MARK: The usual way
@@ -112,6 +121,28 @@ struct NTLMStageTests {
         #expect(try await load(server, credential: nil) == 401)
         #expect(try await load(server) == 200)
         #expect(server.seen.filter { $0.status == 200 }.map(\.connection) == [1, 2])
+    }
+
+    /// What idles is closed at once, what is in use when its load has ended.
+    @Test func aLoadThatGoesOnKeepsNothingOfWhatWasCleared() async throws {
+        let server = NTLMServer()
+        var first: LoadResponse? = try await response(server)
+        _ = try await response(server).body.collect(upTo: .bytes(10))
+        #expect(server.closed.isEmpty && server.seen.last?.connection == 2)
+        storage.clear()
+        #expect(server.closed == [2])
+        _ = try await first?.body.collect(upTo: .bytes(10))
+        first = nil
+        #expect(server.closed == [2, 1])
+    }
+
+    /// Whoever leaves a body unread leaves its connection in the middle of an answer.
+    @Test func abandonedBodiesCloseTheirConnections() async throws {
+        let server = NTLMServer()
+        _ = try await response(server)
+        #expect(server.closed == [1])
+        #expect(try await load(server, session: "") == 200)
+        #expect(legs(server) == [0, 1, 3, 1, 3])
     }
 
     @Test func theServersOrderOfMethodsCountsAndTheAppMayReject() async throws {
