@@ -112,6 +112,7 @@ struct Negotiation {
     /// - Returns: what the request says; nil where ``signature`` says it.
     mutating func authorization(_ answer: Answer) async throws(LoadError) -> Redacted<String>? {
         if answer.leg == .next { return nil }
+        dialogue?.letGo()
         signature = nil
         guard let scheme = schemes[answer.space.method] else { return nil }
         last = answer

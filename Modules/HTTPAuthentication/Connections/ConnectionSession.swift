@@ -37,4 +37,6 @@ package protocol ConnectionDialogue: RequestSignature {
     ///
     /// - Returns: whether the whole request must be sent now.
     func mustSendWhole() -> Bool
+    /// Another dialogue takes its place, and may wait for its connection.
+    func letGo()
 }

@@ -38,10 +38,12 @@ final class NTLMDialogue: ConnectionDialogue {
         state = Lock(State(leg: lease.known.map(Leg.known) ?? .negotiate, lease: lease))
     }
 
+    deinit { letGo() }
+
     /// A connection that was not used, since the answer came from elsewhere, is as good as before.
-    deinit {
+    func letGo() {
         let (lease, number) = state.withLock { state -> (ConnectionLease?, UInt64?) in
-            guard case .known(let number) = state.leg, !state.isMade else { return (nil, nil) }
+            guard case .known(let number) = state.leg, !state.isMade else { return (state.lease.take(), nil) }
             return (state.lease.take(), number)
         }
         if let number { lease?.keep(as: number) }

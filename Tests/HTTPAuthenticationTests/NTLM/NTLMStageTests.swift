@@ -16,7 +16,8 @@ struct NTLMStageTests {
     private func load(
         _ server: NTLMServer, _ url: String = url, principal: Principal = .instance,
         method: HTTPRequest.Method = .get, body: RequestBody? = nil, credential: Credential? = ann,
-        proxies: ProxySettings = .none, asking responder: (any ChallengeResponder)? = nil, session: String = "1"
+        proxies: ProxySettings = .none, asking responder: (any ChallengeResponder)? = nil, session: String = "1",
+        connections: Int = 6
     ) async throws -> Int {
         var request = LoadRequest(method, try RequestURL(url), body: body)
         request.options.credential = credential
@@ -24,6 +25,7 @@ struct NTLMStageTests {
             requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(20), idleTimeout: .seconds(20),
             principal: principal, responder: responder, proxies: proxies)
         context.session = session
+        context.connectionsPerOrigin = connections
         let chain = LoadChain([AuthenticationStage(credentials: storage), server])
         let response = try await chain.load(request, in: context)
         _ = try await response.body.collect(upTo: .bytes(10))
@@ -75,6 +77,30 @@ struct NTLMStageTests {
         #expect(try await load(server, method: .post, body: .text("abc")) == 200)
         #expect(legs(server) == [0, 1, 3, 1, 3])
         #expect(server.seen.map(\.length) == [0, 0, 0, 0, 3])
+    }
+
+    /// A load never waits for a connection that it has itself.
+    @Test func oneConnectionIsEnoughForAllThatMayHappen() async throws {
+        let server = NTLMServer()
+        #expect(try await load(server, connections: 1) == 200)
+        server.restart()
+        #expect(try await load(server, connections: 1) == 200, "the connection is gone")
+        server.change { $0.passwords = ["ann": "new"] }
+        server.restart()
+        let answers = StubResponder([.use(Credential(user: "ann", password: Redacted("new")))])
+        #expect(try await load(server, credential: nil, asking: answers, connections: 1) == 200, "the user is refused")
+        #expect(legs(server) == [0, 1, 3, 1, 3, 1, 3, 1, 3])
+    }
+
+    @Test func manyLoadsAtOnceOutliveTheEndOfAllConnections() async throws {
+        let server = NTLMServer()
+        for _ in 1...3 {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<30 { group.addTask { try await load(server, connections: 3) } }
+                for try await status in group { #expect(status == 200) }
+            }
+            server.restart()
+        }
     }
 
     @Test func whatTheCacheAnswersCostsNoConnection() async throws {
