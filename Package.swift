@@ -320,7 +320,7 @@ let package = Package(
             "Kerberos",
             dependencies: [
                 "SallyportKerberos", "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore",
-                "SallyportURLLoading", "SallyportWire", .logging, .httpTypes,
+                "SallyportURLLoading", "SallyportWire", "GSSAcceptor", .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",
@@ -370,6 +370,10 @@ let package = Package(
             dependencies: ["SallyportCache", "SallyportCore", "SallyportSecureStore", .logging, .httpTypes],
             path: "Tests/CacheChild"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
+
+        // A service that takes Kerberos tokens, with channel bindings.
+        .executableTarget(
+            name: "GSSAcceptor", path: "Tests/GSSAcceptor", linkerSettings: [.linkedLibrary("gssapi_krb5")]),
 
         // A server of libmicrohttpd that asks for Digest.
         .executableTarget(

@@ -25,6 +25,16 @@ static void little(uint8_t *out, uint32_t number, int count) {
     for (int i = 0; i < count; i++) out[i] = (uint8_t)(number >> (8 * i));
 }
 
+static int32_t hash(krb5_context context, const sk_token_options *options, uint8_t *out) {
+    krb5_data data = {.length = (unsigned)options->binding_count, .data = (char *)options->binding};
+    krb5_checksum sum = {0};
+    int32_t code = krb5_c_make_checksum(context, CKSUMTYPE_RSA_MD5, NULL, 0, &data, &sum);
+    if (!code && sum.length != 16) code = KRB5_BAD_MSIZE;
+    if (!code) memcpy(out, sum.contents, 16);
+    krb5_free_checksum_contents(context, &sum);
+    return code;
+}
+
 // RFC 4121 §4.1.1.
 static krb5_error_code make_checksum(krb5_context context, krb5_auth_context auth, void *data, krb5_data **out) {
     checksum *sum = data;
@@ -53,7 +63,11 @@ static krb5_error_code make_checksum(krb5_context context, krb5_auth_context aut
         return ENOMEM;
     }
     little(sum->octets, 16, 4);
-    if (sum->options->binding != NULL) memcpy(sum->octets + 4, sum->options->binding, 16);
+    int32_t code = sum->options->binding != NULL ? hash(context, sum->options, sum->octets + 4) : 0;
+    if (code) {
+        krb5_free_data_contents(context, &message);
+        return code;
+    }
     uint32_t flags = gss_mutual | gss_replay | gss_sequence | (message.length ? gss_delegation : 0);
     little(sum->octets + 20, flags, 4);
     if (message.length) {

@@ -42,6 +42,32 @@ import Testing
         }
     }
 
+    /// The front door links krb5 itself where it is to, and by no other module's doing: without the trait nothing of ours
+    /// does.
+    @Test func onlyKerberosLinksKrb5() async throws {
+        let needed = try await needed(by: "LinkSallyport")
+        #if Kerberos
+        let isWanted = true
+        #else
+        let isWanted = false
+        #endif
+        #expect(needed.contains { $0.hasPrefix("libkrb5.so") } == isWanted, "\(needed)")
+        #expect(!needed.contains { $0.hasPrefix("libgssapi") }, "\(needed)")
+        let folder = Programs.repository.appending(path: "Modules")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        var users: Set<String> = []
+        while let file = files?.nextObject() as? URL {
+            guard file.pathExtension == "swift" else { continue }
+            let text = try String(contentsOf: file, encoding: .utf8)
+            if text.contains("import CKerberos\n") {
+                users.insert(file.path.contains("/Modules/Kerberos/") ? "Kerberos" : file.path)
+            }
+            let imports = text.contains("import SallyportKerberos\n")
+            #expect(!imports || text.contains("#if Kerberos\n"), "\(file.path)")
+        }
+        #expect(users == ["Kerberos"])
+    }
+
     @Test func onlyTheBridgeLinksFoundation() async throws {
         let clients = try await needed(by: "LinkClients")
         for library in ["libFoundation.so", "libFoundationNetworking", "libFoundationInternationalization"] {

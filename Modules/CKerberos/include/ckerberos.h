@@ -98,8 +98,9 @@ typedef struct sk_proof sk_proof;
 void sk_proof_free(sk_proof *_Nullable proof);
 
 typedef struct {
-    /// 16 octets: the hash of the channel bindings (RFC 4121 §4.1.1.2).
+    /// The channel bindings as octets, whose MD5 is sent (RFC 4121 §4.1.1.2).
     const uint8_t *_Nullable binding;
+    size_t binding_count;
     /// A ticket-granting ticket that `sk_forward` made: the service may use it.
     const sk_ticket *_Nullable delegated;
 } sk_token_options;

@@ -12,15 +12,15 @@ final class ServiceProof: @unchecked Sendable {
     let request: [UInt8]
 
     /// - Parameters:
-    ///   - binding: 16 octets, the hash of the channel bindings (RFC 4121 §4.1.1.2).
+    ///   - binding: the channel bindings as octets (RFC 4121 §4.1.1.2).
     ///   - delegated: a forwarded ticket-granting ticket that the service gets.
     init(_ ticket: Ticket, binding: [UInt8]?, delegated: Ticket?) throws(KerberosError) {
         let context = try KerberosContext(offset: ticket.offset)
         var (request, made): (sk_octets, OpaquePointer?) = unsafe (sk_octets(), nil)
-        let hash = binding?.count == 16 ? binding ?? [] : []
-        let code = unsafe hash.withUnsafeBufferPointer { hash in
+        let code = unsafe (binding ?? []).withUnsafeBufferPointer { binding in
             var options = unsafe sk_token_options()
-            unsafe options.binding = hash.isEmpty ? nil : hash.baseAddress
+            unsafe options.binding = binding.isEmpty ? nil : binding.baseAddress
+            unsafe options.binding_count = binding.count
             unsafe options.delegated = delegated?.handle
             return unsafe sk_token_make(context.handle, ticket.handle, &options, &request, &made)
         }
