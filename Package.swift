@@ -241,6 +241,9 @@ let package = Package(
             name: "Quickstart", dependencies: ["Sallyport", .lifecycle, .unixSignals, .logging],
             path: "Examples/Quickstart"),
         .executableTarget(
+            name: "KeytabService", dependencies: ["Sallyport", .lifecycle, .unixSignals, .logging],
+            path: "Examples/KeytabService"),
+        .executableTarget(
             name: "Demo",
             dependencies: [
                 "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
@@ -406,7 +409,7 @@ let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 let fuzzed: [Target.Dependency] = [
     "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", .httpTypes,
+    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", .httpTypes,
 ]
 package.targets.append(
     isFuzzed

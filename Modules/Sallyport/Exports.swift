@@ -6,3 +6,7 @@
 @_exported public import SallyportCore
 @_exported public import SallyportSecureStore
 @_exported public import SallyportURLLoading
+
+#if Kerberos
+@_exported public import SallyportKerberos
+#endif

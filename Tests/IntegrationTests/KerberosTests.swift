@@ -140,6 +140,27 @@ struct KerberosTests {
         await sallyport.shutdown()
     }
 
+    @Test func theExampleSpeaksByItsKeytab() async throws {
+        let (inside, site) = (try await Inside.start(), try await Site.start())
+        for (name, port, address) in [
+            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
+        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
+        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let keytab = try await inside.kdc.addService("report/host.corp.example")
+        let store = try await site.activatedStore()
+        let told = try await ChildProcess(
+            Programs.built("KeytabService"), [store, keytab, inside.apache.url("/vault/", host: Self.webName)]
+        ).outcome()
+        let lines = told.output.split(separator: "\n")
+        // There is no index: nobody but the user hears that.
+        #expect(lines.first == "as report/host.corp.example@CORP.EXAMPLE", "\(told)")
+        let codes = lines.dropFirst().map { $0.prefix(3) }
+        #expect(codes.count == 3 && codes.allSatisfy { $0 != "401" && $0.hasPrefix("40") }, "\(told)")
+        let log = inside.apache.log
+        #expect(log.first?.hasPrefix("401") == true && log.count == 4, "one question: \(log)")
+        #expect(log.dropFirst().allSatisfy { $0.contains(" report/host.corp.example@CORP.EXAMPLE ") }, "\(log)")
+    }
+
     @Test func clearingCredentialsClearsTickets() async throws {
         let (inside, site) = (try await Inside.start(), try await Site.start())
         for (name, port, address) in [

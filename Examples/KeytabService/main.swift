@@ -1,0 +1,69 @@
+// A service that calls a web API which wants Kerberos, and has a keytab in place of a password. The administrator of the
+// realm makes it once:
+//
+//     kadmin -q "addprinc -randkey report/host.corp.example"
+//     kadmin -q "ktadd -k /etc/report.keytab report/host.corp.example"
+//
+// The app is activated as any other (see Quickstart), then runs with
+//
+//     swift run KeytabService /var/lib/report /etc/report.keytab https://api.corp.example/figures
+import Glibc
+import Logging
+import Sallyport
+import ServiceLifecycle
+import UnixSignals
+
+#if Kerberos
+/// Asks the API until it is told to end.
+struct Report: Service {
+    let sallyport: Sallyport
+    let url: String
+    /// How often, and how long between two times.
+    let (times, pause) = (3, Duration.milliseconds(200))
+
+    func run() async throws {
+        for _ in 1...times {
+            do {
+                // The first time the API asks who it is; later requests say so at once, each with a token of its own.
+                let (body, response) = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
+                print("\(response.status.code): \(body.count) octets")
+            } catch let error as LoadError {
+                // With `kerberosFailed`, the error beneath says why there is no ticket.
+                print("not loaded: \(error) \(error.underlying as? KerberosError, default: "")")
+            }
+            try await gracefulShutdownSleep(for: pause)
+        }
+    }
+
+    private func gracefulShutdownSleep(for pause: Duration) async throws {
+        await cancelWhenGracefulShutdown { try? await Task.sleep(for: pause) }
+    }
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count == 4 else {
+    print("usage: KeytabService STORE KEYTAB URL")
+    exit(64)
+}
+
+let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
+try await sallyport.authorize()
+// From here on every server that takes tickets is answered in this name. Tickets are kept in the store over restarts.
+let user = try sallyport.kerberos.useKeytab(at: arguments[2])
+print("as \(user)")
+
+let group = ServiceGroup(
+    configuration: .init(
+        services: [
+            .init(service: sallyport),
+            .init(
+                service: Report(sallyport: sallyport, url: arguments[3]),
+                successTerminationBehavior: .gracefullyShutdownGroup),
+        ],
+        gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: Logger(label: "report")))
+try await group.run()
+#else
+print("This example wants the package trait Kerberos.")
+exit(69)
+#endif

@@ -1,0 +1,61 @@
+import SallyportCore
+
+@testable import SallyportKerberos
+
+extension FuzzTarget {
+    static let kerberos = [kdcAnswer, kdcStream, ticketRecord, kerberosUser, negotiateAnswer]
+
+    /// What a KDC answers to the first message of a sign-in: krb5 reads it.
+    private static let kdcAnswer = FuzzTarget(
+        "kdc-answer",
+        words: [
+            "\u{7e}", "\u{6b}", "\u{30}\u{80}", "\u{a0}\u{3}\u{2}\u{1}\u{5}", "\u{1b}", "EXAMPLE.TEST", "\u{18}\u{f}",
+            "Z",
+        ]
+    ) { octets throws(BrokenProperty) in
+        guard let user = try? KerberosUser("ann@EXAMPLE.TEST"), let password = Password(Redacted("secret")),
+            let talk = try? KDCTalk.signIn(user, with: .password(password), isForwardable: false)
+        else { throw BrokenProperty(description: "No sign-in can be begun.") }
+        guard case .send? = try? talk.step([]) else {
+            throw BrokenProperty(description: "A sign-in has no first message.")
+        }
+        let next = try? talk.step(octets)
+        if case .done? = next { throw BrokenProperty(description: "A ticket came of octets without a key.") }
+    }
+
+    /// In one piece and octet by octet the same comes.
+    private static let kdcStream = FuzzTarget("kdc-stream", words: ["\0\0\0\u{4}", "\0\0\u{1}\0", "\u{7f}", "\0"]) {
+        octets throws(BrokenProperty) in
+        var (whole, parts) = (AnswerReader(limit: 300), AnswerReader(limit: 300))
+        let answer = try? whole.receive(octets)
+        var single: [UInt8]?
+        for octet in octets where single == nil {
+            guard let found = try? parts.receive([octet]) else { break }
+            single = found
+        }
+        try demand(answer ?? nil == single, "An answer depends on the pieces in which it comes.")
+        try demand(single.map { $0.count <= 300 } ?? true, "An answer is longer than its limit.")
+    }
+
+    private static let ticketRecord = FuzzTarget(
+        "ticket-record", words: ["\0\0\0\u{4}", "HTTP", "ann@R", "\u{1}", "\0\0\0\0", "instance"]
+    ) { octets throws(BrokenProperty) in
+        guard let record = TicketRecord(octets) else { return }
+        try demand(record.octets == octets, "A record has two spellings.")
+        var book = TicketBook()
+        // krb5 reads what stands in it.
+        record.fill(&book)
+    }
+
+    private static let kerberosUser = FuzzTarget("kerberos-user", text: ["ann", "@", "\\@", "\\", "/", "R", "\0", "ü"])
+    {
+        text throws(BrokenProperty) in
+        guard let user = try? KerberosUser(text) else { return }
+        try demandRoundTrip(user, \.description) { try KerberosUser($0) }
+        try demand(KerberosUser(krb5Name: user.krb5Name) == user, "krb5 is told another user.")
+    }
+
+    private static let negotiateAnswer = FuzzTarget(
+        "negotiate-answer", text: ["oQ", "YIG", "==", "a1", "KoZIhvcSAQIC", "+", "/"]
+    ) { text throws(BrokenProperty) in _ = try? NegotiateSignature.answer(in: text) }
+}
