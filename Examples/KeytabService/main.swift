@@ -19,7 +19,8 @@ struct Report: Service {
     let sallyport: Sallyport
     let url: String
     /// How often, and how long between two times.
-    let (times, pause) = (3, Duration.milliseconds(200))
+    let times = 3
+    let pause = Duration.milliseconds(200)
 
     func run() async throws {
         for _ in 1...times {

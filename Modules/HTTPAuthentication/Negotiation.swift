@@ -63,6 +63,8 @@ struct Negotiation {
     private var last: Answer?
     /// What proves the next request, and has proved the last one.
     private(set) var signature: (any RequestSignature)?
+    /// Of the connection that asked last.
+    private var binding: ChannelBinding?
     private var renewals = 0
     private var losses = 0
     private var answers = 0
@@ -162,9 +164,10 @@ struct Negotiation {
 
     var isBodyless: Bool { dialogue?.isBodyless ?? false }
 
-    func heard(_ response: LoadResponse) {
-        guard let dialogue, let hop = response.facts.hops.last else { return }
-        dialogue.heard(hop.connection)
+    mutating func heard(_ response: LoadResponse) {
+        guard let hop = response.facts.hops.last else { return }
+        binding = hop.connection.channelBinding
+        dialogue?.heard(hop.connection)
     }
 
     /// The connection is gone: the same over another, from its first leg.
@@ -279,6 +282,7 @@ struct Negotiation {
             schemes[space.method]?.makeSession(offered, in: space, of: principal)
         }
         session?.challenged(by: offered)
+        session?.challenged(over: binding)
         return Answer(space: space, offered: offered, credential: credential, session: session, leg: .fresh)
     }
 

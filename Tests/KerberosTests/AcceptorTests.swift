@@ -1,5 +1,8 @@
 import Foundation
+import HTTPTypes
+import Logging
 import SallyportCore
+import SallyportHTTPAuthentication
 import SallyportURLLoading
 import SallyportWire
 import TestSupport
@@ -40,9 +43,15 @@ struct AcceptorTests {
     ) async throws -> Verdict {
         let token = SPNEGOToken.offer(
             SPNEGOOffer([.kerberos], token: KerberosToken(.request, proof.request).serialized))
+        return try await accept(token.serialized, keytab, kdc, hash: hash)
+    }
+
+    private func accept(
+        _ token: [UInt8], _ keytab: String, _ kdc: TestKDC, hash: [UInt8]?
+    ) async throws -> Verdict {
         let outcome = try await ChildProcess(
             Programs.built("GSSAcceptor"), [keytab] + (hash.map { [Self.text($0)] } ?? []),
-            input: Self.text(token.serialized) + "\n", environment: kdc.serviceEnvironment
+            input: Self.text(token) + "\n", environment: kdc.serviceEnvironment
         ).outcome()
         let words = outcome.output.split(whereSeparator: \.isWhitespace)
         try #require(words.count > 1, "\(outcome)")
@@ -72,6 +81,52 @@ struct AcceptorTests {
         let unbound = try ServiceProof(ticket, binding: nil, delegated: nil)
         #expect(try await accept(unbound, keytab, kdc, hash: hash).flags & isBound == 0)
         #expect(try await accept(bound(), keytab, kdc).user == "ann@EXAMPLE.TEST", "who does not look does not mind")
+        await world.loading.shutdown()
+    }
+
+    /// Asks over a connection that has a certificate, and keeps what is said to it.
+    private final class AskingStage: LoadStage {
+        let hash: Lock<[UInt8]>
+        let said = Lock<[String]>([])
+
+        init(_ hash: [UInt8]) { self.hash = Lock(hash) }
+
+        func load(
+            _ request: LoadRequest, in context: LoadContext, next: LoadChain
+        ) async throws(LoadError) -> LoadResponse {
+            var fields = request.headerFields
+            context.signer?.sign(&fields)
+            let isAsked = fields[.authorization] == nil
+            if let field = fields[.authorization] { said.withLock { $0.append(field) } }
+            var response = LoadResponse(
+                head: HTTPResponse(
+                    status: isAsked ? .unauthorized : .serviceUnavailable,
+                    headerFields: isAsked ? [.wwwAuthenticate: "Negotiate"] : [:]),
+                url: request.url, body: ResponseBody())
+            var hop = HopFacts(url: request.url)
+            if isAsked { hop.connection.channelBinding = ChannelBinding(certificateHash: hash.withLock { $0 }) }
+            response.facts.hops = [hop]
+            return response
+        }
+    }
+
+    @Test func aLoadsTokenIsBoundToTheConnectionThatAsked() async throws {
+        let (kdc, keytab) = try await realm()
+        let world = try World([kdc])
+        let (hash, stage) = ([UInt8](0..<32), AskingStage([UInt8](0..<32)))
+        let chain = LoadChain([
+            AuthenticationStage(credentials: CredentialStorage(), schemes: [NegotiateScheme(world.kerberos)]), stage,
+        ])
+        var request = try LoadRequest.get("https://localhost/")
+        request.options.credential = .ann()
+        let context = LoadContext(
+            requestID: 1, logger: Logger(label: "test"), deadline: .now + .seconds(30), idleTimeout: .seconds(30),
+            principal: .instance)
+        #expect(try await chain.load(request, in: context).head.status == .serviceUnavailable)
+        let field = try #require(stage.said.withLock { $0.first })
+        let token = try Base64.decode(field.dropFirst("Negotiate ".count).utf8)
+        #expect(try await accept(token, keytab, kdc, hash: hash).flags & 0x800 != 0)
+        #expect(try await !accept(token, keytab, kdc, hash: hash.reversed()).failure.isEmpty)
         await world.loading.shutdown()
     }
 

@@ -6,6 +6,8 @@ package import SallyportCore
 package protocol AuthenticationSession: AnyObject, Sendable {
     /// The server asked.
     func challenged(by offered: OfferedScheme)
+    /// What proofs over the connection of that question may be bound to; nil where it has no TLS of the server's.
+    func challenged(over binding: ChannelBinding?)
     /// Gets ready to prove who makes `request`.
     ///
     /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme; what reading the
@@ -22,6 +24,7 @@ package protocol AuthenticationSession: AnyObject, Sendable {
 }
 
 extension AuthenticationSession {
+    package func challenged(over binding: ChannelBinding?) {}
     package func refused(_ credential: Credential) {}
     package func end() {}
 }

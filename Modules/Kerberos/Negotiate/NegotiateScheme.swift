@@ -40,6 +40,7 @@ final class NegotiateSession: AuthenticationSession {
     private let kerberos: Kerberos
     private let service: ServiceName
     private let principal: Principal
+    private let binding = Lock<ChannelBinding?>(nil)
 
     init(_ kerberos: Kerberos, _ service: ServiceName, of principal: Principal) {
         self.kerberos = kerberos
@@ -49,6 +50,9 @@ final class NegotiateSession: AuthenticationSession {
 
     func challenged(by offered: OfferedScheme) {}
 
+    /// The server's certificate is the same for all its connections, but where it is changed: it asks again then.
+    func challenged(over binding: ChannelBinding?) { self.binding.withLock { $0 = binding } }
+
     /// Asks for a ticket where there is none.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
@@ -57,7 +61,8 @@ final class NegotiateSession: AuthenticationSession {
         do throws(KerberosError) {
             let owner = TicketOwner(principal: principal, user: try KerberosUser(credential.user))
             let tickets = try await kerberos.tickets(for: service, of: owner, password: password)
-            return NegotiateSignature(kerberos, owner, service, tickets, to: kind)
+            return NegotiateSignature(
+                kerberos, owner, service, tickets, to: kind, over: binding.withLock { $0?.structure })
         } catch {
             throw error.asLoadError
         }

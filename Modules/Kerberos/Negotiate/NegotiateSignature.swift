@@ -10,12 +10,14 @@ final class NegotiateSignature: RequestSignature {
     private let service: ServiceName
     private let tickets: Kerberos.ServiceTickets
     private let kind: ProtectionSpace.Kind
+    private let binding: [UInt8]?
     private let made = Lock<ServiceProof?>(nil)
 
     init(
         _ kerberos: Kerberos, _ owner: TicketOwner, _ service: ServiceName,
-        _ tickets: Kerberos.ServiceTickets, to kind: ProtectionSpace.Kind
+        _ tickets: Kerberos.ServiceTickets, to kind: ProtectionSpace.Kind, over binding: [UInt8]? = nil
     ) {
+        self.binding = binding
         self.kerberos = kerberos
         self.owner = owner
         self.service = service
@@ -27,7 +29,7 @@ final class NegotiateSignature: RequestSignature {
     func make() -> Redacted<String>? {
         made.withLock { $0 = nil }
         guard tickets.service.holds(at: kerberos.clock()),
-            let proof = try? ServiceProof(tickets.service, binding: nil, delegated: tickets.delegated)
+            let proof = try? ServiceProof(tickets.service, binding: binding, delegated: tickets.delegated)
         else { return nil }
         made.withLock { $0 = proof }
         let token = KerberosToken(.request, proof.request).serialized

@@ -30,7 +30,8 @@ extension FuzzTarget {
         let answer = try? whole.receive(octets)
         var single: [UInt8]?
         for octet in octets where single == nil {
-            guard let found = try? parts.receive([octet]) else { break }
+            // The same failure as of the whole.
+            guard case .success(let found) = Result(catching: { try parts.receive([octet]) }) else { break }
             single = found
         }
         try demand(answer ?? nil == single, "An answer depends on the pieces in which it comes.")
