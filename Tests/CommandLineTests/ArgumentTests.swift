@@ -2,6 +2,7 @@ import ArgumentParser
 import HTTPTypes
 import SallyportCore
 import SallyportGateway
+import TestSupport
 import Testing
 
 @testable import SallyportCommandLine
@@ -15,6 +16,26 @@ import Testing
 
     @Test(arguments: ["", ",", "80,", "0", "65536", "80;443", "-1", " 80"])
     func otherTextIsNoPortList(text: String) { #expect(PortList(argument: text) == nil) }
+
+    @Test func aUserIsGivenWithoutAPassword() throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("secret word\r\nmore", to: "password")
+        func parsed(_ arguments: String...) throws -> FetchCommand {
+            let all = ["fetch", "--store", "s", "https://a.example/"] + arguments
+            return try #require(try SallyportProgram.parseAsRoot(all) as? FetchCommand)
+        }
+        let command = try parsed("--user", "ann@R", "--auth", "negotiate", "--password-file", file)
+        let credential = try #require(try command.credentials.credential())
+        #expect(credential.user == "ann@R" && credential.password.reveal() == "secret word")
+        #expect(command.credentials.auth?.method == .negotiate)
+        #expect(try parsed().credentials.credential() == nil)
+        #expect(throws: (any Error).self) { try parsed("--password-file", file) }
+        #expect(throws: (any Error).self) { try parsed("--auth", "kerberos") }
+        #expect(throws: (any Error).self) { try parsed("--user", "") }
+        #expect(throws: CommandFailure.self) {
+            try parsed("--user", "ann", "--password-file", file + "x").credentials.credential()
+        }
+    }
 
     @Test func relaysHaveAPriority() throws {
         let relay = try #require(RelayArgument(argument: "relay.example:17533,2"))

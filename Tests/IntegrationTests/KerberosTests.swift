@@ -106,11 +106,36 @@ struct KerberosTests {
         #expect(try await ChildProcess(program, ["tickets", "clear"] + options).outcome().status == 0)
         let after = try await ChildProcess(program, ["tickets", "list"] + options).outcome()
         #expect(try after.json([Listed].self).isEmpty)
+        try await theProgramFetches(site, inside, Array(options.dropLast()))
         for name in try FileManager.default.contentsOfDirectory(atPath: site.folder.file("app")) {
             let octets = try Data(contentsOf: URL(filePath: site.folder.file("app/\(name)")))
             #expect(octets.range(of: Data(Self.password.utf8)) == nil, "\(name)")
             #expect(octets.range(of: Data("ann@CORP.EXAMPLE".utf8)) == nil, "\(name)")
         }
+    }
+
+    private func theProgramFetches(_ site: Site, _ inside: Inside, _ store: [String]) async throws {
+        let program = Programs.built("sallyport")
+        let file = try site.folder.write("\(Self.password)\nnot this\n", to: "password")
+        let user = ["--user", "ann@CORP.EXAMPLE", "--password-file", file]
+        let url = inside.apache.url("/vault/page?program", host: Self.webName)
+        let basic = try await ChildProcess(program, ["fetch", url, "--fail", "--auth", "basic"] + user + store)
+            .outcome()
+        #expect(basic.status == 22, "no other method is answered: \(basic)")
+        let count = inside.kdc.count("AS_REQ")
+        let fetched = try await ChildProcess(program, ["fetch", url, "--auth", "negotiate"] + user + store).outcome()
+        #expect(fetched.status == 0 && fetched.output == "inside", "\(fetched)")
+        #expect(inside.kdc.count("AS_REQ") == count + 1)
+        // From the tickets that were kept.
+        let again = try await ChildProcess(program, ["fetch", url + "2"] + store).outcome()
+        #expect(again.status == 0 && again.output == "inside", "\(again)")
+        #expect(inside.kdc.count("AS_REQ") == count + 1)
+        let wrong = try site.folder.write("wrong\n", to: "wrong")
+        let refused = try await ChildProcess(
+            program,
+            ["fetch", url + "3", "--fail", "--user", "bob@CORP.EXAMPLE", "--password-file", wrong] + store
+        ).outcome()
+        #expect(refused.status == 22 && !refused.error.contains("wrong"), "\(refused)")
     }
 
     /// A lock closes the tickets, and takes them out of memory; the store keeps them.

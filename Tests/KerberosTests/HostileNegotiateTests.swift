@@ -117,6 +117,36 @@ struct HostileNegotiateTests {
         await world.loading.shutdown()
     }
 
+    // MARK: Proxies
+
+    /// A proxy that wants a ticket, and stands for what is behind it.
+    @Test func aProxyThatAsksIsAnsweredAndAskedOnce() async throws {
+        let (kdc, seen) = (try await realm(), Lock<[String]>([]))
+        let proxy = try TestServer { connection in
+            while let head = connection.readHead() {
+                let said = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("proxy-authorization:") }
+                seen.withLock { $0.append(said.map { String($0.dropFirst(21).prefix { $0 != " " }) } ?? "-") }
+                connection.write(
+                    said == nil
+                        ? "HTTP/1.1 407 Asked\r\nProxy-Authenticate: Negotiate\r\nContent-Length: 0\r\n\r\n"
+                        : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let world = try World([kdc])
+        var configuration = SessionConfiguration()
+        configuration.proxies.http = try Proxy("http://127.0.0.1:\(proxy.port)")
+        let session = world.loading.makeSession(configuration)
+        for number in 1...3 {
+            var request = try LoadRequest.get("http://web.example/\(number)")
+            request.options.proxyCredential = .ann()
+            let (body, response) = try await session.data(for: request)
+            #expect(response.status == .ok && String(decoding: body, as: UTF8.self) == "ok")
+        }
+        #expect(seen.withLock { $0 } == ["-", "Negotiate", "Negotiate", "Negotiate"])
+        #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 1)
+        await world.loading.shutdown()
+    }
+
     /// A service that the realm does not know is an error, and no reason to show a password.
     @Test func noPasswordIsShownWhereNoTicketCanBeHad() async throws {
         let kdc = try await TestKDC.start()

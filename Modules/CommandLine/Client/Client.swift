@@ -68,7 +68,7 @@ struct Client {
 
     /// Runs `body` with a session of the authorized app.
     func withSession(
-        _ configuration: SessionConfiguration, _ settings: ConfigReader,
+        _ configuration: SessionConfiguration, _ settings: ConfigReader, _ delegate: (any SessionDelegate)? = nil,
         _ body: @Sendable (SecureSession) async throws -> Void
     ) async throws {
         try await checkActivated()
@@ -77,7 +77,7 @@ struct Client {
             logger: Self.silent)
         do {
             try await sallyport.authorize()
-            try await body(sallyport.makeSession(configuration))
+            try await body(sallyport.makeSession(configuration, delegate: delegate))
             await sallyport.shutdown()
         } catch {
             await sallyport.shutdown()

@@ -8,10 +8,13 @@ import SallyportURLLoading
 struct Fetch {
     private let command: FetchCommand
     private let session: SecureSession
+    private let credential: Credential?
     private static let emptySum = Hexadecimal.text(SHA256().finalize())
 
-    init(_ command: FetchCommand, in session: SecureSession) {
+    /// - Parameter credential: answers the servers that ask.
+    init(_ command: FetchCommand, by credential: Credential?, in session: SecureSession) {
         self.command = command
+        self.credential = credential
         self.session = session
     }
 
@@ -19,7 +22,8 @@ struct Fetch {
     func run() async throws {
         var reports: [FetchReport] = []
         defer { tell(reports) }
-        for request in try command.requests() {
+        for var request in try command.requests() {
+            if credential != nil { request.options.credential = credential }
             let report = try await load(request)
             reports.append(report)
             guard !command.fail || report.status < 400 else {

@@ -40,6 +40,7 @@ struct FetchCommand: AsyncParsableCommand {
     var noCookies = false
     @Option(help: ArgumentHelp("The jar of cookies; the instance's own by default.", valueName: "name"))
     var jar: String?
+    @OptionGroup var credentials: CredentialOptions
     @OptionGroup var connection: ConnectionOptions
     @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
     var maxTime: Int?
@@ -59,14 +60,16 @@ struct FetchCommand: AsyncParsableCommand {
 
     func run() async throws {
         let command = self
+        let credential = try credentials.credential()
         try await withInterruption {
             var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
             configuration.handlesCookies = !command.noCookies
             if let jar = command.jar { configuration.cookieJar = .named(jar) }
             if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)
-            try await Client(command.location).withSession(configuration, settings) { session in
-                try await Fetch(command, in: session).run()
+            let answers = command.credentials.answers
+            try await Client(command.location).withSession(configuration, settings, answers) { session in
+                try await Fetch(command, by: credential, in: session).run()
             }
         }
     }

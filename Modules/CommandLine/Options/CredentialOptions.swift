@@ -1,0 +1,72 @@
+import ArgumentParser
+import SallyportCore
+import SallyportURLLoading
+
+/// Who asks, where a server wants to know.
+struct CredentialOptions: ParsableArguments {
+    @Option(help: "Who asks: NAME, or NAME@REALM for Kerberos. The password is asked for on the terminal.")
+    var user: String?
+
+    @Option(help: ArgumentHelp("The one method to answer: basic, digest, ntlm or negotiate.", valueName: "scheme"))
+    var auth: AuthenticationMethodArgument?
+
+    @Option(
+        name: .customLong("password-file"),
+        help: ArgumentHelp("A file whose first line is the password; '-' is standard input.", valueName: "file"))
+    var passwordFile: String?
+
+    /// Of a password, in octets.
+    private static let limit = 4096
+
+    func validate() throws {
+        if passwordFile != nil, user == nil { throw ValidationError("--password-file goes with --user.") }
+        if let user, user.isEmpty { throw ValidationError("--user takes a name.") }
+    }
+
+    /// Nil without `--user`. Never in an argument, which every process of the machine can see.
+    func credential() throws -> Credential? {
+        guard let user else { return nil }
+        return Credential(user: user, password: try password(of: user), persistence: .forSession)
+    }
+
+    private func password(of user: String) throws(CommandFailure) -> Redacted<String> {
+        guard let passwordFile else {
+            guard let password = TerminalPassword.ask("Password of \(OneLine.of(user)): ") else {
+                throw CommandFailure(
+                    .usage, name: "noPassword", "There is no terminal to ask for the password on.",
+                    hint: "give --password-file")
+            }
+            return password
+        }
+        let text = try InputFile.text(passwordFile, limit: Self.limit)
+        return Redacted(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
+    }
+
+    var answers: CommandAnswers { CommandAnswers(method: auth?.method) }
+}
+
+/// The name of a scheme.
+struct AuthenticationMethodArgument: ExpressibleByArgument, Sendable, Hashable {
+    let method: AuthenticationMethod
+
+    init?(argument: String) {
+        guard Self.allValueStrings.contains(argument) else { return nil }
+        method = AuthenticationMethod(argument)
+    }
+
+    static var allValueStrings: [String] { ["basic", "digest", "ntlm", "negotiate"] }
+}
+
+/// Answers servers by one method, where the command names one. Proxies and connections are not meant.
+struct CommandAnswers: SessionDelegate {
+    let method: AuthenticationMethod?
+
+    func session(
+        _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
+    ) async -> ChallengeDisposition {
+        let space = challenge.protectionSpace
+        guard !space.method.isOfConnection else { return .notImplemented }
+        guard let method, space.kind == .server, space.method != method else { return .performDefaultHandling }
+        return .rejectProtectionSpace
+    }
+}
