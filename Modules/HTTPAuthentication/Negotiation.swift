@@ -126,7 +126,8 @@ struct Negotiation {
                 by: scheme, for: original, with: answer.credential, at: place, isFresh: answer.leg == .fresh,
                 until: deadline)
         } else {
-            signature = try await session.signature(for: original, to: challenger.kind, with: answer.credential)
+            signature = try await session.signature(
+                for: original, to: challenger.kind, with: answer.credential, until: deadline)
         }
         return nil
     }

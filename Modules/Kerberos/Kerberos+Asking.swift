@@ -22,6 +22,26 @@ extension Kerberos {
         return tickets
     }
 
+    /// The same where nobody has to be asked.
+    func ticketsAtHand(
+        for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
+    ) throws(KerberosError) -> ServiceTickets? {
+        try load()
+        if let password { try take(password, for: owner) }
+        guard let ticket = known(service, owner) else { return nil }
+        var tickets = ServiceTickets(service: ticket, isNew: false)
+        if allowsDelegation, ticket.isTrustedForDelegation {
+            guard let forwarded = knownForwarded(owner) else { return nil }
+            tickets.delegated = forwarded
+        }
+        return tickets
+    }
+
+    private func knownForwarded(_ owner: TicketOwner) -> Ticket? {
+        let now = clock()
+        return state.withLock { $0.books[owner]?.forwarded }.flatMap { $0.holds(at: now) ? $0 : nil }
+    }
+
     /// What one token is made of.
     struct ServiceTickets: Sendable {
         let service: Ticket
@@ -131,8 +151,7 @@ extension Kerberos {
     // MARK: Delegation
 
     private func forwarded(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        let known = state.withLock { $0.books[owner]?.forwarded }
-        if let known, known.holds(at: clock()) { return known }
+        if let known = knownForwarded(owner) { return known }
         return try await work.value(of: .forwarded(owner)) { () async throws(KerberosError) in
             let granting = try await self.granting(of: owner)
             guard granting.isForwardable else {

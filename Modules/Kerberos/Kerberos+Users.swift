@@ -11,6 +11,13 @@ extension Kerberos {
         }
     }
 
+    /// The app's password was for one load: its tickets stay, and nothing asks for others.
+    func forgetPassword(of owner: TicketOwner) {
+        state.withLock { state in
+            if case .secret(.password) = state.books[owner]?.source { state.books[owner]?.source = nil }
+        }
+    }
+
     /// A service took the user's ticket.
     func wasUsed(_ owner: TicketOwner) {
         state.withLock { state in

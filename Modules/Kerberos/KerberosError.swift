@@ -84,5 +84,7 @@ extension KerberosError {
     }
 
     /// The load's own end, not the KDC's.
-    private static let passedOn: Set<LoadError.Code> = [.cancelled, .notAuthorized, .withdrawn, .sessionInvalidated]
+    private static let passedOn: Set<LoadError.Code> = [
+        .cancelled, .notAuthorized, .withdrawn, .sessionInvalidated, .resourceTimeout,
+    ]
 }

@@ -165,6 +165,53 @@ struct HostileNegotiateTests {
         await world.loading.shutdown()
     }
 
+    /// Tickets that happen to be there are no reason to fail where they are worth nothing: the app is asked.
+    @Test func aServerOfNoRealmIsAnsweredByTheNextMethod() async throws {
+        let kdc = try await realm()
+        try await kdc.administer("delprinc -force HTTP/127.0.0.1")
+        try await kdc.addService("HTTP/other.example")
+        let seen = Lock<[String]>([])
+        let server = try Self.server(offers: Self.both[0], "", seen)
+        let world = try World([kdc])
+        _ = try await world.ticket("other.example", "ann@EXAMPLE.TEST", "secret")
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/").status == 401)
+        let space = ProtectionSpace(origin: "http://127.0.0.1:\(server.port)", realm: "x", method: .basic)
+        world.credentials.setDefault(Credential(user: "b", password: Redacted("c")), for: space)
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/").status == 200)
+        #expect(seen.withLock { $0 } == ["-", "-", "Basic"])
+        await world.loading.shutdown()
+    }
+
+    @Test func aLoadEndsInItsTimeThoughItsRealmIsSilent() async throws {
+        let silent = try TestServer { $0.awaitEnd() }
+        let server = try Self.server("")
+        let world = try World([], others: ["EXAMPLE.TEST": [try silent.endpoint]])
+        var request = try LoadRequest.get("http://127.0.0.1:\(server.port)/")
+        request.options.credential = .ann()
+        request.options.resourceTimeout = .seconds(1)
+        let begun = ContinuousClock.now
+        await #expect(throws: LoadError(.resourceTimeout, "")) { try await world.loading.session.data(for: request) }
+        #expect(ContinuousClock.now - begun < .seconds(10))
+        await world.loading.shutdown()
+    }
+
+    /// The password of a credential that is not kept is not kept here either.
+    @Test func aPasswordForOneLoadIsForgotten() async throws {
+        let (kdc, server) = (try await realm(), try Self.server(status: "404 Not Found", ""))
+        let world = try World([kdc])
+        var credential = Credential.ann()
+        credential.persistence = .none
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential).status == 404)
+        #expect(try world.kerberos.tickets().count == 2)
+        let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
+        #expect(world.kerberos.state.withLock { $0.books[owner]?.source } == nil)
+        world.clock.advance(by: 7200)
+        await #expect(throws: KerberosError(.noTicket, "")) {
+            try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", nil)
+        }
+        await world.loading.shutdown()
+    }
+
     @Test func aRedirectTakesNoTokenAlong() async throws {
         let (kdc, seen) = (try await realm(), Lock<[String]>([]))
         let target = try TestServer { connection in

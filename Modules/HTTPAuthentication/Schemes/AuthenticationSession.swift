@@ -15,6 +15,11 @@ package protocol AuthenticationSession: AnyObject, Sendable {
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
     ) async throws(LoadError) -> any RequestSignature
+    /// The same for a scheme that asks somebody else, who may take longer than the load has.
+    func signature(
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
+        until deadline: ContinuousClock.Instant
+    ) async throws(LoadError) -> any RequestSignature
     /// The paths below which what was accepted for `url` may be sent unasked.
     func scopes(of url: RequestURL) -> [String]
     /// The server refused a credential.
@@ -25,6 +30,12 @@ package protocol AuthenticationSession: AnyObject, Sendable {
 
 extension AuthenticationSession {
     package func challenged(over binding: ChannelBinding?) {}
+    package func signature(
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
+        until deadline: ContinuousClock.Instant
+    ) async throws(LoadError) -> any RequestSignature {
+        try await signature(for: request, to: kind, with: credential)
+    }
     package func refused(_ credential: Credential) {}
     package func end() {}
 }

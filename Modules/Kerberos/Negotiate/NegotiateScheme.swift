@@ -53,19 +53,48 @@ final class NegotiateSession: AuthenticationSession {
     /// The server's certificate is the same for all its connections, but where it is changed: it asks again then.
     func challenged(over binding: ChannelBinding?) { self.binding.withLock { $0 = binding } }
 
-    /// Asks for a ticket where there is none.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
     ) async throws(LoadError) -> any RequestSignature {
-        let password = credential.password.reveal().isEmpty ? nil : credential.password
+        try await signature(for: request, to: kind, with: credential, until: .now + KDCClient.timeout)
+    }
+
+    /// Asks for a ticket where there is none.
+    func signature(
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
+        until deadline: ContinuousClock.Instant
+    ) async throws(LoadError) -> any RequestSignature {
         do throws(KerberosError) {
             let owner = TicketOwner(principal: principal, user: try KerberosUser(credential.user))
-            let tickets = try await kerberos.tickets(for: service, of: owner, password: password)
+            let tickets = try await tickets(of: owner, credential, until: deadline)
             return NegotiateSignature(
                 kerberos, owner, service, tickets, to: kind, over: binding.withLock { $0?.structure })
         } catch {
-            throw error.asLoadError
+            // A ticket at hand says nothing of this server: whoever knows more of it is asked.
+            guard error.code == .unknownService, credential.password.reveal().isEmpty else { throw error.asLoadError }
+            throw LoadError(.credentialRefused, at: .request, error.message, underlying: error)
         }
+    }
+
+    private func tickets(
+        of owner: TicketOwner, _ credential: Credential, until deadline: ContinuousClock.Instant
+    ) async throws(KerberosError) -> Kerberos.ServiceTickets {
+        let password = credential.password.reveal().isEmpty ? nil : credential.password
+        if let tickets = try kerberos.ticketsAtHand(for: service, of: owner, password: password) { return tickets }
+        let result = await untilDeadline(deadline) { [kerberos, service] () -> Result<_, KerberosError> in
+            do throws(KerberosError) {
+                let tickets = try await kerberos.tickets(for: service, of: owner, password: password)
+                return .success(tickets)
+            } catch {
+                return .failure(error)
+            }
+        }
+        if credential.persistence == .none { kerberos.forgetPassword(of: owner) }
+        if let result, !Task.isCancelled { return try result.get() }
+        let failure: LoadError =
+            Task.isCancelled
+            ? .cancelled() : LoadError(.resourceTimeout, at: .request, "No KDC answered in the time for the load.")
+        throw KerberosError(.kdcUnreachable, failure.message, underlying: failure)
     }
 
     /// A ticket is the server's, whatever the path.
