@@ -18,15 +18,20 @@ package struct Lock<State: ~Copyable>: @unchecked Sendable {
     }
 
     /// Runs `body` with exclusive access to the state.
-    @inlinable
+    ///
+    /// Always inlined: as generic code it looks up its types each time, which costs more than the lock.
+    @inlinable @inline(__always)
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending State) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         let mutex = unsafe storage.withUnsafeMutablePointerToHeader { unsafe $0 }
         let state = unsafe storage.withUnsafeMutablePointerToElements { unsafe $0 }
         unsafe pthread_mutex_lock(mutex)
-        // The lock keeps its storage: both pointers are good until here.
-        defer { withExtendedLifetime(storage) { _ = unsafe pthread_mutex_unlock(mutex) } }
+        defer {
+            _ = unsafe pthread_mutex_unlock(mutex)
+            // The lock keeps its storage: both pointers are good until here.
+            extendLifetime(storage)
+        }
         return try unsafe body(&state.pointee)
     }
 }
