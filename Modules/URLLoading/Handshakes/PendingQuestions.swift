@@ -37,7 +37,8 @@ final class PendingQuestions: Sendable {
 
     private let state = Lock(State())
 
-    var count: Int { state.withLock { $0.pending.count } }
+    /// How many wait for answers.
+    var waiterCount: Int { state.withLock { $0.pending.values.reduce(0) { $0 + $1.waiters.count } } }
 
     /// - Returns: nil where the caller's task was cancelled.
     func answer(

@@ -13,7 +13,7 @@ public final class URLLoadingSystem: Sendable {
     /// The handlers of all sessions of this instance.
     public var protocols: ProtocolRegistry { engine.registry }
 
-    private let engine: SecureEngine
+    let engine: SecureEngine
     private let current: Lock<SecureSession>
     private let system: SecureSession
 

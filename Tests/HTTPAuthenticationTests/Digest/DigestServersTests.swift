@@ -63,12 +63,12 @@ struct DigestServersTests {
     }
 
     @Test func apachesOldNonceCostsOneLegAndNoFailure() async throws {
-        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1"), lifetime: 1), World())
+        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1"), lifetime: 2), World())
         let session = world.loading.makeSession()
         let url = "http://127.0.0.1:\(apache.port)/short/page"
         #expect(try await load(session, url, Self.ann).0 == 200)
         // Apache reads the clock.
-        try await Task.sleep(for: .seconds(2.2))
+        try await Task.sleep(for: .seconds(3.3))
         #expect(try await load(session, url).0 == 200)
         let log = try await lines(4, of: apache)
         #expect(log.map { $0.prefix(3) } == ["401", "200", "401", "200"])

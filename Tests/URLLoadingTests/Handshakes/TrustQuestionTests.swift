@@ -137,7 +137,8 @@ struct TrustQuestionTests {
         let request = try site.request()
         try await withThrowingTaskGroup(of: LoadError?.self) { group in
             for _ in 0..<6 { group.addTask { await session.failure(request) } }
-            #expect(try await eventually { site.seen.failedHandshakes == 6 })
+            let pending = loading.engine.decisions.pending
+            #expect(try await eventually { pending.waiterCount == 6 })
             answer.fire()
             for try await failure in group { #expect(failure == nil) }
         }
@@ -149,7 +150,8 @@ struct TrustQuestionTests {
         let session = try session(delegate)
         let request = try site.request()
         let loads = (0..<2).map { _ in Task { await session.failure(request) } }
-        #expect(try await eventually { site.seen.failedHandshakes == 2 && delegate.asked.count == 1 })
+        let pending = loading.engine.decisions.pending
+        #expect(try await eventually { pending.waiterCount == 2 && delegate.asked.count == 1 })
         loads[0].cancel()
         #expect(await loads[0].value?.code == .cancelled)
         answer.fire()
