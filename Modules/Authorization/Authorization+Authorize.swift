@@ -111,6 +111,7 @@ extension Authorization {
         return Gate.Policy(
             table: document.routingTable,
             clusters: Dictionary(clusters.map { ($0.cluster, $0) }) { first, _ in first }, tls: document.tls,
+            schemes: Set(document.schemes),
             leaseEnd: document.leaseEnd, mark: mark)
     }
 

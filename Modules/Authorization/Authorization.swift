@@ -131,6 +131,14 @@ extension Authorization: AccessGate {
         try gate.policy().access(to: endpoint)
     }
 
+    public nonisolated func allows(_ method: AuthenticationMethod) -> Bool {
+        do throws(AccessDenied) {
+            return try gate.policy().schemes.contains(method.name)
+        } catch {
+            return false
+        }
+    }
+
     public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }
 
     public nonisolated func onWithdrawal(

@@ -5,7 +5,7 @@ public import SallyportCore
 /// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where its scheme
 /// says that it may.
 ///
-/// The first method that the server offers and this stage knows is asked about, in the order of the server; the app may
+/// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of the server; the app may
 /// reject it, and the next is tried. A request with an `Authorization` field of its own is let through, and the server's
 /// answer with it. A credential that was refused is not sent a second time in one load.
 public struct AuthenticationStage: LoadStage {
@@ -14,20 +14,32 @@ public struct AuthenticationStage: LoadStage {
 
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
+    private let gate: (any AccessGate)?
 
     /// Knows NTLM, of which only NTLMv2 is answered, Digest and Basic.
-    public init(credentials: CredentialStorage) {
-        self.init(credentials: credentials, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
+    ///
+    /// - Parameter gate: says which schemes may be used; without one, all may.
+    public init(credentials: CredentialStorage, gate: (any AccessGate)? = nil) {
+        self.init(credentials: credentials, gate: gate, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
-    package init(credentials: CredentialStorage, schemes: [any AuthenticationScheme]) {
+    package init(
+        credentials: CredentialStorage, gate: (any AccessGate)? = nil, schemes: [any AuthenticationScheme]
+    ) {
         self.credentials = credentials
+        self.gate = gate
         self.schemes = Dictionary(schemes.map { ($0.method, $0) }) { first, _ in first }
     }
 
     /// The same with one scheme more, in place of the one of its method.
     package func answering(_ scheme: any AuthenticationScheme) -> AuthenticationStage {
-        AuthenticationStage(credentials: credentials, schemes: [scheme] + schemes.values)
+        AuthenticationStage(credentials: credentials, gate: gate, schemes: [scheme] + schemes.values)
+    }
+
+    /// The scheme of a method, where it is known here and allowed now.
+    func scheme(of method: AuthenticationMethod) -> (any AuthenticationScheme)? {
+        guard let scheme = schemes[method], gate?.allows(method) ?? true else { return nil }
+        return scheme
     }
 
     public func load(

@@ -57,8 +57,7 @@ struct Negotiation {
     private let place: ConnectionPlace
     /// Whether the connection is a proxy's, who may send what comes over it to the server over any.
     private let isForwarded: Bool
-    private let credentials: CredentialStorage
-    private let schemes: [AuthenticationMethod: any AuthenticationScheme]
+    private let stage: AuthenticationStage
     /// What the last request said.
     private var last: Answer?
     /// What proves the next request, and has proved the last one.
@@ -73,8 +72,7 @@ struct Negotiation {
     private var rejected: Set<ProtectionSpace> = []
 
     init(
-        with challenger: Challenger, _ request: LoadRequest, in context: LoadContext, credentials: CredentialStorage,
-        schemes: [AuthenticationMethod: any AuthenticationScheme]
+        with challenger: Challenger, _ request: LoadRequest, in context: LoadContext, by stage: AuthenticationStage
     ) {
         self.challenger = challenger
         original = request
@@ -84,9 +82,10 @@ struct Negotiation {
         place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
         let proxy = context.proxies == .none ? nil : context.proxies.proxy(for: request.url)
         isForwarded = !request.url.isSecure && proxy.map { $0.kind != .socks5 } == true
-        self.credentials = credentials
-        self.schemes = schemes
+        self.stage = stage
     }
+
+    private var credentials: CredentialStorage { stage.credentials }
 
     // MARK: Requests
 
@@ -97,7 +96,7 @@ struct Negotiation {
             case .server: credentials.known(for: original.url, of: principal)
             case .proxy: credentials.known(forProxy: challenger.origin, of: principal)
             }
-        guard let known else { return nil }
+        guard let known, stage.scheme(of: known.space.method) != nil else { return nil }
         let offered = OfferedScheme(name: known.space.method.name)
         let session = credentials.session(for: known.space, of: principal)
         do throws(LoadError) {
@@ -116,7 +115,7 @@ struct Negotiation {
         if answer.leg == .next { return nil }
         dialogue?.letGo()
         signature = nil
-        guard let scheme = schemes[answer.space.method] else { return nil }
+        guard let scheme = stage.scheme(of: answer.space.method) else { return nil }
         last = answer
         guard let session = answer.session else {
             return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
@@ -241,8 +240,8 @@ struct Negotiation {
         guard challenger.kind == .proxy, failures.isEmpty, rejected.isEmpty else { return }
         let methods = ChallengeParser.parse(head.headerFields[values: challenger.challengeField])
             .map { AuthenticationMethod($0.name) }
-        guard methods.contains(where: { schemes[$0]?.isOfConnection == true }),
-            !methods.contains(where: { schemes[$0]?.isOfConnection == false })
+        guard methods.contains(where: { stage.schemes[$0]?.isOfConnection == true }),
+            !methods.contains(where: { stage.schemes[$0]?.isOfConnection == false })
         else { return }
         throw LoadError(
             .unsupported, at: .response, "The proxy asks for a scheme that proves for a connection, as NTLM does.")
@@ -253,7 +252,7 @@ struct Negotiation {
         var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
         for offered in ChallengeParser.parse(head.headerFields[values: challenger.challengeField]) {
             let method = AuthenticationMethod(offered.name)
-            guard let scheme = schemes[method], scheme.takes(offered), !scheme.isOfConnection || mayBind else {
+            guard let scheme = stage.scheme(of: method), scheme.takes(offered), !scheme.isOfConnection || mayBind else {
                 continue
             }
             let space = ProtectionSpace(
@@ -262,7 +261,7 @@ struct Negotiation {
             offers[space, default: []].append(offered)
         }
         return spaces.compactMap { space in
-            schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
+            stage.schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
         }
     }
 
@@ -280,7 +279,7 @@ struct Negotiation {
 
     private func answer(_ offered: OfferedScheme, in space: ProtectionSpace, with credential: Credential) -> Answer {
         let session = credentials.session(for: space, of: principal) {
-            schemes[space.method]?.makeSession(offered, in: space, of: principal)
+            stage.schemes[space.method]?.makeSession(offered, in: space, of: principal)
         }
         session?.challenged(by: offered)
         session?.challenged(over: binding)
@@ -306,7 +305,7 @@ struct Negotiation {
         for space: ProtectionSpace, _ head: HTTPResponse
     ) async throws(LoadError) -> Credential? {
         let failureCount = failures[space] ?? 0
-        let scheme = schemes[space.method]
+        let scheme = stage.schemes[space.method]
         // Who answers without being asked stands behind what the app says for this request.
         if failureCount == 0, challenger.credential == nil,
             let credential = try await scheme?.credentialAtHand(in: space, of: principal)
@@ -370,7 +369,7 @@ struct Negotiation {
         guard let last else { return response }
         self.last = nil
         guard let session = last.session else {
-            let scope = schemes[last.space.method]?.scope(of: original.url)
+            let scope = stage.schemes[last.space.method]?.scope(of: original.url)
             credentials.accepted(last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [])
             return response
         }

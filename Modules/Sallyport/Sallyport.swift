@@ -98,7 +98,7 @@ public final class Sallyport: Sendable {
         #else
         let schemes: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
         #endif
-        let authentication = AuthenticationStage(credentials: credentials, schemes: schemes)
+        let authentication = AuthenticationStage(credentials: credentials, gate: authorization, schemes: schemes)
         loading = URLLoadingSystem(
             gate: authorization,
             stages: { [jars] configuration in

@@ -251,6 +251,16 @@ import Testing
         #expect(try authorization.explain("https://app.example/?q=secret").url == "https://app.example/")
     }
 
+    @Test("Only the schemes of the configuration are allowed, and none without one") func schemes() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        #expect(!authorization.allows(.basic))
+        fixture.gateway.change { $0.schemes = ["digest", "negotiate"] }
+        try await authorization.authorize()
+        #expect(authorization.allows(.digest) && authorization.allows(AuthenticationMethod("Negotiate")))
+        #expect(!authorization.allows(.basic) && !authorization.allows(.ntlm))
+    }
+
     @Test("An expired certificate is renewed with another key before anything else") func renewal() async throws {
         let fixture = try Fixture()
         let (_, store) = try await fixture.activated()

@@ -131,6 +131,8 @@ import Testing
             try request("route", "set", "a.example", "relay:west", "--ports", "80,8080")
                 == .setRoute(domain: "a.example", route: "relay:west", ports: [80, 8080]))
         #expect(try request("tls", "floor", "1.3") == .setTLSFloor(version: "TLS1.3"))
+        #expect(try request("auth", "forbid", "basic") == .forbidScheme(name: "basic"))
+        #expect(try request("auth", "allow", "NTLM") == .allowScheme(name: "NTLM"))
         #expect(try request("wipe", "x") == .withdraw(instance: "x", .wipe))
     }
 

@@ -18,15 +18,28 @@ struct AuthenticationStageTests {
     private func load(
         _ url: String = "https://a.example/docs/a", principal: Principal = .instance,
         setting change: (inout LoadRequest) -> Void = { _ in }, timeout: Duration = .seconds(60),
-        asking responder: (any ChallengeResponder)? = nil
+        asking responder: (any ChallengeResponder)? = nil, gate: (any AccessGate)? = nil
     ) async throws -> Int {
         var request = try LoadRequest.get(url)
         change(&request)
         let context = LoadContext(
             requestID: 1, logger: Logger(label: "test"), deadline: .now + timeout, idleTimeout: .seconds(60),
             principal: principal, responder: responder)
-        let chain = LoadChain([AuthenticationStage(credentials: storage), server])
+        let chain = LoadChain([AuthenticationStage(credentials: storage, gate: gate), server])
         return try await chain.load(request, in: context).head.status.code
+    }
+
+    // MARK: What the administrator forbids
+
+    @Test func aForbiddenSchemeIsPassedOverAndItsCredentialIsSentNoMore() async throws {
+        let (app, gate) = (StubResponder([.use(Self.good)]), SchemeGate(["basic"]))
+        #expect(try await load(asking: app, gate: gate) == 200)
+        gate.allow(["digest", "ntlm", "negotiate"])
+        #expect(try await load(setting: { $0.options.credential = Self.good }, asking: app, gate: gate) == 401)
+        #expect(server.users == [nil, "ann", nil], "Nothing is sent unasked either.")
+        #expect(app.challenges.count == 1, "Nobody is asked for what may not be said.")
+        gate.allow(["basic"])
+        #expect(try await load(gate: gate) == 200)
     }
 
     // MARK: Who answers

@@ -8,6 +8,8 @@ final class Gate: Sendable {
         let table: RoutingTable
         let clusters: [String: RelayAccess]
         let tls: ConfigurationDocument.TLSRestrictions
+        /// In lower case.
+        let schemes: Set<String>
         let leaseEnd: Int64
         let mark: TimeMark
     }

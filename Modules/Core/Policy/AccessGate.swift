@@ -10,12 +10,20 @@ public protocol AccessGate: Sendable {
     /// Throws while neither store nor secure communication may be used.
     func checkAuthorized() throws(AccessDenied)
 
+    /// Whether the administrator lets apps answer challenges of the method; of schemes of HTTP authentication only.
+    func allows(_ method: AuthenticationMethod) -> Bool
+
     /// Calls `observer` once when the authorization is withdrawn, with the reason; work in flight must end with it.
     ///
     /// The observer runs on the thread that learnt of the withdrawal and must not block. An observer added while
     /// the authorization is withdrawn already is called at once. It is forgotten when the registration is
     /// released or cancelled.
     func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation
+}
+
+extension AccessGate {
+    /// A gate without an administrator allows all.
+    public func allows(_ method: AuthenticationMethod) -> Bool { true }
 }
 
 /// Keeps an observer of ``AccessGate/onWithdrawal(_:)`` alive; cancelled at the latest when it is released.

@@ -25,6 +25,9 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case blockTLS(version: String)
     case unblockTLS(version: String)
     case setTLSFloor(version: String)
+    /// Of ``Directory/knownSchemes``, in any case of letters.
+    case allowScheme(name: String)
+    case forbidScheme(name: String)
     case setCluster(name: String, relays: [RelayEntry])
     case removeCluster(name: String)
     /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` where no app reaches it.

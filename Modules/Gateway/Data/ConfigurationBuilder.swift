@@ -49,6 +49,7 @@ struct ConfigurationBuilder {
             route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
         document.clusters = try clusters()
         document.tls = .init(blocked: directory.blockedTLS.sorted(), floor: directory.tlsFloor)
+        document.schemes = directory.schemes.sorted()
         document.realms = try directory.realms.sorted { $0.key < $1.key }.map { name, kdcs in
             .init(name, kdcs: try kdcs.map { try Endpoint($0) })
         }

@@ -41,6 +41,8 @@ extension Directory {
         case .setCluster(let name, let relays):
             try setCluster(name, relays.map { Relay(endpoint: $0.endpoint, priority: $0.priority) })
         case .removeCluster(let name): try removeCluster(name)
+        case .allowScheme(let name): try allowScheme(name)
+        case .forbidScheme(let name): try forbidScheme(name)
         case .addRealm(let name, let kdc): try addRealm(name, kdc: kdc)
         case .removeRealm(let name): try removeRealm(name)
         default: throw GatewayError(.internalFailure, "The command does not change the directory.")

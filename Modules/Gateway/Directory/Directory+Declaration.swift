@@ -62,7 +62,14 @@ struct Declaration: Codable, Sendable, Hashable {
     var servers: [Server]?
     var routes: [Rule]?
     var tls: TLS?
+    /// Of authentication.
+    struct Authentication: Codable, Sendable, Hashable {
+        /// Every scheme that is allowed.
+        var allow: [String]?
+    }
+
     var realms: [Realm]?
+    var auth: Authentication?
 }
 
 extension Declaration {
@@ -108,7 +115,7 @@ extension Declaration {
 
     /// The keys that each mapping may have, by the key under which it stands.
     private static let keys: [String: Set<String>] = [
-        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms"],
+        "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth"],
         "apps": ["id", "versions", "config", "policy"],
         "users": ["name", "entitlements"],
         "entitlements": ["app", "versions"],
@@ -118,6 +125,7 @@ extension Declaration {
         "routes": ["domain", "route", "ports"],
         "tls": ["block", "floor"],
         "realms": ["name", "kdcs"],
+        "auth": ["allow"],
     ]
 
     private static func checkKeys(of node: Node, under name: String = "") throws(GatewayError) {
@@ -178,6 +186,7 @@ extension Directory {
         }
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
         declaration.realms = declaredRealms
+        declaration.auth = declaredSchemes
         return declaration
     }
 
@@ -198,6 +207,7 @@ extension Directory {
             result.blockedTLS = versions
         }
         try result.apply(declaration.realms ?? [])
+        try result.apply(declaration.auth)
         if let floor = declaration.tls?.floor { result.tlsFloor = try Self.tlsVersion(floor) }
         return result
     }
@@ -288,6 +298,7 @@ extension Directory {
         }
         for version in blockedTLS { lines.insert("tls block \(version)") }
         if let tlsFloor { lines.insert("tls floor \(tlsFloor)") }
+        for scheme in schemes { lines.insert("auth \(scheme)") }
         for (name, kdcs) in realms { lines.insert("realm \(name) \(kdcs.joined(separator: " "))") }
         return lines
     }

@@ -60,6 +60,8 @@ struct Directory: Sendable, Hashable, Codable {
     var defaultRoute = Domain(route: .deny)
     var blockedTLS: Set<TLSVersion> = []
     var tlsFloor: TLSVersion?
+    /// Nil where nobody has decided, as in what was written before there were any.
+    var allowedSchemes: Set<String>?
     /// By name, without the gateway's own.
     var clusters: [String: [Relay]] = [:]
     /// Of realms, by name; nil where there are none, as in what was written before there were any.

@@ -53,6 +53,11 @@ extension ProxyAccess {
         return Redacted(String(field[..<nonce.lowerBound]))
     }
 
+    /// Nothing that the proxy could take for a proof by Basic, which the administrator forbids; SOCKS has its own way.
+    init(untold proxy: Proxy) {
+        self.init(proxy, credential: proxy.kind == .socks5 ? proxy.credential : nil)
+    }
+
     /// Where nobody answers challenges, an HTTP proxy that has a credential is told it at once.
     init(toldAtOnce proxy: Proxy) throws(LoadError) {
         switch proxy.kind {

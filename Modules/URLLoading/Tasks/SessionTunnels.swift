@@ -24,7 +24,8 @@ struct SessionTunnels: RoutedTunnels {
         path.identity = settings.identities[request.endpoint.host]
         if let proxy = settings.proxies.proxy(for: request.endpoint.host, isSecure: request.isSecure) {
             guard way?.relay == nil else { throw RoutingStage.hasBoth }
-            path.proxy = try ProxyAccess(toldAtOnce: proxy)
+            let isAllowed = routing?.gate.allows(.basic) ?? true
+            path.proxy = try isAllowed ? ProxyAccess(toldAtOnce: proxy) : ProxyAccess(untold: proxy)
         }
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout

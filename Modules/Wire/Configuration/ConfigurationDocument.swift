@@ -44,7 +44,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     package var defaultRoute: DefaultRoute
     package var clusters: [Cluster]
     package var tls: TLSRestrictions
-    /// Authentication schemes that may be used, in lower case: `basic`, `digest`, `ntlm`, `negotiate`.
+    /// Authentication schemes that may be used, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`. No
+    /// other may.
     package var schemes: [String]
     /// Where the KDCs of Kerberos realms are. Whether one may be reached, its route says.
     package var realms: [Realm]

@@ -21,6 +21,8 @@ import Testing
         directory.tlsFloor = .tls12
         try directory.addRealm("CORP.EXAMPLE", kdc: "kdc.corp.example")
         try directory.addRealm("CORP.EXAMPLE", kdc: "KDC2.corp.example:750")
+        try directory.forbidScheme("basic")
+        try directory.allowScheme("NTLMv1")
         return directory
     }
 
@@ -51,6 +53,7 @@ import Testing
         "routes: [{domain: corp.example, route: 'relay:nocluster'}]", "tls: {block: [SSL3]}",
         "realms: [{name: 'a b', kdcs: ['kdc.example']}]", "realms: [{name: R, kdcs: ['kdc.example:0']}]",
         "realms: [{name: R}]", "realms: [{name: R, kdcs: [], port: 1}]",
+        "auth: {allow: [bearer]}", "auth: {forbid: [basic]}",
         "apps: [{id: NotReversed!, versions: ['1']}]", "apps: [{id: com.example.a, versions: ['01.x']}]",
         "users: [{name: ann, entitlements: [{app: com.example.none, versions: ['1']}]}]",
     ])
@@ -72,6 +75,20 @@ import Testing
         var yaml = "a: &a0 [x, x]\n"
         for level in 1..<30 { yaml += "b\(level): &a\(level) [*a\(level - 1), *a\(level - 1)]\n" }
         #expect(throws: GatewayError.self) { try Declaration(yaml: yaml) }
+    }
+
+    @Test func schemesAreAllowedButNTLMv1UntilSomebodyDecides() throws {
+        var directory = Directory()
+        #expect(directory.schemes == ["basic", "digest", "negotiate", "ntlm"])
+        try directory.forbidScheme("Basic")
+        try directory.forbidScheme("basic")
+        try directory.allowScheme("ntlmv1")
+        #expect(directory.schemes == ["digest", "negotiate", "ntlm", "ntlmv1"])
+        #expect(Directory().difference(to: directory) == ["- auth basic", "+ auth ntlmv1"])
+        #expect(throws: GatewayError.self) { try directory.allowScheme("bearer") }
+        let none = try directory.applying(Declaration(yaml: "auth: {allow: []}"), prune: false)
+        #expect(none.schemes.isEmpty)
+        #expect(try none.applying(Declaration(yaml: "users: []"), prune: false).schemes.isEmpty)
     }
 
     @Test func removingAVersionTakesItsEntitlementsAndServers() throws {

@@ -131,11 +131,14 @@ struct ProxyRoutingTests {
         tunnel.close()
         let head = heads.withLock { $0[0] }
         #expect(head.hasPrefix("CONNECT a.example:7 ") && head.contains("Proxy-Authorization: Basic YW5uOjE=\r\n"))
+        gate.forbid(.basic)
+        try await session.tunnels.open(.init(to: Endpoint("a.example:7"))).close()
+        #expect(heads.withLock { $0.count == 2 && !$0[1].contains("Authorization") })
         gate.route(by: RoutingTable(default: .relay), relay: try .stub())
         await #expect(throws: LoadError(.proxyWithRelay, "")) {
             try await session.tunnels.open(.init(to: Endpoint("a.example:443")))
         }
-        #expect(proxy.acceptedConnections == 1)
+        #expect(proxy.acceptedConnections == 2)
         await loading.shutdown()
     }
 }

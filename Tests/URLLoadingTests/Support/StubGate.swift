@@ -12,6 +12,7 @@ final class StubGate: AccessGate {
         var relay: RelayAccess?
         var blocked: Set<TLSVersion> = []
         var floor: TLSVersion?
+        var forbidden: Set<AuthenticationMethod> = []
     }
 
     private let state = Lock(State())
@@ -27,6 +28,10 @@ final class StubGate: AccessGate {
         return ServerAccess(
             decision: decision, relay: relay, blockedTLSVersions: state.blocked, tlsFloor: state.floor)
     }
+
+    func forbid(_ method: AuthenticationMethod) { state.withLock { _ = $0.forbidden.insert(method) } }
+
+    func allows(_ method: AuthenticationMethod) -> Bool { state.withLock { !$0.forbidden.contains(method) } }
 
     func checkAuthorized() throws(AccessDenied) {
         if let denied = state.withLock({ $0.denied }) { throw denied }

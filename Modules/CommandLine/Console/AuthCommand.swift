@@ -1,0 +1,34 @@
+import ArgumentParser
+import SallyportGateway
+
+struct AuthCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "auth", abstract: "Say which authentication schemes apps may answer.",
+        discussion: """
+            Schemes are basic, digest, negotiate, ntlm and ntlmv1. All but ntlmv1 are allowed at first; 'admin show' \
+            prints which are.
+            """,
+        subcommands: [Allow.self, Forbid.self])
+
+    struct Allow: ConsoleCommand {
+        static let configuration = CommandConfiguration(abstract: "Allow a scheme.")
+        @Argument(help: ArgumentHelp("The scheme's name.", valueName: "scheme")) var scheme: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .allowScheme(name: scheme) }
+        var acknowledgement: String { "allowed \(OneLine.of(scheme.lowercased()))" }
+    }
+
+    struct Forbid: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forbid a scheme.",
+            discussion: "An app passes over its challenges, and sends no credential by it any more.")
+        @Argument(help: ArgumentHelp("The scheme's name.", valueName: "scheme")) var scheme: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .forbidScheme(name: scheme) }
+        var acknowledgement: String { "forbade \(OneLine.of(scheme.lowercased()))" }
+    }
+}
