@@ -1,9 +1,9 @@
 internal import Foundation
 internal import Glibc
-internal import Synchronization
 
 /// How a child ended, and what it said.
 package struct Outcome: Sendable {
+    /// What it exited with; the signal's number where one ended it.
     package var status: Int32
     package var output: String
     package var error: String
@@ -20,66 +20,44 @@ package struct Outcome: Sendable {
 package final class ChildProcess: Sendable {
     package let arguments: [String]
     private let folder: TemporaryDirectory
-    private let process: Mutex<Process>
-    package let identifier: Int32
+    private let child: SpawnedChild
 
     package init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:])
         throws
     {
         self.arguments = arguments
         folder = try TemporaryDirectory()
-        let child = Process()
-        child.executableURL = URL(filePath: program)
-        child.arguments = arguments
-        var variables = ProcessInfo.processInfo.environment
-        variables.merge(environment) { $1 }
-        child.environment = variables
-        for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: folder.file(name), contents: nil) }
-        child.standardOutput = FileHandle(forWritingAtPath: folder.file("out"))
-        child.standardError = FileHandle(forWritingAtPath: folder.file("err"))
-        if let input {
-            try folder.write(input, to: "in")
-            child.standardInput = FileHandle(forReadingAtPath: folder.file("in"))
-        } else {
-            child.standardInput = FileHandle.nullDevice
-        }
-        try child.run()
-        identifier = child.processIdentifier
-        process = Mutex(child)
+        if let input { try folder.write(input, to: "in") }
+        child = try SpawnedChild(
+            program, arguments, environment: ProcessInfo.processInfo.environment.merging(environment) { $1 },
+            input: input == nil ? "/dev/null" : folder.file("in"), output: folder.file("out"),
+            error: folder.file("err"))
     }
 
-    /// Asks the child to end, and ends it where it has not within 5 s: with its group, which Foundation makes it the leader
-    /// of. Children of its own would hold what says that it has ended, and nobody would take note of its end.
+    /// Asks the child to end, and ends it where it has not within 5 s: with its group, since children of its own may
+    /// outlive it.
     deinit {
-        signal(SIGTERM)
-        guard isRunning else { return }
-        let identifier = identifier
-        let process = process.withLock { Lasting(process: $0) }
-        Thread.detachNewThread {
-            for _ in 0..<500 where process.process.isRunning { usleep(10_000) }
-            if process.process.isRunning { kill(-identifier, SIGKILL) }
-            process.process.waitUntilExit()
+        guard child.isRunning else { return }
+        child.signal(SIGTERM)
+        Thread.detachNewThread { [child] in
+            for _ in 0..<500 where child.isRunning { usleep(10_000) }
+            child.signalGroup(SIGKILL)
         }
     }
 
-    /// Kept until the child is gone: without it, nobody would take note of its end, and it would stay as a zombie.
-    private struct Lasting: @unchecked Sendable {
-        // SAFETY: Foundation's Process guards its state with a lock.
-        let process: Process
-    }
-
-    package var isRunning: Bool { process.withLock { $0.isRunning } }
+    package var identifier: Int32 { child.identifier }
+    package var isRunning: Bool { child.isRunning }
     package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
     package var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
 
-    package func signal(_ number: Int32) { if isRunning { kill(identifier, number) } }
+    package func signal(_ number: Int32) { child.signal(number) }
 
     /// Waits for the end; kills the child and throws where it takes longer.
     package func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
-        guard try await eventually(within: limit, { !isRunning }) else {
-            kill(identifier, SIGKILL)
+        guard try await eventually(within: limit, { !isRunning }), let status = child.status else {
+            child.signalGroup(SIGKILL)
             throw Unexpected("\(arguments) did not end within \(limit): \(error)")
         }
-        return Outcome(status: process.withLock { $0.terminationStatus }, output: output, error: error)
+        return Outcome(status: status, output: output, error: error)
     }
 }

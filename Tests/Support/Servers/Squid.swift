@@ -20,6 +20,7 @@ package final class Squid: Sendable {
     ) async throws -> Squid {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
+            guard !LoopbackPort.isTaken(port), !LoopbackPort.isTaken(port + 1) else { continue }
             if let squid = try await Squid(port, identity, user, asking) { return squid }
         }
         throw Unexpected("squid found no port")
@@ -44,9 +45,12 @@ package final class Squid: Sendable {
             "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
         let isUp = try await eventually(within: .seconds(20)) {
-            !process.isRunning || started.contains("HTTPS Socket connections")
+            !process.isRunning || started.contains("Accepting HTTPS Socket connections")
         }
-        guard isUp, process.isRunning, !started.contains("FATAL") else { return nil }
+        // It goes on with one of the two where another has the other.
+        guard isUp, process.isRunning, started.contains("Accepting HTTP Socket connections"),
+            !started.contains("FATAL")
+        else { return nil }
     }
 
     /// The lines of its log: status, method, target, user.

@@ -11,7 +11,7 @@ package final class TestKDC: Sendable {
     /// The running one, where there is one.
     private let process = Lock<ChildProcess?>(nil)
 
-    /// It inherits what Foundation blocks, SIGTERM with it, and has nothing that must be saved.
+    /// It has nothing that must be saved.
     deinit { process.withLock { $0 }?.signal(SIGKILL) }
 
     /// - Parameters:
