@@ -22,7 +22,7 @@ package struct NTLMScheme: AuthenticationScheme {
     }
 
     /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
-    package static let nameOfV1 = "ntlm-v1"
+    package static let nameOfV1 = "ntlmv1"
 
     /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered.
     package init(
