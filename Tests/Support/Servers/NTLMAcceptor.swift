@@ -38,12 +38,22 @@ package final class NTLMAcceptor: Sendable {
             try folder.write(identity.pem + identity.keyPEM, to: "site.pem")
             arguments += ["--certificate", folder.file("site.pem")]
         }
-        let python = Programs.repository.appending(path: ".build/acceptor/bin/python").path
-        let process = try ChildProcess(python, arguments + options, environment: ["PYTHONIOENCODING": "utf-8"])
+        let process = try ChildProcess(try python(), arguments + options, environment: ["PYTHONIOENCODING": "utf-8"])
         guard try await eventually(within: .seconds(30), { process.output.contains("\n") || !process.isRunning }),
             let port = process.output.split(separator: "\n").first.flatMap({ UInt16($0) })
         else { throw Unexpected("The acceptor did not start: \(process.error)") }
         return NTLMAcceptor(port, process, folder)
+    }
+
+    /// Of the folder that `Tests/Scripts/dependencies` fills; above the repository where that is a copy within another.
+    private static func python() throws -> String {
+        var folder = Programs.repository
+        while folder.path != "/" {
+            let python = folder.appending(path: ".build/acceptor/bin/python").path
+            if FileManager.default.isExecutableFile(atPath: python) { return python }
+            folder.deleteLastPathComponent()
+        }
+        throw Unexpected("There is no pyspnego; Tests/Scripts/dependencies installs it.")
     }
 
     private init(_ port: UInt16, _ process: ChildProcess, _ folder: TemporaryDirectory) {
