@@ -55,6 +55,8 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(changed(whole, 12, [0xff, 0xff])) == nil, "a name longer than the message")
         #expect(NTLMChallenge(changed(whole, 12, [1])) == nil, "half a letter")
         #expect(NTLMChallenge(changed(whole, 44, LittleEndian.octets(UInt32(49)))) == nil, "fields in each other")
+        let pairs = NTLMMessage.descriptor(10, at: 50)
+        #expect(NTLMChallenge(changed(whole, 12, pairs)) == nil, "a name that is the pairs")
         #expect(NTLMChallenge(changed(whole, 44, LittleEndian.octets(UInt32(40)))) == nil, "pairs in the head")
     }
 

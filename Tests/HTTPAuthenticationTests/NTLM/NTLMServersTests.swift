@@ -256,6 +256,33 @@ struct NTLMServersTests {
         await world.loading.shutdown()
     }
 
+    /// RFC 5929 §4.1: the hash of the certificate is by the function of its signature, and by SHA-256 for one that is weak.
+    @Test(arguments: ["-sha1", "-sha256", "-sha384", "-sha512"], ["rsa:2048", "ec"])
+    func theBindingIsByTheHashOfTheCertificatesSignature(_ function: String, _ key: String) async throws {
+        let folder = try TemporaryDirectory()
+        let keyOptions = key == "ec" ? ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"] : [key]
+        let made = try await ChildProcess(
+            "/usr/bin/env",
+            ["openssl", "req", "-x509", "-newkey"] + keyOptions + [
+                "-nodes", function, "-days", "2", "-subj", "/CN=a", "-addext", "subjectAltName=IP:127.0.0.1",
+                "-keyout", folder.file("key.pem"), "-out", folder.file("certificate.pem"),
+            ]
+        ).outcome()
+        try #require(made.status == 0, "\(made.error)")
+        let pem = try String(contentsOfFile: folder.file("certificate.pem"), encoding: .utf8)
+        try folder.write(
+            pem + String(contentsOfFile: folder.file("key.pem"), encoding: .utf8), to: "both.pem")
+        let text = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
+        let server = try await NTLMAcceptor.start(Self.users, options: ["--certificate", folder.file("both.pem")])
+        let world = World()
+        var configuration = SessionConfiguration()
+        configuration.trust = .only([Array(try #require(Data(base64Encoded: text)))])
+        let session = world.loading.makeSession(configuration)
+        #expect(try await load(session, server, "/page", Self.ann, scheme: "https").status == 200)
+        #expect(try await server.log(of: 3).last?.facts.prefix(2) == ["mic", "bindings"])
+        await world.loading.shutdown()
+    }
+
     /// Who passes the proof on to the server over a connection of its own has another certificate.
     @Test func aProofForAnotherCertificateIsRefused() async throws {
         let authority = try TestAuthority()

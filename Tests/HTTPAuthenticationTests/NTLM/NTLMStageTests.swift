@@ -184,7 +184,7 @@ struct NTLMStageTests {
 
     // MARK: Bad input
 
-    @Test(arguments: ["TlRM", "TlRMTVNTUAABAAAA", "====", String(repeating: "A", count: 20_000)])
+    @Test(arguments: ["", "TlRM", "TlRMTVNTUAABAAAA", "====", String(repeating: "A", count: 20_000)])
     func aBrokenChallengeEndsTheScheme(_ token: String) async throws {
         let server = NTLMServer { $0.token = token }
         #expect(try await load(server) == 401)
@@ -216,7 +216,9 @@ struct NTLMStageTests {
 
     // MARK: Proxies
 
-    private func proxies() throws -> ProxySettings { try .all(Proxy("http://proxy.example:3128")) }
+    private func proxies() throws -> ProxySettings {
+        try .all(Proxy("http://proxy.example:3128", credential: Self.ann))
+    }
 
     @Test func aProxyThatAsksForNTLMAloneIsATypedError() async throws {
         let server = NTLMServer { $0.proxyOffers = ["NTLM"] }
