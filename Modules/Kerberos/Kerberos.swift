@@ -160,7 +160,7 @@ public final class Kerberos: Sendable {
     /// - Parameter principal: whose; everybody's where nil.
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     public func clear(of principal: Principal? = nil) async throws(KerberosError) {
-        forget(principal, isLoaded: true)
+        clearMemory(of: principal)
         guard let storage else { return }
         do {
             try await storage.removeAll(of: principal)
@@ -171,7 +171,7 @@ public final class Kerberos: Sendable {
 
     /// Forgets all in memory at once, and in the store a little later: for a call that does not wait.
     package func clearSoon() {
-        forget(nil, isLoaded: true)
+        clearMemory(of: nil)
         // Without a parent: clearing credentials is a plain call. Docs/Concurrency.md.
         Task {
             do throws(KerberosError) {
@@ -182,15 +182,27 @@ public final class Kerberos: Sendable {
         }
     }
 
-    /// Drops what is in memory: at a lock and a wipe.
-    package func forget() { forget(nil, isLoaded: false) }
+    /// Drops tickets and passwords from memory: at a lock and a wipe. Which keytab or cache speaks for whom is no secret,
+    /// and holds when the app may work again.
+    package func forget() {
+        state.withLock { state in
+            state.generation += 1
+            state.isLoaded = false
+            state.books = state.books.compactMapValues { book in
+                guard let source = book.source, !source.isPassword else { return nil }
+                var empty = TicketBook()
+                (empty.source, empty.use) = (source, book.use)
+                return empty
+            }
+        }
+    }
 
-    /// - Parameter isLoaded: whether what the store has is not to be read again.
-    private func forget(_ principal: Principal?, isLoaded: Bool) {
+    private func clearMemory(of principal: Principal?) {
         state.withLock { state in
             state.generation += 1
             state.books = state.books.filter { principal != nil && $0.key.principal != principal }
-            if principal == nil { state.isLoaded = isLoaded }
+            // What the store has is about to go.
+            if principal == nil { state.isLoaded = true }
         }
     }
 }

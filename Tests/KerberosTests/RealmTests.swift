@@ -87,6 +87,25 @@ struct RealmTests {
         await world.loading.shutdown()
     }
 
+    /// What a lock and a wipe leave.
+    @Test func whatIsForgottenIsSecret() async throws {
+        let kdc = try await realm()
+        let keytab = try await kdc.addService("report/host.example")
+        let world = try World([kdc])
+        let (a, b) = (Principal("a"), Principal("b"))
+        let service = try world.kerberos.useKeytab(at: keytab, of: a)
+        _ = try await world.ticket("localhost", "\(service)", nil, of: a)
+        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: b)
+        world.kerberos.forget()
+        #expect(try world.kerberos.tickets().isEmpty)
+        #expect(try world.kerberos.userAtHand(of: b) == nil)
+        #expect(try world.kerberos.userAtHand(of: a) == service)
+        #expect(try await world.ticket("localhost", "\(service)", nil, of: a).isNew)
+        try await world.kerberos.clear()
+        #expect(try world.kerberos.userAtHand(of: a) == nil)
+        await world.loading.shutdown()
+    }
+
     @Test func aCredentialCacheSpeaksForWhoeverMadeIt() async throws {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")

@@ -11,6 +11,10 @@ enum TicketSource: Sendable, Equatable {
     case secret(SignInSecret)
     /// A credential cache's file, which somebody else keeps fresh.
     case cache(String)
+
+    var isPassword: Bool {
+        if case .secret(.password) = self { true } else { false }
+    }
 }
 
 /// The tickets of one user, and how to get others. A value; who is asked for tickets is elsewhere.
