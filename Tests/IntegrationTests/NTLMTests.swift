@@ -79,6 +79,28 @@ struct NTLMTests {
         await world.sallyport.shutdown()
     }
 
+    @Test func whereAppAndPolicyAllowItAnOldServerIsAnswered() async throws {
+        let world = try await World.start(options: ["--old", "session"])
+        try await world.site.admin("auth", "allow", "ntlmv1")
+        try await world.sallyport.authorize()
+        #expect(try await world.load(try world.session(allowingV1: true), "/page", as: 0) == "hello CORP\\ann")
+        #expect(try await world.server.log(of: 3).last?.facts == ["v1"])
+        #expect(try await world.load(try world.session(), "/page", as: 1) == "hello CORP\\bob")
+        #expect(try await world.server.log(of: 6).last?.facts.contains("v1") == false, "another session does not")
+        await world.sallyport.shutdown()
+    }
+
+    @Test func whatThePolicyForbidsIsNotAnsweredAnyMore() async throws {
+        let world = try await World.start()
+        let session = try world.session()
+        #expect(try await world.load(session, "/page", as: 0) == "hello CORP\\ann")
+        try await world.site.admin("auth", "forbid", "ntlm")
+        try await world.sallyport.authorize()
+        #expect(try await world.load(session, "/page", as: 0) == "who?")
+        #expect(try await world.server.log(of: 4).last?.user == "-", "nor is the connection used that stands")
+        await world.sallyport.shutdown()
+    }
+
     /// The app alone cannot allow it: the policy has to list it.
     @Test func withoutThePolicyAnOldServerGetsNothingOlder() async throws {
         let world = try await World.start(options: ["--old", "v1"])

@@ -2,7 +2,8 @@
 messages (MIC), and the channel binding.
 
 Prints its port, then a line for each answer: connection, method, path, status, user or "-", octets of the request's body,
-and what the last message had: "mic", "bindings", "v1". What lies at /kept may be stored, /open is for all. SIGUSR1 ends all connections.
+and what the last message had: "mic", "bindings", "v1". What lies at /kept may be stored, /open is for all. SIGUSR1 ends
+all connections.
 """
 
 import argparse
