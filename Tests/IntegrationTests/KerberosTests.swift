@@ -205,6 +205,15 @@ struct KerberosTests {
         try await sallyport.kerberosAllowDelegation(true)
         #expect(sallyport.kerberos.allowsDelegation)
         #expect(try sallyport.kerberos.tickets().isEmpty)
+        // What the administrator forbids is not said, nor is a KDC asked for it.
+        let asked = inside.kdc.count("AS_REQ")
+        try await site.admin("auth", "forbid", "negotiate")
+        try await sallyport.authorize()
+        #expect(try await load(inside, sallyport) == 401)
+        #expect(inside.kdc.count("AS_REQ") == asked)
+        try await site.admin("auth", "allow", "negotiate")
+        try await sallyport.authorize()
+        #expect(try await load(inside, sallyport) == 200)
         await sallyport.shutdown()
     }
 }
