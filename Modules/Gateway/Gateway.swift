@@ -67,7 +67,8 @@ package final class Gateway: Service {
         do {
             try await observe(events, policy, relay, certificate)
             let administration = try await AdministrationServer.bind(data: data, path: path, logger: logger)
-            let control = try makeControl(certificate, events, authority, relayPort: relayPort, ports: ports)
+            let control = try makeControl(
+                certificate, events, policy, authority, relayPort: relayPort, ports: ports)
             try await serve(control, administration, policy, events)
         } catch {
             await relay.shutdown()
@@ -136,10 +137,12 @@ package final class Gateway: Service {
 
 extension Gateway {
     private func makeControl(
-        _ certificate: ServerCertificate, _ events: EventHub, _ authority: [UInt8], relayPort: UInt16,
+        _ certificate: ServerCertificate, _ events: EventHub, _ policy: CurrentRelayPolicy, _ authority: [UInt8],
+        relayPort: UInt16,
         ports: ListenerPorts
     ) throws -> some ApplicationProtocol {
-        let plane = ControlPlane(data: data, events: events, logger: logger)
+        let plane = ControlPlane(
+            data: data, events: events, names: NameService(queries: try queries()), policy: policy, logger: logger)
         let http = HTTPServerBuilder.http1(
             configuration: .init(
                 idleTimeout: .seconds(60),
@@ -177,8 +180,16 @@ extension Gateway {
             logger: logger)
     }
 
+    private func queries() throws(GatewayError) -> any QueryResolver {
+        configuration.resolver == nil ? SystemQueries() : try dnsResolver()
+    }
+
     private func resolver() throws(GatewayError) -> any NameResolver {
-        guard let server = configuration.resolver else { return SystemResolver() }
+        configuration.resolver == nil ? SystemResolver() : try dnsResolver()
+    }
+
+    private func dnsResolver() throws(GatewayError) -> DNSResolver {
+        guard let server = configuration.resolver else { throw GatewayError(.internalFailure, "no resolver") }
         guard case .address(let address) = server.host else {
             throw GatewayError(.invalid, "--dns is the address of a resolver.")
         }

@@ -5,7 +5,8 @@ package struct GatewayError: CodedError, Sendable {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired
+            case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired,
+                limited
             case unsafePermissions, notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem
             case unreachable, internalFailure
         }
@@ -26,6 +27,8 @@ package struct GatewayError: CodedError, Sendable {
         /// A replaced certificate asked for renewal: the store was copied.
         package static let locked = Code(value: .locked)
         package static let expired = Code(value: .expired)
+        /// More than one instance may ask.
+        package static let limited = Code(value: .limited)
         package static let unsafePermissions = Code(value: .unsafePermissions)
         package static let notInitialized = Code(value: .notInitialized)
         package static let alreadyInitialized = Code(value: .alreadyInitialized)

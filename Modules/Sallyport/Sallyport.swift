@@ -92,7 +92,7 @@ public final class Sallyport: Sendable {
         #if Kerberos
         let kerberos = Kerberos(
             in: data, gate: authorization, tunnels: tunnels,
-            realms: RealmServers { authorization.configuration.kdcs(of: $0) }, logger: logger)
+            realms: RealmServers(names: authorization) { authorization.configuration.kdcs(of: $0) }, logger: logger)
         self.kerberos = kerberos
         let schemes: [any AuthenticationScheme] = [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()]
         #else

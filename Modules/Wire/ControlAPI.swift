@@ -16,6 +16,8 @@ package enum ControlAPI {
         package static let configuration = "/v1/configuration"
         /// Client certificate. Server-sent events.
         package static let events = "/v1/events"
+        /// Client certificate. DNS over HTTPS (RFC 8484), by POST.
+        package static let names = "/dns-query"
         /// No client certificate.
         package static let health = "/health"
     }
@@ -29,6 +31,8 @@ package enum ControlAPI {
         package static let certificates = "application/pkcs7-mime; smime-type=certs-only"
         package static let configuration = "application/jose"
         package static let events = "text/event-stream"
+        /// RFC 8484 §6.
+        package static let query = "application/dns-message"
         package static let json = "application/json"
     }
 
@@ -39,6 +43,8 @@ package enum ControlAPI {
         package static let certificates = CertificateBag.maximumLength
         package static let configuration = JWS.Limits().document
         package static let error = 4096
+        /// Of a query for a name: one question, and what may stand behind it.
+        package static let query = 4096
     }
 
     /// The body of every answer that is an error: `{"error":{"code","name","message"}}`.

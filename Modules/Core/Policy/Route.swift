@@ -37,6 +37,9 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
             }
     }
 
+    /// Whether a relay leads there, of whatever cluster.
+    package var isRelay: Bool { if case .relay = self { true } else { false } }
+
     public var description: String {
         switch self {
         case .relay(Self.mainCluster): "relay"

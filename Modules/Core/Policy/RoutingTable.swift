@@ -67,6 +67,15 @@ public struct RoutingTable: Sendable, Hashable {
         return decide(endpoint, fallback, ports: fallbackPorts, by: .default)
     }
 
+    /// Whether a relay leads to the host by any port: what may be asked of its name.
+    public func relays(_ host: Host) -> Bool {
+        let matching = matchingDomains(of: host)
+        if matching.contains(where: { $0.route == .deny }) { return false }
+        if servers.contains(where: { $0.key.host == host && $0.value.isRelay }) { return true }
+        if let longest = matching.first { return longest.route.isRelay }
+        return fallback.isRelay
+    }
+
     private func decide(
         _ endpoint: Endpoint, _ route: Route, ports: Set<UInt16>, by rule: RouteDecision.Rule
     ) -> RouteDecision {

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import Logging
@@ -13,6 +14,10 @@ internal import ServiceLifecycle
 struct ControlPlane: Sendable {
     let data: GatewayData
     let events: EventHub
+    let names: NameService
+    let policy: CurrentRelayPolicy
+    /// Of queries for names.
+    let limiter = Lock(QueryLimiter())
     let logger: Logger
 
     private static let transferEncoding = HTTPField.Name("Content-Transfer-Encoding")
@@ -31,6 +36,7 @@ struct ControlPlane: Sendable {
         router.post(RouterPath(ControlAPI.Path.reenroll)) { try await reenroll($0, $1) }
         router.get(RouterPath(ControlAPI.Path.configuration)) { try await configuration($0, $1) }
         router.get(RouterPath(ControlAPI.Path.events)) { try await eventStream($0, $1) }
+        router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
         return router
     }
 
@@ -111,6 +117,29 @@ struct ControlPlane: Sendable {
             })
     }
 
+    // MARK: Names
+
+    private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let presented = try await current(context)
+        let record = try await data.admitted(presented)
+        guard limiter.withLock({ $0.takes(record.name.instance, at: .now) }) else {
+            throw GatewayError(
+                .limited, "More than \(Int(QueryLimiter.rate)) queries a second for long: try again in a second.")
+        }
+        guard request.headers[.contentType] == ControlAPI.MediaType.query else {
+            throw GatewayError(.invalid, "A query is \(ControlAPI.MediaType.query) (RFC 8484).")
+        }
+        var request = request
+        let body = try await request.collectBody(upTo: ControlAPI.Limits.query)
+        guard let query = try? DNSMessage(parsing: Array(body.readableBytesView)) else {
+            throw GatewayError(.invalid, "The body is no query for A, AAAA, CNAME or SRV.")
+        }
+        let answer = await names.answer(query) { policy.judge(record, name: $0) }
+        return Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.query, .cacheControl: "no-store"],
+            body: .init(byteBuffer: .init(bytes: try answer.serialized())))
+    }
+
     // MARK: Certificates
 
     private func presented(_ context: ControlContext) async throws -> PresentedCertificate {
@@ -164,6 +193,7 @@ private struct FailureMiddleware: RouterMiddleware {
             case .unauthorized: (.unauthorized, .credentialsFailed)
             case .forbidden, .retired, .locked, .expired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
+            case .limited: (.tooManyRequests, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
             }
         return response(status: status, code: code, error.code.description, error.message)

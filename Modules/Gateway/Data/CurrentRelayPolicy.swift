@@ -24,6 +24,11 @@ final class CurrentRelayPolicy: RelayPolicy {
         return Client(presented: presented, policy: self)
     }
 
+    /// What may be asked of a name by an instance that was admitted.
+    func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
+        snapshot.withLock { $0 }.judge(record, name: host)
+    }
+
     private struct Client: RelayClient {
         let presented: PresentedCertificate
         let policy: CurrentRelayPolicy

@@ -9,6 +9,8 @@ struct RelaySnapshot: Sendable {
     /// By entitlement.
     private let tables: [String: RoutingTable]
     private let addresses: [Endpoint: IPAddress]
+    /// Where names lead that the administrator has said it of.
+    private let names: [SallyportCore.Host: IPAddress]
     private let clock: @Sendable () -> Date
 
     init(
@@ -27,6 +29,7 @@ struct RelaySnapshot: Sendable {
                 return (endpoint, address)
             }
         ) { first, _ in first }
+        names = Dictionary(addresses.map { ($0.key.host, $0.value) }) { first, _ in first }
     }
 
     private static func table(of entitlement: String, in directory: Directory) -> RoutingTable {
@@ -71,6 +74,14 @@ struct RelaySnapshot: Sendable {
         return .allowed(
             instance: record.name.instance.description, address: address,
             mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule))
+    }
+
+    /// What may be asked of a name by an instance that was admitted.
+    func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
+        guard ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status == .active,
+            tables[record.name.entitlement.description]?.relays(host) == true
+        else { return .refused }
+        return names[host].map(NameVerdict.address) ?? .allowed
     }
 
     private static func isServer(_ rule: RouteDecision.Rule) -> Bool { if case .server = rule { true } else { false } }

@@ -93,6 +93,32 @@ import Testing
         }
     }
 
+    @Test func namesAreAnsweredForWhoeverThePolicyRelaysThere() async throws {
+        try await ControlFixture.with { fixture in
+            let identity = try await fixture.activated()
+            let name = try #require(DNSName("db.corp.example"))
+            let query = try DNSMessage(query: .init(name, .a)).serialized()
+            func ask(_ body: [UInt8]) async throws -> ControlFixture.Answer {
+                try await fixture.post(
+                    ControlAPI.Path.names, body, as: identity, fields: [.contentType: ControlAPI.MediaType.query])
+            }
+            #expect(try await fixture.post(ControlAPI.Path.names, query).status == 401)
+            #expect(try DNSMessage(parsing: await ask(query).body).code == .refused)
+            try await fixture.data.perform(
+                .addServer(.init(endpoint: "db.corp.example:5432", address: "10.1.2.3")))
+            let answer = try DNSMessage(parsing: await ask(query).body)
+            #expect(answer.answers.map(\.data) == [.address(.v4(0x0a01_0203))])
+            try await fixture.data.perform(.setRoute(domain: "corp.example", route: "deny", ports: nil))
+            #expect(try DNSMessage(parsing: await ask(query).body).code == .refused)
+            #expect(try await ask([1, 2, 3]).status == 400)
+            #expect(try await fixture.post(ControlAPI.Path.names, query, as: identity).status == 400)
+            #expect(try await ask([UInt8](repeating: 0, count: ControlAPI.Limits.query + 1)).status == 413)
+            var statuses: Set<Int> = []
+            for _ in 0..<200 where !statuses.contains(429) { statuses.insert(try await ask(query).status) }
+            #expect(statuses == [200, 429])
+        }
+    }
+
     @Test func anUnknownPathIsNotFound() async throws {
         try await ControlFixture.with { fixture in
             let answer = try await fixture.get("/v2/anything")
@@ -161,8 +187,10 @@ struct ControlFixture: Sendable {
         try await send(.get, path, nil, identity, fields)
     }
 
-    func post(_ path: String, _ body: [UInt8], as identity: ClientIdentity? = nil) async throws -> Answer {
-        try await send(.post, path, body, identity, [:])
+    func post(
+        _ path: String, _ body: [UInt8], as identity: ClientIdentity? = nil, fields: HTTPFields = [:]
+    ) async throws -> Answer {
+        try await send(.post, path, body, identity, fields)
     }
 
     func renew(as identity: ClientIdentity) async throws -> Answer {

@@ -1,0 +1,49 @@
+internal import HTTPTypes
+package import SallyportCore
+package import SallyportWire
+
+extension Authorization: NameLookup {
+    /// Asks the gateway, which answers for names that the policy relays (RFC 8484).
+    package func services(of name: String) async throws(LoadError) -> [ServiceRecord] {
+        guard let name = DNSName(name) else {
+            throw LoadError(.invalidRequest, at: .nameLookup, "The name has no form in DNS.")
+        }
+        let answer = try await answer(to: DNSMessage(query: .init(name, .srv)))
+        return answer.answers.compactMap { record in
+            guard case .service(let priority, let weight, let port, let target) = record.data, port > 0,
+                let host = try? Host(target.description), let endpoint = try? Endpoint(host: host, port: port)
+            else { return nil }
+            return ServiceRecord(endpoint, priority: priority, weight: weight)
+        }
+    }
+
+    /// The gateway's answer to a query.
+    ///
+    /// - Throws: the gate's refusal; `refusedByPolicy` for a name that the policy does not relay; `cannotFindHost` where
+    ///   there is no such name, and where the gateway's resolver failed; what the exchange with the gateway throws.
+    package func answer(to query: DNSMessage) async throws(LoadError) -> DNSMessage {
+        do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
+        guard let identity, let gateway = try? identity.endpoint(), let octets = try? query.serialized() else {
+            throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
+        }
+        var request = ControlRequest(
+            method: .post, gateway: gateway, target: ControlAPI.Path.names, body: octets,
+            trust: .authority(identity.authority), identity: identity.clientIdentity, limit: DNSMessage.maximumLength)
+        request.headerFields[.contentType] = ControlAPI.MediaType.query
+        request.headerFields[.accept] = ControlAPI.MediaType.query
+        let answer = try await client.send(request)
+        guard answer.status == 200, let message = try? DNSMessage(parsing: answer.body), message.isResponse,
+            message.question == query.question
+        else {
+            throw LoadError(
+                .cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(answer.status).")
+        }
+        switch message.code {
+        case .noError: return message
+        case .refused:
+            throw LoadError(.refusedByPolicy, at: .nameLookup, "The policy does not relay \(query.question.name).")
+        case .nameError: throw LoadError(.cannotFindHost, at: .nameLookup, "There is no \(query.question.name) inside.")
+        default: throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's resolver failed.")
+        }
+    }
+}

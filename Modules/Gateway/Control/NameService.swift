@@ -1,0 +1,79 @@
+internal import Foundation
+internal import NIOCore
+internal import NIOPosix
+internal import SallyportCore
+internal import SallyportWire
+
+/// Answers queries for names of the inside (RFC 8484): those that the caller's policy relays, and no others.
+struct NameService: Sendable {
+    /// Of what the administrator said, in seconds: a change is seen after a minute at the latest.
+    static let timeToLive: UInt32 = 60
+
+    private let queries: any QueryResolver
+    private let eventLoop: any EventLoop
+
+    init(queries: any QueryResolver, on eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.any()) {
+        self.queries = queries
+        self.eventLoop = eventLoop
+    }
+
+    /// - Parameter decide: what the policy says of a host.
+    func answer(_ query: DNSMessage, by decide: (SallyportCore.Host) -> NameVerdict) async -> DNSMessage {
+        guard !query.isResponse else { return DNSMessage(answering: query, code: .formatError) }
+        guard let host = Self.judged(query.question.name) else { return DNSMessage(answering: query, code: .refused) }
+        switch decide(host) {
+        case .refused: return DNSMessage(answering: query, code: .refused)
+        case .address(let address) where query.question.type == .a || query.question.type == .aaaa:
+            return Self.answer(query, with: address)
+        case .allowed, .address:
+            guard let answer = try? await queries.answer(to: query, on: eventLoop).get() else {
+                return DNSMessage(answering: query, code: .serverFailure)
+            }
+            return DNSMessage(answering: query, code: answer.code, answers: answer.answers)
+        }
+    }
+
+    /// The host whose route counts: the name without its leading labels that begin with `_` (RFC 2782).
+    private static func judged(_ name: DNSName) -> SallyportCore.Host? {
+        let labels = name.labels.drop { $0.hasPrefix("_") }
+        // What reads as an address is none of the names.
+        guard case .name(let name)? = try? SallyportCore.Host(labels.joined(separator: ".")) else { return nil }
+        return .name(name)
+    }
+
+    /// Nothing of the other kind of address: the name leads to this one only.
+    private static func answer(_ query: DNSMessage, with address: IPAddress) -> DNSMessage {
+        let isAsked = (query.question.type == .a) == (address.octets.count == 4)
+        let record = DNSMessage.Record(query.question.name, timeToLive: timeToLive, .address(address))
+        return DNSMessage(answering: query, answers: isAsked ? [record] : [])
+    }
+}
+
+/// What a policy says of a name.
+enum NameVerdict: Sendable, Hashable {
+    case allowed
+    /// It leads here, as the administrator said.
+    case address(IPAddress)
+    case refused
+}
+
+/// Slows the queries of one instance down: a bucket of ``burst``, filled again at ``rate`` a second.
+struct QueryLimiter: Sendable {
+    static let burst = 100.0
+    static let rate = 20.0
+    /// How many instances are counted; beyond, full buckets are forgotten.
+    static let instances = 10_000
+
+    private var buckets: [InstanceIdentifier: (left: Double, at: Date)] = [:]
+
+    /// Whether one more may be answered.
+    mutating func takes(_ instance: InstanceIdentifier, at now: Date) -> Bool {
+        let bucket = buckets[instance] ?? (Self.burst, now)
+        let left = min(Self.burst, bucket.left + max(0, now.timeIntervalSince(bucket.at)) * Self.rate)
+        if buckets.count >= Self.instances {
+            buckets = buckets.filter { now.timeIntervalSince($0.value.at) * Self.rate < Self.burst }
+        }
+        buckets[instance] = (left >= 1 ? left - 1 : left, now)
+        return left >= 1
+    }
+}
