@@ -253,9 +253,10 @@ import Testing
 
     @Test("Only the schemes of the configuration are allowed, and none without one") func schemes() async throws {
         let fixture = try Fixture()
-        let (authorization, _) = try await fixture.activated()
-        #expect(!authorization.allows(.basic))
+        let (_, store) = try await fixture.activated()
+        let authorization = try fixture.authorization(on: store)
         fixture.gateway.change { $0.schemes = ["digest", "negotiate"] }
+        #expect(!authorization.allows(.digest))
         try await authorization.authorize()
         #expect(authorization.allows(.digest) && authorization.allows(AuthenticationMethod("Negotiate")))
         #expect(!authorization.allows(.basic) && !authorization.allows(.ntlm))

@@ -66,7 +66,8 @@ import Testing
 
     @Test func nobodyIsAskedWhileTheGateIsClosed() async throws {
         let fixture = try Fixture()
-        let (authorization, _) = try await fixture.activated()
+        let (_, store) = try await fixture.activated()
+        let authorization = try fixture.authorization(on: store)
         let count = fixture.gateway.sent.count
         await #expect(throws: LoadError(.notAuthorized, "")) { try await authorization.services(of: Self.service) }
         #expect(fixture.gateway.sent.count == count)

@@ -115,7 +115,7 @@ struct NTLMServersTests {
         }
         #expect(try await load(session, server, "/b", Self.ann, .put, body: once).status == 200)
         let log = try await server.log(of: 4)
-        #expect(log.map(\.length) == [5, 0, 5, 5] && log.map(\.status) == [401, 401, 200, 200])
+        #expect(log.map(\.length) == [5, 0, 5, 5] && log.map(\.status) == [401, 401, 200, 200], "\(log)")
         #expect(reads.withLock { $0 } == 1)
         await world.loading.shutdown()
     }
