@@ -87,6 +87,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         super().finish()
 
     def answer(self, status, challenge=None, body=b""):
+        # Before the answer, which another connection may follow at once.
+        fields = [self.number, self.command, self.path, status, self.user or "-", self.length, self.facts]
+        with lock:
+            print(*fields)
+            sys.stdout.flush()
         self.send_response(status)
         if challenge is not None:
             self.send_header("WWW-Authenticate", challenge)
@@ -96,10 +101,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-        fields = [self.number, self.command, self.path, status, self.user or "-", self.length, self.facts]
-        with lock:
-            print(*fields)
-            sys.stdout.flush()
 
     def handle_any(self):
         self.length = int(self.headers.get("Content-Length") or 0)

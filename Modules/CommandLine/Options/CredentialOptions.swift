@@ -42,7 +42,8 @@ struct CredentialOptions: ParsableArguments {
         return Redacted(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
     }
 
-    var answers: CommandAnswers { CommandAnswers(method: auth?.method) }
+    /// Nil where every method may be answered: a delegate is asked about servers' chains too, and each costs a handshake.
+    var answers: CommandAnswers? { (auth?.method).map(CommandAnswers.init) }
 }
 
 /// The name of a scheme.
@@ -57,16 +58,16 @@ struct AuthenticationMethodArgument: ExpressibleByArgument, Sendable, Hashable {
     static var allValueStrings: [String] { ["basic", "digest", "ntlm", "negotiate"] }
 }
 
-/// Answers servers by one method, where the command names one. Proxies and connections are not meant.
+/// Answers servers by one method. Proxies and connections are not meant.
 struct CommandAnswers: SessionDelegate {
-    let method: AuthenticationMethod?
+    let method: AuthenticationMethod
 
     func session(
         _ session: SecureSession, loading request: LoadRequest, didReceive challenge: AuthenticationChallenge
     ) async -> ChallengeDisposition {
         let space = challenge.protectionSpace
         guard !space.method.isOfConnection else { return .notImplemented }
-        guard let method, space.kind == .server, space.method != method else { return .performDefaultHandling }
+        guard space.kind == .server, space.method != method else { return .performDefaultHandling }
         return .rejectProtectionSpace
     }
 }
