@@ -41,30 +41,38 @@ struct Report: Service {
     }
 }
 
-let arguments = CommandLine.arguments
-guard arguments.count == 4 else {
-    print("usage: KeytabService STORE KEYTAB URL")
-    exit(64)
+@main enum KeytabService {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 4 else {
+            print("usage: KeytabService STORE KEYTAB URL")
+            exit(64)
+        }
+
+        let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
+        try await sallyport.authorize()
+        // From here on every server that takes tickets is answered in this name. Tickets are kept in the store over restarts.
+        let user = try sallyport.kerberos.useKeytab(at: arguments[2])
+        print("as \(user)")
+
+        let group = ServiceGroup(
+            configuration: .init(
+                services: [
+                    .init(service: sallyport),
+                    .init(
+                        service: Report(sallyport: sallyport, url: arguments[3]),
+                        successTerminationBehavior: .gracefullyShutdownGroup),
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: Logger(label: "report")))
+        try await group.run()
+    }
 }
-
-let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
-try await sallyport.authorize()
-// From here on every server that takes tickets is answered in this name. Tickets are kept in the store over restarts.
-let user = try sallyport.kerberos.useKeytab(at: arguments[2])
-print("as \(user)")
-
-let group = ServiceGroup(
-    configuration: .init(
-        services: [
-            .init(service: sallyport),
-            .init(
-                service: Report(sallyport: sallyport, url: arguments[3]),
-                successTerminationBehavior: .gracefullyShutdownGroup),
-        ],
-        gracefulShutdownSignals: [.sigterm, .sigint],
-        logger: Logger(label: "report")))
-try await group.run()
 #else
-print("This example wants the package trait Kerberos.")
-exit(69)
+@main enum KeytabService {
+    static func main() {
+        print("This example wants the package trait Kerberos.")
+        exit(69)
+    }
+}
 #endif
