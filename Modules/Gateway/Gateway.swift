@@ -26,14 +26,29 @@ package final class Gateway: Service {
         package var resolver: Endpoint?
         /// For each instance.
         package var maximumTunnels = 1024
+        /// Where tokens are verified without TLS, for development; nowhere where nil.
+        package var plainVerification: PlainVerification?
 
         package init() {}
+    }
+
+    /// A listener for the documented verification of tokens, without TLS.
+    package struct PlainVerification: Sendable {
+        package var host: String
+        package var port: Int
+        /// Whether it may listen where others than this machine reach it.
+        package var isInsecureAllowed: Bool
+
+        package init(host: String, port: Int, isInsecureAllowed: Bool = false) {
+            (self.host, self.port, self.isInsecureAllowed) = (host, port, isInsecureAllowed)
+        }
     }
 
     /// What a gateway listens on.
     package struct Listeners: Sendable {
         package let controlPort: Int
         package let relayPort: Int
+        package let verificationPort: Int?
     }
 
     private let data: GatewayData
@@ -44,7 +59,7 @@ package final class Gateway: Service {
 
     /// - Parameters:
     ///   - path: the data directory, in which the administration socket is made.
-    ///   - onReady: called once, when all three listen.
+    ///   - onReady: called once, when all listen.
     package init(
         data: GatewayData, at path: String, configuration: Configuration, logger: Logger,
         onReady: @escaping @Sendable (Listeners) -> Void = { _ in }
@@ -57,19 +72,26 @@ package final class Gateway: Service {
     }
 
     package func run() async throws {
+        let plain = try plainAddress()
         let authority = await data.authorityDER
         let certificate = ServerCertificate(await data.serverIdentity)
         let policy = await data.relayPolicy()
+        try await data.renewTokenKeys()
+        let keys = CurrentTokenKeys(await data.tokenKeys)
         let events = EventHub(start: await data.settings.starts + 1)
         let ports = ListenerPorts()
         let relay = try makeRelay(certificate, policy, authority, ports: ports)
         let relayPort = try await relay.start()
         do {
-            try await observe(events, policy, relay, certificate)
+            try await observe(events, policy, relay, certificate, keys)
             let administration = try await AdministrationServer.bind(data: data, path: path, logger: logger)
+            let tokens = TokenEndpoints(
+                data: data, service: TokenService(keys: keys, policy: policy, clock: data.clock), logger: logger)
+            let ready = ReadyBoard(relayPort: Int(relayPort), waitsForVerification: plain != nil, onReady)
             let control = try makeControl(
-                certificate, events, policy, authority, relayPort: relayPort, ports: ports)
-            try await serve(control, administration, policy, events)
+                certificate, events, policy, tokens, authority, relayPort: relayPort, ports: ports, ready: ready)
+            let verification = plain.map { makeVerification($0, tokens, ports: ports, ready: ready) }
+            try await serve(control, verification, administration, policy, events)
         } catch {
             await relay.shutdown()
             await data.close()
@@ -80,12 +102,13 @@ package final class Gateway: Service {
     }
 
     private func serve(
-        _ control: some ApplicationProtocol, _ administration: AdministrationServer, _ policy: CurrentRelayPolicy,
-        _ events: EventHub
+        _ control: some ApplicationProtocol, _ verification: (some ApplicationProtocol)?,
+        _ administration: AdministrationServer, _ policy: CurrentRelayPolicy, _ events: EventHub
     ) async throws {
         try await withGracefulShutdownHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await control.run() }
+                if let verification { group.addTask { try await verification.run() } }
                 group.addTask { try await Self.untilShutdown { try await administration.run() } }
                 group.addTask { try await Self.untilShutdown { try await self.tick(events) } }
                 group.addTask { [data] in
@@ -102,11 +125,14 @@ package final class Gateway: Service {
         do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
     }
 
-    /// Every two seconds a heartbeat, and once an hour a look at the gateway's own certificates.
+    /// Every two seconds a heartbeat, and once an hour a look at the gateway's own certificates and keys.
     private func tick(_ events: EventHub) async throws {
         var beats = 0
         while !Task.isCancelled {
-            if beats % 1800 == 0 { try await data.renewOwnCertificates() }
+            if beats % 1800 == 0 {
+                try await data.renewOwnCertificates()
+                try await data.renewTokenKeys()
+            }
             beats += 1
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             events.beat()
@@ -114,13 +140,18 @@ package final class Gateway: Service {
     }
 
     private func observe(
-        _ events: EventHub, _ policy: CurrentRelayPolicy, _ relay: Relay, _ certificate: ServerCertificate
+        _ events: EventHub, _ policy: CurrentRelayPolicy, _ relay: Relay, _ certificate: ServerCertificate,
+        _ keys: CurrentTokenKeys
     ) async throws {
         let data = data
         await data.onChange { change in
             // Runs on the data's actor, so that no later change overtakes this one.
             data.assumeIsolated { data in
-                if case .serverCertificate = change { certificate.update(data.serverIdentity) }
+                switch change {
+                case .serverCertificate: certificate.update(data.serverIdentity)
+                case .tokenKeys: keys.update(data.tokenKeys)
+                case .directory, .instance: break
+                }
                 policy.update(data.relaySnapshot())
             }
             relay.policyChanged()
@@ -128,6 +159,7 @@ package final class Gateway: Service {
             case .directory: events.notify()
             case .instance(let instance): events.notify(instance)
             case .serverCertificate: try? relay.use(certificate.relayIdentity)
+            case .tokenKeys: break
             }
         }
     }
@@ -137,34 +169,64 @@ package final class Gateway: Service {
 
 extension Gateway {
     private func makeControl(
-        _ certificate: ServerCertificate, _ events: EventHub, _ policy: CurrentRelayPolicy, _ authority: [UInt8],
-        relayPort: UInt16,
-        ports: ListenerPorts
+        _ certificate: ServerCertificate, _ events: EventHub, _ policy: CurrentRelayPolicy, _ tokens: TokenEndpoints,
+        _ authority: [UInt8], relayPort: UInt16, ports: ListenerPorts, ready: ReadyBoard
     ) throws -> some ApplicationProtocol {
         let plane = ControlPlane(
-            data: data, events: events, names: NameService(queries: try queries()), policy: policy, logger: logger)
-        let http = HTTPServerBuilder.http1(
-            configuration: .init(
-                idleTimeout: .seconds(60),
-                httpDecoderConfiguration: .init(
-                    maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100)))
+            data: data, events: events, names: NameService(queries: try queries()), policy: policy, tokens: tokens,
+            logger: logger)
         return Application(
             router: plane.router(),
             server: try .tls(
-                http, configuration: .control(certificate, data: data, authority: authority)),
+                Self.http, configuration: .control(certificate, data: data, authority: authority)),
             configuration: .init(
                 address: .hostname(configuration.controlHost, port: configuration.controlPort), serverName: nil),
-            onServerRunning: { [data, logger, onReady] channel in
+            onServerRunning: { [data, logger] channel in
                 let port = channel.localAddress?.port ?? 0
                 do {
                     ports.add(UInt16(port))
                     try await data.listens(controlPort: UInt16(port), relayPort: relayPort)
-                    onReady(Listeners(controlPort: port, relayPort: Int(relayPort)))
+                    ready.listens(control: port)
                 } catch {
                     logger.error("The ports could not be kept.", metadata: ["error": "\(error)"])
                 }
             },
             logger: logger)
+    }
+
+    private static var http: HTTPServerBuilder {
+        .http1(
+            configuration: .init(
+                idleTimeout: .seconds(60),
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100)))
+    }
+
+    private func makeVerification(
+        _ address: PlainVerification, _ tokens: TokenEndpoints, ports: ListenerPorts, ready: ReadyBoard
+    ) -> some ApplicationProtocol {
+        logger.notice("Tokens are verified without TLS: for development only.", metadata: ["host": "\(address.host)"])
+        return Application(
+            router: tokens.plainRouter(), server: Self.http,
+            configuration: .init(address: .hostname(address.host, port: address.port), serverName: nil),
+            onServerRunning: { channel in
+                let port = channel.localAddress?.port ?? 0
+                ports.add(UInt16(port))
+                ready.listens(verification: port)
+            },
+            logger: logger)
+    }
+
+    /// Where plain verification listens: on this machine only, unless the administrator insists.
+    private func plainAddress() throws(GatewayError) -> PlainVerification? {
+        guard var plain = configuration.plainVerification else { return nil }
+        // The name may be made to lead elsewhere.
+        if plain.host == "localhost" { plain.host = "127.0.0.1" }
+        guard plain.isInsecureAllowed || IPAddress(plain.host)?.scope == .loopback else {
+            throw GatewayError(
+                .invalid, "Verification without TLS is for this machine only, 127.0.0.1 or ::1, without --insecure.")
+        }
+        return plain
     }
 
     private func makeRelay(
@@ -210,6 +272,38 @@ final class ListenerPorts: Sendable {
     private let ports = Lock<Set<UInt16>>([])
     func add(_ port: UInt16) { ports.withLock { _ = $0.insert(port) } }
     var all: Set<UInt16> { ports.withLock { $0 } }
+}
+
+/// Tells once that all listen.
+final class ReadyBoard: Sendable {
+    private struct State {
+        var control: Int?
+        var verification: Int?
+    }
+
+    private let state = Lock(State())
+    private let relayPort: Int
+    private let waitsForVerification: Bool
+    private let onReady: @Sendable (Gateway.Listeners) -> Void
+
+    init(
+        relayPort: Int, waitsForVerification: Bool, _ onReady: @escaping @Sendable (Gateway.Listeners) -> Void
+    ) {
+        (self.relayPort, self.waitsForVerification, self.onReady) = (relayPort, waitsForVerification, onReady)
+    }
+
+    func listens(control port: Int) { add { $0.control = port } }
+    func listens(verification port: Int) { add { $0.verification = port } }
+
+    private func add(_ change: (inout State) -> Void) {
+        let state = state.withLock { state in
+            change(&state)
+            return state
+        }
+        guard let control = state.control, state.verification != nil || !waitsForVerification else { return }
+        onReady(
+            Gateway.Listeners(controlPort: control, relayPort: relayPort, verificationPort: state.verification))
+    }
 }
 
 extension ServerCertificate {

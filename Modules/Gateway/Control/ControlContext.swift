@@ -2,6 +2,7 @@ internal import Hummingbird
 internal import Logging
 internal import NIOCore
 internal import NIOSSL
+internal import SallyportCore
 
 /// A request to the control plane, with the connection that it came on.
 struct ControlContext: RequestContext {
@@ -18,6 +19,15 @@ struct ControlContext: RequestContext {
 
     /// The address that tries at access keys are counted by.
     var source: String { channel.remoteAddress?.ipAddress ?? "" }
+
+    /// What a source is limited by: an address, of IPv6 the 64 bits that a site has.
+    var network: [UInt8] {
+        guard let address = IPAddress(source) else { return [] }
+        guard case .v6(let high, let low) = address else { return address.octets }
+        // An IPv4 client of a listener for both comes as ::ffff:A.B.C.D.
+        let isMapped = high == 0 && low >> 32 == 0xffff
+        return isMapped ? Array(address.octets.suffix(4)) : Array(address.octets.prefix(8))
+    }
 
     /// The certificate that the client presented, DER; nil where there is none.
     ///

@@ -16,8 +16,9 @@ struct ControlPlane: Sendable {
     let events: EventHub
     let names: NameService
     let policy: CurrentRelayPolicy
+    let tokens: TokenEndpoints
     /// Of queries for names.
-    let limiter = Lock(QueryLimiter())
+    let limiter = Lock(RateLimiter<InstanceIdentifier>(.queries))
     let logger: Logger
 
     private static let transferEncoding = HTTPField.Name("Content-Transfer-Encoding")
@@ -37,6 +38,8 @@ struct ControlPlane: Sendable {
         router.get(RouterPath(ControlAPI.Path.configuration)) { try await configuration($0, $1) }
         router.get(RouterPath(ControlAPI.Path.events)) { try await eventStream($0, $1) }
         router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
+        router.post(RouterPath(AuthTokenAPI.Path.issue)) { try await token($0, $1) }
+        tokens.addRoutes(to: router)
         return router
     }
 
@@ -124,7 +127,7 @@ struct ControlPlane: Sendable {
         let record = try await data.admitted(presented)
         guard limiter.withLock({ $0.takes(record.name.instance, at: .now) }) else {
             throw GatewayError(
-                .limited, "More than \(Int(QueryLimiter.rate)) queries a second for long: try again in a second.")
+                .limited, "More than \(Int(RatePace.queries.rate)) queries a second for long: try again in a second.")
         }
         guard request.headers[.contentType] == ControlAPI.MediaType.query else {
             throw GatewayError(.invalid, "A query is \(ControlAPI.MediaType.query) (RFC 8484).")
@@ -138,6 +141,13 @@ struct ControlPlane: Sendable {
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.query, .cacheControl: "no-store"],
             body: .init(byteBuffer: .init(bytes: try answer.serialized())))
+    }
+
+    // MARK: Tokens
+
+    private func token(_ request: Request, _ context: ControlContext) async throws -> Response {
+        let presented = try await current(context)
+        return try await tokens.issue(request, to: data.admitted(presented))
     }
 
     // MARK: Certificates
@@ -160,7 +170,7 @@ struct ControlPlane: Sendable {
 }
 
 /// Turns errors into the body of ``ControlAPI/Failure``.
-private struct FailureMiddleware: RouterMiddleware {
+struct FailureMiddleware: RouterMiddleware {
     let logger: Logger
 
     func handle(

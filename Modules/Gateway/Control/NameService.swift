@@ -1,4 +1,3 @@
-internal import Foundation
 internal import NIOCore
 internal import NIOPosix
 internal import SallyportCore
@@ -55,25 +54,4 @@ enum NameVerdict: Sendable, Hashable {
     /// It leads here, as the administrator said.
     case address(IPAddress)
     case refused
-}
-
-/// Slows the queries of one instance down: a bucket of ``burst``, filled again at ``rate`` a second.
-struct QueryLimiter: Sendable {
-    static let burst = 100.0
-    static let rate = 20.0
-    /// How many instances are counted; beyond, full buckets are forgotten.
-    static let instances = 10_000
-
-    private var buckets: [InstanceIdentifier: (left: Double, at: Date)] = [:]
-
-    /// Whether one more may be answered.
-    mutating func takes(_ instance: InstanceIdentifier, at now: Date) -> Bool {
-        let bucket = buckets[instance] ?? (Self.burst, now)
-        let left = min(Self.burst, bucket.left + max(0, now.timeIntervalSince(bucket.at)) * Self.rate)
-        if buckets.count >= Self.instances {
-            buckets = buckets.filter { now.timeIntervalSince($0.value.at) * Self.rate < Self.burst }
-        }
-        buckets[instance] = (left >= 1 ? left - 1 : left, now)
-        return left >= 1
-    }
 }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import SallyportCore
+internal import SallyportWire
 
 /// The snapshot that is in force, for the relay's threads.
 final class CurrentRelayPolicy: RelayPolicy {
@@ -27,6 +28,11 @@ final class CurrentRelayPolicy: RelayPolicy {
     /// What may be asked of a name by an instance that was admitted.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
         snapshot.withLock { $0 }.judge(record, name: host)
+    }
+
+    /// What holds of whom an auth token names.
+    func standing(of claims: AuthTokenClaims) -> AuthTokenAPI.Verdict {
+        snapshot.withLock { $0 }.standing(of: claims)
     }
 
     private struct Client: RelayClient {

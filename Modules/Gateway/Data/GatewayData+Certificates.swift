@@ -45,6 +45,19 @@ extension GatewayData {
         tell(.serverCertificate)
     }
 
+    /// Makes the next key of tokens where it is due, and drops those that nobody needs any more.
+    func renewTokenKeys() async throws {
+        let (old, new) = (tokenKeys, tokenKeys.renewed(at: clock()))
+        guard new != old else { return }
+        let dropped = old.records.filter { !new.records.contains($0) }
+        try await store.write { [collections] transaction in
+            for record in new.records { try transaction.set(record, for: record.id, in: collections.tokenKeys) }
+            for record in dropped { try transaction.remove(record.id, from: collections.tokenKeys) }
+        }
+        tokenKeys = new
+        tell(.tokenKeys)
+    }
+
     private static func isDue(_ identity: StoredIdentity, _ now: Date) -> Bool {
         guard let start = CertificateAuthority.start(ofDER: identity.certificate),
             let end = CertificateAuthority.end(ofDER: identity.certificate)

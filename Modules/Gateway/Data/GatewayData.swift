@@ -17,6 +17,7 @@ package actor GatewayData {
     let authority: CertificateAuthority
     var signer: StoredIdentity
     var server: StoredIdentity
+    var tokenKeys: TokenKeys
     let clock: @Sendable () -> Date
     private var observers: [@Sendable (GatewayChange) -> Void] = []
     /// Wrong tries by source, for the limit of one a second.
@@ -28,6 +29,7 @@ package actor GatewayData {
         let keys: StoreCollection<[UInt8], AccessKeyRecord>
         let settings: StoreCollection<String, GatewaySettings>
         let identities: StoreCollection<String, StoredIdentity>
+        let tokenKeys: StoreCollection<String, TokenKeyRecord>
 
         init(_ store: SecureStore) {
             directory = store.reservedCollection("gateway.directory", of: Directory.self)
@@ -35,6 +37,7 @@ package actor GatewayData {
             keys = store.reservedCollection("gateway.keys", of: AccessKeyRecord.self, keyedBy: [UInt8].self)
             settings = store.reservedCollection("gateway.settings", of: GatewaySettings.self)
             identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
+            tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         }
     }
 
@@ -76,7 +79,8 @@ package actor GatewayData {
                 try snapshot.all(in: collections.instances),
                 try snapshot.value(for: "authority", in: collections.identities),
                 try snapshot.value(for: "server", in: collections.identities),
-                try snapshot.value(for: "signer", in: collections.identities)
+                try snapshot.value(for: "signer", in: collections.identities),
+                try snapshot.all(in: collections.tokenKeys)
             )
         }
         guard let settings = loaded.0, let directory = loaded.1, let authority = loaded.3, let server = loaded.4,
@@ -87,6 +91,7 @@ package actor GatewayData {
         self.authority = try CertificateAuthority(authority)
         self.server = server
         self.signer = signer
+        tokenKeys = TokenKeys(loaded.6.map(\.1))
         instances = Dictionary(loaded.2.map { ($0.1.name.instance, $0.1) }) { first, _ in first }
     }
 
@@ -108,4 +113,5 @@ enum GatewayChange: Sendable {
     case directory
     case instance(InstanceIdentifier)
     case serverCertificate
+    case tokenKeys
 }

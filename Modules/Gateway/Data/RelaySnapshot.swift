@@ -64,8 +64,7 @@ struct RelaySnapshot: Sendable {
     }
 
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
-        let entitled = directory.versions(for: record)
-        guard ConfigurationBuilder.status(of: record, entitled: entitled).status == .active,
+        guard isActive(record),
             let table = tables[record.name.entitlement.description]
         else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)
@@ -76,9 +75,17 @@ struct RelaySnapshot: Sendable {
             mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule))
     }
 
+    func isKnown(user: String) -> Bool { directory.users[user] != nil }
+
+    func record(of instance: InstanceIdentifier) -> InstanceRecord? { instances[instance] }
+
+    func isActive(_ record: InstanceRecord) -> Bool {
+        ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status == .active
+    }
+
     /// What may be asked of a name by an instance that was admitted.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
-        guard ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status == .active,
+        guard isActive(record),
             tables[record.name.entitlement.description]?.relays(host) == true
         else { return .refused }
         return names[host].map(NameVerdict.address) ?? .allowed

@@ -4,7 +4,8 @@ internal import FoundationEssentials
 /// A signed document in compact form (RFC 7515 §7.1), ES256 only (RFC 7518 §3.4).
 ///
 /// Parsing checks the form; nothing of ``payload`` may be believed before ``verify(with:)`` returned. Of the header,
-/// `jku`, `jwk` and `x5u` are ignored: no key comes from a document. `crit` is refused.
+/// `jku` and `x5u` are ignored, and so is `jwk` but in a proof of a key, which is asked for by name: no key comes from a
+/// document. `crit` is refused, and so is a header in which a name stands twice.
 package struct JWS: Sendable, Hashable {
     /// Sizes beyond which a document is not looked at.
     package struct Limits: Sendable {
@@ -25,11 +26,14 @@ package struct JWS: Sendable, Hashable {
         package var keyID: String?
         /// `x5c`, DER, the signer's certificate first.
         package var certificates: [[UInt8]]
+        /// `jwk`: the key that the document proves the possession of (RFC 9449 §4.2), and that nobody vouches for.
+        package var key: JWK?
 
-        package init(type: String, keyID: String? = nil, certificates: [[UInt8]] = []) {
+        package init(type: String, keyID: String? = nil, certificates: [[UInt8]] = [], key: JWK? = nil) {
             self.type = type
             self.keyID = keyID
             self.certificates = certificates
+            self.key = key
         }
     }
 
@@ -42,17 +46,23 @@ package struct JWS: Sendable, Hashable {
 extension JWS {
     /// Takes a document apart.
     ///
-    /// - Parameter type: the only `typ` that is accepted.
+    /// - Parameters:
+    ///   - type: the only `typ` that is accepted.
+    ///   - carriesKey: whether the header must have a `jwk`.
     /// - Throws: ``WireError``: `unsupported` for another algorithm, type or a critical header.
-    package init(_ text: [UInt8], type: String, limits: Limits = Limits()) throws(WireError) {
+    package init(
+        _ text: [UInt8], type: String, carriesKey: Bool = false, limits: Limits = Limits()
+    ) throws(WireError) {
         guard text.count <= limits.document else {
             throw WireError(.tooLarge, "The signed document is longer than \(limits.document) octets.")
         }
         let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw WireError(.malformed, "A compact JWS has three parts.") }
-        let fields = try WireJSON.decode(
-            HeaderFields.self, from: Base64URL.decode(parts[0]), limit: limits.header)
-        header = try fields.checked(type: type, limits: limits)
+        let fields = try Base64URL.decode(parts[0])
+        guard fields.count <= limits.header else {
+            throw WireError(.tooLarge, "A header has at most \(limits.header) octets.")
+        }
+        header = try Header(JOSEObject(parsing: fields), type: type, carriesKey: carriesKey, limits: limits)
         payload = try Base64URL.decode(parts[1])
         signature = try Base64URL.decode(parts[2])
         guard signature.count == 64 else { throw WireError(.malformed, "An ES256 signature has 64 octets.") }
@@ -81,42 +91,53 @@ extension JWS {
     }
 }
 
-/// The header as it stands in JSON.
-private struct HeaderFields: Codable {
+/// The header as it is written.
+private struct HeaderFields: Encodable {
     var alg: String
-    var typ: String?
+    var typ: String
     var kid: String?
     var x5c: [String]?
-    /// Only whether it is there: extensions that must be understood are refused (RFC 7515 §4.1.11).
-    var crit: JSONValue?
+    var jwk: JWK.Fields?
 
     init(_ header: JWS.Header) {
         alg = "ES256"
         typ = header.type
         kid = header.keyID
         x5c = header.certificates.isEmpty ? nil : header.certificates.map(Base64.encode)
+        jwk = header.key?.fields
     }
+}
 
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        alg = try container.decode(String.self, forKey: .alg)
-        typ = try container.decodeIfPresent(String.self, forKey: .typ)
-        kid = try container.decodeIfPresent(String.self, forKey: .kid)
-        x5c = try container.decodeIfPresent([String].self, forKey: .x5c)
-        crit = container.contains(.crit) ? .null : nil
-    }
-
-    func checked(type: String, limits: JWS.Limits) throws(WireError) -> JWS.Header {
+extension JWS.Header {
+    fileprivate init(
+        _ fields: JOSEObject, type: String, carriesKey: Bool, limits: JWS.Limits
+    ) throws(WireError) {
+        let alg = try fields.string("alg")
         guard alg == "ES256" else { throw WireError(.unsupported, "ES256 is the only algorithm.") }
+        // Only whether it is there: extensions that must be understood are refused (RFC 7515 §4.1.11).
+        let crit = fields["crit"]
         guard crit == nil else { throw WireError(.unsupported, "No critical header is understood.") }
+        let typ = try fields.optionalString("typ")
         guard typ == type else { throw WireError(.unsupported, "The document is not of type \(type).") }
-        guard kid?.utf8.count ?? 0 <= 256 else { throw WireError(.tooLarge, "A kid has at most 256 octets.") }
-        let texts = x5c ?? []
-        guard texts.count <= limits.certificates else {
-            throw WireError(.tooLarge, "x5c holds at most \(limits.certificates) certificates.")
+        self.type = type
+        keyID = try fields.optionalString("kid", upTo: 256)
+        certificates = try Self.certificates(fields["x5c"], limit: limits.certificates)
+        guard carriesKey else { return }
+        guard case .object(let object)? = fields["jwk"] else {
+            throw WireError(.malformed, "The header has no key.")
         }
+        key = try JWK(object)
+    }
+
+    private static func certificates(_ value: JOSEObject.Value?, limit: Int) throws(WireError) -> [[UInt8]] {
+        guard let value, value != .null else { return [] }
+        guard case .array(let texts) = value else { throw WireError(.malformed, "x5c is an array.") }
+        guard texts.count <= limit else { throw WireError(.tooLarge, "x5c holds at most \(limit) certificates.") }
         var certificates: [[UInt8]] = []
-        for text in texts { certificates.append(try Base64.decode(text.utf8)) }
-        return JWS.Header(type: type, keyID: kid, certificates: certificates)
+        for text in texts {
+            guard case .string(let text) = text else { throw WireError(.malformed, "x5c holds texts.") }
+            certificates.append(try Base64.decode(text.utf8))
+        }
+        return certificates
     }
 }

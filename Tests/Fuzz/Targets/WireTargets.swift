@@ -4,6 +4,7 @@ import SallyportWire
 extension FuzzTarget {
     static let wire = [
         jws, configuration, link, names, events, dns, certificates, proxyStatus, credentials, base64, json, spnego,
+        jose, keys, tokens,
     ]
 
     private static let jws = FuzzTarget("jws", words: [".", "eyJ", "ES256", "..", "-_"]) {
@@ -137,5 +138,45 @@ extension FuzzTarget {
         guard let kerberos = try? KerberosToken(parsing: octets) else { return }
         let again = try? KerberosToken(parsing: kerberos.serialized)
         try demand(again == kerberos, "A token of Kerberos is read as another.")
+    }
+
+    /// What our own reader takes, the decoder takes too, and as the same.
+    private static let jose = FuzzTarget(
+        "jose",
+        words: ["{", "}", "[", "]", "\"", ":", ",", "\\u", "\\ud83d", "-", "0", "1e5", ".5", "true", "null", " "]
+    ) { octets throws(BrokenProperty) in
+        guard let object = try? JOSEObject(parsing: octets) else { return }
+        let read = try? WireJSON.decode([String: JSONValue].self, from: octets, limit: 4096)
+        guard let read else { throw BrokenProperty(description: "An object is read that is none.") }
+        // Names that are canonically equal are one key of a dictionary.
+        try demand(read.count <= object.names.count, "An object has more members than it has.")
+        for (name, value) in read {
+            switch (object[name], value) {
+            case (.string(let one)?, .string(let other)): try demand(one == other, "A text is read as another.")
+            case (.integer(let one)?, .integer(let other)): try demand(one == other, "A number is read as another.")
+            case (.string?, _), (.integer?, _): throw BrokenProperty(description: "A value is read as another kind.")
+            default: break
+            }
+        }
+    }
+
+    private static let keys = FuzzTarget(
+        "jwk-set",
+        words: ["{\"keys\":[", "\"kty\":\"EC\"", "\"crv\":\"P-256\"", "\"x\":\"", "\"kid\":\"a\"", "]}", "\"d\":1"]
+    ) { octets throws(BrokenProperty) in
+        guard let keys = try? JWKSet(parsing: octets), let printed = try? keys.serialized() else { return }
+        let again = try? JWKSet(parsing: printed)
+        try demand(again == keys, "Keys are read as others.")
+    }
+
+    private static let tokens = FuzzTarget(
+        "auth-token",
+        words: [".", "eyJ", "\"aud\":\"", "\"cnf\":{\"jkt\":\"", "\"iat\":", "\"exp\":", "\"sub\":\"", "\"nonce\":\""]
+    ) { octets throws(BrokenProperty) in
+        _ = try? SignedAuthToken(octets)
+        _ = try? DPoPProof(octets)
+        guard let claims = try? AuthTokenClaims(parsing: octets), let printed = try? claims.serialized() else { return }
+        let again = try? AuthTokenClaims(parsing: printed)
+        try demand(again == claims, "Claims are read as others.")
     }
 }

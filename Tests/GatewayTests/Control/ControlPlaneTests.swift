@@ -132,6 +132,7 @@ struct ControlFixture: Sendable {
     struct Answer: Sendable {
         let status: Int
         let body: [UInt8]
+        var fields: HTTPFields = [:]
 
         func failure() throws -> ControlAPI.Failure {
             try JSONDecoder().decode(ControlAPI.Failure.self, from: Data(body))
@@ -140,18 +141,21 @@ struct ControlFixture: Sendable {
 
     let data: DataFixture
     private let port: Int
+    /// Of verification without TLS.
+    private let plainPort: Int
     private let authority: [UInt8]
     private let transport: Transport
 
     static func with(_ body: @Sendable (ControlFixture) async throws -> Void) async throws {
         let data = try await DataFixture()
-        let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
+        let (ports, continuation) = AsyncStream.makeStream(of: Gateway.Listeners.self)
         var configuration = Gateway.Configuration()
         (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
         (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
+        configuration.plainVerification = .init(host: "localhost", port: 0)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger) {
-            continuation.yield($0.controlPort)
+            continuation.yield($0)
             continuation.finish()
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -161,10 +165,11 @@ struct ControlFixture: Sendable {
                 try await gateway.run()
             }
             var iterator = ports.makeAsyncIterator()
-            let port = try #require(await iterator.next())
+            let listeners = try #require(await iterator.next())
             let transport = Transport()
             let fixture = await ControlFixture(
-                data: data, port: port, authority: data.data.authorityDER, transport: transport)
+                data: data, port: listeners.controlPort, plainPort: try #require(listeners.verificationPort),
+                authority: data.data.authorityDER, transport: transport)
             do { try await body(fixture) } catch {
                 await transport.shutdown()
                 throw error
@@ -174,9 +179,10 @@ struct ControlFixture: Sendable {
         }
     }
 
-    private init(data: DataFixture, port: Int, authority: [UInt8], transport: Transport) {
+    private init(data: DataFixture, port: Int, plainPort: Int, authority: [UInt8], transport: Transport) {
         self.data = data
         self.port = port
+        self.plainPort = plainPort
         self.authority = authority
         self.transport = transport
     }
@@ -193,6 +199,11 @@ struct ControlFixture: Sendable {
         try await send(.post, path, body, identity, fields)
     }
 
+    /// Without TLS.
+    func getPlainly(_ path: String, fields: HTTPFields = [:]) async throws -> Answer {
+        try await send(.get, RequestURL("http://127.0.0.1:\(plainPort)\(path)"), nil, nil, fields)
+    }
+
     func renew(as identity: ClientIdentity) async throws -> Answer {
         let request = ESTBody.encode(try DataFixture.request())
         return try await post(ControlAPI.Path.reenroll, Array(request.utf8), as: identity)
@@ -202,14 +213,20 @@ struct ControlFixture: Sendable {
         _ method: HTTPRequest.Method, _ path: String, _ body: [UInt8]?, _ identity: ClientIdentity?,
         _ fields: HTTPFields
     ) async throws -> Answer {
-        var request = ExchangeRequest(
-            method, try RequestURL("https://localhost:\(port)\(path)"), headerFields: fields,
-            body: body.map(RequestBody.bytes))
+        try await send(method, RequestURL("https://localhost:\(port)\(path)"), body, identity, fields)
+    }
+
+    private func send(
+        _ method: HTTPRequest.Method, _ url: RequestURL, _ body: [UInt8]?, _ identity: ClientIdentity?,
+        _ fields: HTTPFields
+    ) async throws -> Answer {
+        var request = ExchangeRequest(method, url, headerFields: fields, body: body.map(RequestBody.bytes))
         request.deadline = .now + .seconds(10)
         let response = try await transport.exchange(
             request, via: ConnectionPath(trust: .only([authority]), identity: identity))
         return Answer(
-            status: response.head.status.code, body: try await response.body.collect(upTo: .kilobytes(64)))
+            status: response.head.status.code, body: try await response.body.collect(upTo: .kilobytes(64)),
+            fields: response.head.headerFields)
     }
 }
 

@@ -78,19 +78,6 @@ import Testing
         #expect(refused.code == .formatError)
     }
 
-    @Test func anInstanceMayAskOftenButNotForEver() throws {
-        var limiter = QueryLimiter()
-        let (one, other) = (InstanceIdentifier(), InstanceIdentifier())
-        let now = Date(timeIntervalSince1970: 1_000)
-        func taken(of instance: InstanceIdentifier, _ count: Int, after seconds: Double = 0) -> Int {
-            (0..<count).count { _ in limiter.takes(instance, at: now + seconds) }
-        }
-        #expect(taken(of: one, 150) == 100)
-        #expect(taken(of: other, 1) == 1)
-        #expect(taken(of: one, 2, after: 0.06) == 1)
-        #expect(taken(of: one, 150, after: 60) == 100)
-    }
-
     @Test func theHostsNameServersAreThoseOfItsFile() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "resolv-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: path) }

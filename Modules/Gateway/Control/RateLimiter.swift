@@ -1,0 +1,65 @@
+internal import Foundation
+
+/// How many requests one source may make.
+struct RatePace: Sendable {
+    /// At once.
+    let burst: Double
+    /// A second, for long.
+    let rate: Double
+
+    /// Of names, by one instance.
+    static let queries = RatePace(burst: 100, rate: 20)
+    /// For tokens, by one instance.
+    static let tokens = RatePace(burst: 200, rate: 50)
+    /// For verification, by one address. A token that is none counts for ten: an app server asks with good ones mostly.
+    static let verifications = RatePace(burst: 4000, rate: 2000)
+    static let priceOfMalformed = 10.0
+}
+
+/// Slows sources down: each has a bucket that fills again with time.
+struct RateLimiter<Source: Hashable & Sendable>: Sendable {
+    /// How many sources are counted, then full buckets are forgotten, once a second; those who come while there is no
+    /// room share one bucket.
+    static var sources: Int { 10_000 }
+
+    private struct Bucket {
+        var left: Double
+        var at: Date
+    }
+
+    private let pace: RatePace
+    private var buckets: [Source: Bucket] = [:]
+    private var shared: Bucket?
+    private var swept = Date.distantPast
+
+    init(_ pace: RatePace) { self.pace = pace }
+
+    /// Whether one more may be answered.
+    ///
+    /// - Parameter price: what is taken where it may.
+    mutating func takes(_ source: Source, price: Double = 1, at now: Date) -> Bool {
+        let hasRoom = buckets[source] != nil || makesRoom(at: now)
+        let left = left(in: hasRoom ? buckets[source] : shared, at: now)
+        let bucket = Bucket(left: left >= 1 ? left - price : left, at: now)
+        if hasRoom { buckets[source] = bucket } else { shared = bucket }
+        return left >= 1
+    }
+
+    /// Takes more from a source, once it is known what it asked for.
+    mutating func charges(_ source: Source, _ price: Double) {
+        if buckets[source] != nil { buckets[source]?.left -= price } else { shared?.left -= price }
+    }
+
+    private func left(in bucket: Bucket?, at now: Date) -> Double {
+        guard let bucket else { return pace.burst }
+        return min(pace.burst, bucket.left + max(0, now.timeIntervalSince(bucket.at)) * pace.rate)
+    }
+
+    private mutating func makesRoom(at now: Date) -> Bool {
+        guard buckets.count >= Self.sources else { return true }
+        guard abs(now.timeIntervalSince(swept)) >= 1 else { return false }
+        swept = now
+        buckets = buckets.filter { left(in: $0.value, at: now) < pace.burst }
+        return buckets.count < Self.sources
+    }
+}

@@ -1,0 +1,97 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import Logging
+internal import SallyportCore
+internal import SallyportWire
+
+/// The paths of tokens: issuing, the documented verification, and the published keys.
+struct TokenEndpoints: Sendable {
+    let data: GatewayData
+    let service: TokenService
+    let logger: Logger
+    private let issuing = Lock(RateLimiter<InstanceIdentifier>(.tokens))
+    private let verifying = Lock(RateLimiter<[UInt8]>(.verifications))
+
+    init(data: GatewayData, service: TokenService, logger: Logger) {
+        (self.data, self.service, self.logger) = (data, service, logger)
+    }
+
+    /// Of the control listener; issuing stands with the paths that need a certificate.
+    func addRoutes(to router: Router<ControlContext>) {
+        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try verify($0, $1) }
+        router.get(RouterPath(AuthTokenAPI.Path.keys)) { _, _ in try keys() }
+    }
+
+    /// Of the listener without TLS: verification alone, since keys that came without TLS are worth nothing.
+    func plainRouter() -> Router<ControlContext> {
+        let router = Router(context: ControlContext.self)
+        router.add(middleware: FailureMiddleware(logger: logger))
+        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try verify($0, $1) }
+        return router
+    }
+
+    /// - Parameter record: of the instance whose certificate was presented and admitted.
+    func issue(_ request: Request, to record: InstanceRecord) async throws -> Response {
+        guard issuing.withLock({ $0.takes(record.name.instance, at: .now) }) else {
+            throw GatewayError(
+                .limited, "More than \(Int(RatePace.tokens.rate)) tokens a second for long: try again in a second.")
+        }
+        guard request.headers[.contentType] == ControlAPI.MediaType.json else {
+            throw GatewayError(.invalid, "A request for a token is \(ControlAPI.MediaType.json).")
+        }
+        var request = request
+        let body = Array(try await request.collectBody(upTo: AuthTokenAPI.Limits.request).readableBytesView)
+        guard let asked = try? WireJSON.decode(AuthTokenAPI.Request.self, from: body, limit: body.count) else {
+            throw GatewayError(.invalid, "The body is no request for a token: challenge and server are texts.")
+        }
+        let answer = try service.issue(asked, to: record, by: await data.settings)
+        return Response(
+            status: .ok, headers: [.contentType: ControlAPI.MediaType.json, .cacheControl: "no-store"],
+            body: .init(byteBuffer: .init(bytes: try WireJSON.encode(answer))))
+    }
+
+    /// The documented service: the verdict stands in a field, the status is 200 whatever it is.
+    ///
+    /// Only a token that holds is told about: who reads the user and forgets the code gets none.
+    private func verify(_ request: Request, _ context: ControlContext) throws -> Response {
+        let source = context.network
+        guard verifying.withLock({ $0.takes(source, at: .now) }) else {
+            throw GatewayError(
+                .limited, "More than \(Int(RatePace.verifications.rate)) tokens a second for long: wait a second.")
+        }
+        let token = HTTPField.Name(AuthTokenAPI.Field.token).flatMap { request.headers[$0] } ?? ""
+        let (verdict, claims) = service.verify(token)
+        if verdict == .malformed { verifying.withLock { $0.charges(source, RatePace.priceOfMalformed - 1) } }
+        var headers: HTTPFields = [.contentType: "text/plain", .cacheControl: "no-store"]
+        headers.add(AuthTokenAPI.Field.code, verdict.text)
+        headers.add(AuthTokenAPI.Field.version, AuthTokenAPI.version)
+        if verdict == .valid, let claims { headers.tell(claims) }
+        return Response(status: .ok, headers: headers)
+    }
+
+    private func keys() throws -> Response {
+        Response(
+            status: .ok,
+            headers: [
+                .contentType: AuthTokenAPI.MediaType.keys, .cacheControl: "public, max-age=\(TokenKeys.maximumAge)",
+            ],
+            body: .init(byteBuffer: .init(bytes: try service.keys.published.serialized())))
+    }
+}
+
+extension HTTPFields {
+    fileprivate mutating func add(_ name: String, _ value: String) {
+        if let name = HTTPField.Name(name) { self[name] = value }
+    }
+
+    /// As documented, in its names and spellings.
+    fileprivate mutating func tell(_ claims: AuthTokenClaims) {
+        add(AuthTokenAPI.Field.user, claims.user)
+        add(AuthTokenAPI.Field.server, claims.server)
+        add(AuthTokenAPI.Field.challenge, claims.challenge)
+        add(AuthTokenAPI.Field.entitlement, claims.entitlement.description)
+        add(AuthTokenAPI.Field.instance, claims.instance.description)
+        add(AuthTokenAPI.Field.created, "\(claims.issuedAt)")
+    }
+}

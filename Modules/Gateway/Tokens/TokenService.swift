@@ -1,0 +1,61 @@
+internal import Foundation
+internal import SallyportCore
+internal import SallyportWire
+
+/// Issues auth tokens and says what holds of them. Works on snapshots, so that signatures wait for nobody.
+struct TokenService: Sendable {
+    let keys: CurrentTokenKeys
+    let policy: CurrentRelayPolicy
+    let clock: @Sendable () -> Date
+
+    /// A token for an instance that was admitted.
+    ///
+    /// - Parameter settings: what `iss` is made of.
+    /// - Throws: `forbidden` for an instance that is withdrawn in any way; `invalid` for a challenge, a server name or a
+    ///   thumbprint that no token carries.
+    func issue(
+        _ request: AuthTokenAPI.Request, to record: InstanceRecord, by settings: GatewaySettings
+    ) throws -> AuthTokenAPI.Answer {
+        guard request.isValid else {
+            throw GatewayError(
+                .invalid, "A challenge is up to 256 ASCII letters and digits, a server up to 255 visible characters.")
+        }
+        let now = clock()
+        let seconds = Int64(now.timeIntervalSince1970)
+        let claims = AuthTokenClaims(
+            issuer: "https://\(settings.name):\(settings.controlPort)", user: record.user, server: request.server,
+            challenge: request.challenge, issuedAt: seconds, expires: seconds + AuthTokenClaims.lifetime,
+            identifier: UUID().uuidString.lowercased(), entitlement: record.name.entitlement,
+            instance: record.name.instance, keyThumbprint: request.jkt)
+        guard policy.standing(of: claims) == .valid else {
+            throw GatewayError(.forbidden, "The instance is withdrawn.")
+        }
+        let key = try keys.signing(at: now)
+        let token = try SignedAuthToken.sign(claims, with: key.privateKey, keyID: key.record.id)
+        return AuthTokenAPI.Answer(token: token, expires: claims.expires)
+    }
+
+    /// What holds of a token now. Looking does not use it up.
+    ///
+    /// - Returns: with the claims where the gateway signed them, whatever the verdict.
+    func verify(_ token: String) -> (verdict: AuthTokenAPI.Verdict, claims: AuthTokenClaims?) {
+        guard let signed = try? SignedAuthToken(Array(token.utf8)), let key = keys.key(named: signed.keyID),
+            let claims = try? signed.claims(signedWith: key.publicKey)
+        else { return (.malformed, nil) }
+        let now = Int64(clock().timeIntervalSince1970)
+        guard now < claims.expires else { return (.expired, claims) }
+        guard claims.begins <= now else { return (.notYetValid, claims) }
+        return (policy.standing(of: claims), claims)
+    }
+}
+
+extension RelaySnapshot {
+    /// What holds of whom a token names: user first, since without one the instance is withdrawn too.
+    func standing(of claims: AuthTokenClaims) -> AuthTokenAPI.Verdict {
+        guard isKnown(user: claims.user) else { return .userRemoved }
+        guard let record = record(of: claims.instance), record.user == claims.user,
+            record.name.entitlement == claims.entitlement, isActive(record)
+        else { return .withdrawn }
+        return .valid
+    }
+}

@@ -1,0 +1,105 @@
+/// The auth token service as both sides write it: paths, fields, bodies and verdicts.
+package enum AuthTokenAPI {
+    /// The documented port of verification without TLS, for development.
+    package static let plainPort: UInt16 = 17080
+
+    package enum Path {
+        /// Client certificate. ``Request`` by POST.
+        package static let issue = "/v1/auth-tokens"
+        /// No client certificate. The documented service, by GET.
+        package static let verify = "/verifyGDAuthToken"
+        /// No client certificate. The keys that tokens are signed with (RFC 7517).
+        package static let keys = "/.well-known/jwks.json"
+    }
+
+    /// The documented names of fields; a request has ``token``, an answer the others.
+    package enum Field {
+        package static let token = "X-Good-GD-AuthToken"
+        package static let code = "X-Good-GD-AuthResponseCode"
+        package static let version = "X-Good-GD-AuthTokenVersion"
+        package static let user = "X-Good-GD-UserID"
+        package static let server = "X-Good-GD-Server"
+        package static let challenge = "X-Good-GD-AuthChallenge"
+        package static let entitlement = "X-Good-GD-AppID"
+        package static let instance = "X-Good-GD-ContainerID"
+        package static let created = "X-Good-GD-AuthTokenCreationTime"
+        /// Proof of a key (RFC 9449 §4.1); stands beside ``token`` on requests to app servers.
+        package static let proof = "DPoP"
+    }
+
+    /// What ``Field/version`` says, as documented.
+    package static let version = "2"
+
+    package enum MediaType {
+        /// RFC 7517 §8.5.1.
+        package static let keys = "application/jwk-set+json"
+    }
+
+    package enum Limits {
+        /// Of the body of a request for a token, in octets.
+        package static let request = 4096
+        /// Of the answer.
+        package static let answer = 16 << 10
+    }
+
+    /// What a token is asked for with.
+    package struct Request: Sendable, Hashable, Codable {
+        package var challenge: String
+        package var server: String
+        /// The thumbprint of the key that the token is bound to; none for a bearer token.
+        package var jkt: String?
+
+        package init(challenge: String, server: String, jkt: String? = nil) {
+            self.challenge = challenge
+            self.server = server
+            self.jkt = jkt
+        }
+
+        /// Whether each part is within what a token carries.
+        package var isValid: Bool {
+            AuthTokenClaims.isChallenge(challenge) && AuthTokenClaims.isServerName(server)
+                && jkt.map(AuthTokenClaims.isThumbprint) ?? true
+        }
+    }
+
+    package struct Answer: Sendable, Hashable, Codable {
+        package var token: String
+        /// Unix seconds.
+        package var expires: Int64
+
+        package init(token: String, expires: Int64) {
+            self.token = token
+            self.expires = expires
+        }
+    }
+
+    /// What the service says of a token; 100 as documented, the others ours (CONTRACTS, "Names, tokens, verification").
+    package enum Verdict: Int, Sendable, Hashable, CaseIterable {
+        case valid = 100
+        /// No token, unknown key, other algorithm, wrong signature: one answer for all.
+        case malformed = 400
+        case expired = 401
+        case notYetValid = 402
+        /// The instance is blocked, locked, wiped, denied or not known.
+        case withdrawn = 403
+        case userRemoved = 404
+
+        /// The value of ``Field/code``.
+        package var text: String {
+            switch self {
+            case .valid: "100 OK"
+            case .malformed: "400 Malformed"
+            case .expired: "401 Expired"
+            case .notYetValid: "402 Not Yet Valid"
+            case .withdrawn: "403 Instance Withdrawn"
+            case .userRemoved: "404 User Removed"
+            }
+        }
+
+        /// Reads the number that a value of ``Field/code`` begins with.
+        package init?(fieldValue: String) {
+            guard let number = fieldValue.split(separator: " ").first.flatMap({ Int($0) }) else { return nil }
+            self.init(rawValue: number)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import SallyportWire
+import Testing
+
+@testable import SallyportGateway
+
+@Suite struct RateLimiterTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+
+    private func taken(
+        _ limiter: inout RateLimiter<Int>, of source: Int, _ count: Int, after seconds: Double = 0
+    ) -> Int {
+        (0..<count).reduce(0) { sum, _ in limiter.takes(source, at: now + seconds) ? sum + 1 : sum }
+    }
+
+    @Test func aSourceMayAskOftenButNotForEver() {
+        var limiter = RateLimiter<Int>(.queries)
+        #expect(taken(&limiter, of: 1, 150) == 100)
+        #expect(taken(&limiter, of: 2, 1) == 1)
+        #expect(taken(&limiter, of: 1, 2, after: 0.06) == 1)
+        #expect(taken(&limiter, of: 1, 150, after: 60) == 100)
+    }
+
+    @Test func whatCostsMoreIsPaidAfterwards() {
+        var limiter = RateLimiter<Int>(.queries)
+        #expect(taken(&limiter, of: 1, 1) == 1)
+        limiter.charges(1, 110)
+        #expect(taken(&limiter, of: 1, 1) == 0)
+        #expect(taken(&limiter, of: 1, 10, after: 1) == 9)
+    }
+
+    /// As many sources as there are addresses must neither fill the memory nor free anybody from the limit.
+    @Test func thoseWhoFindNoRoomShareOneBucket() {
+        var limiter = RateLimiter<Int>(.queries)
+        for source in 0..<RateLimiter<Int>.sources { _ = limiter.takes(source, at: now) }
+        let strangers = (0..<150).count { limiter.takes(1_000_000 + $0, at: now) }
+        #expect(strangers == 100)
+        #expect(taken(&limiter, of: 7, 1) == 1)
+        // Buckets that are full again make room.
+        #expect(taken(&limiter, of: 2_000_000, 150, after: 10) == 100)
+        #expect(taken(&limiter, of: 2_000_001, 150, after: 10) == 100)
+    }
+}

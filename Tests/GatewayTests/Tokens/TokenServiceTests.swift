@@ -1,0 +1,162 @@
+import Crypto
+import Foundation
+import SallyportCore
+import SallyportWire
+import Testing
+
+@testable import SallyportGateway
+
+/// What the gateway says of tokens: every verdict, and whom it issues none.
+@Suite(.timeLimit(.minutes(1))) struct TokenServiceTests {
+    /// The service over data whose clock the test moves, and an instance.
+    struct World {
+        let fixture: DataFixture
+        let instance: PresentedCertificate
+        let keys: CurrentTokenKeys
+        let service: TokenService
+
+        init() async throws {
+            fixture = try await DataFixture()
+            try await fixture.data.renewTokenKeys()
+            keys = CurrentTokenKeys(await fixture.data.tokenKeys)
+            let policy = await fixture.data.relayPolicy()
+            service = TokenService(keys: keys, policy: policy, clock: await fixture.data.clock)
+            await fixture.data.onChange { [data = fixture.data] _ in
+                data.assumeIsolated { policy.update($0.relaySnapshot()) }
+            }
+            instance = try await fixture.enroll(fixture.link(), DataFixture.request())
+        }
+
+        func token(
+            _ challenge: String = "c1", _ server: String = "app.example", jkt: String? = nil
+        ) async throws -> String {
+            let record = try await fixture.data.admitted(instance)
+            let request = AuthTokenAPI.Request(challenge: challenge, server: server, jkt: jkt)
+            return try service.issue(request, to: record, by: await fixture.data.settings).token
+        }
+
+        func withdraw(_ withdrawal: AdministrationCommand.Withdrawal) async throws {
+            try await fixture.perform(.withdraw(instance: instance.name.instance.description, withdrawal))
+        }
+
+        /// Signed with the gateway's own key, with claims that the gateway would not write.
+        func forged(_ change: (inout AuthTokenClaims) -> Void) async throws -> String {
+            let token = try await token()
+            var claims = try #require(service.verify(token).claims)
+            change(&claims)
+            let key = try keys.signing(at: await fixture.data.clock())
+            return try SignedAuthToken.sign(claims, with: key.privateKey, keyID: key.record.id)
+        }
+    }
+
+    @Test func aTokenSaysWhoAskedAndWhatFor() async throws {
+        let world = try await World()
+        let thumbprint = JWK(P256.Signing.PrivateKey().publicKey).thumbprint
+        let (verdict, claims) = world.service.verify(try await world.token(jkt: thumbprint))
+        #expect(verdict == .valid && verdict.text == "100 OK")
+        let found = try #require(claims)
+        #expect(found.issuer == "https://localhost:17433" && found.user == "ann" && found.server == "app.example")
+        #expect(found.challenge == "c1" && found.expires == found.issuedAt + 300)
+        #expect(found.entitlement == world.instance.name.entitlement && found.instance == world.instance.name.instance)
+        #expect(found.keyThumbprint == thumbprint)
+        let bare = try #require(world.service.verify(try await world.token("", "")).claims)
+        #expect(bare.challenge.isEmpty && bare.server.isEmpty && bare.keyThumbprint == nil)
+        #expect(bare.identifier != found.identifier)
+    }
+
+    @Test func lookingDoesNotUseATokenUp() async throws {
+        let world = try await World()
+        let token = try await world.token()
+        for _ in 0..<3 { #expect(world.service.verify(token).verdict == .valid) }
+    }
+
+    @Test func aTokenIsOverAfterFiveMinutes() async throws {
+        let world = try await World()
+        let token = try await world.forged {
+            $0.issuedAt -= 1; $0.expires = $0.issuedAt + 300
+        }
+        world.fixture.advance(297)
+        #expect(world.service.verify(token).verdict == .valid)
+        world.fixture.advance(2)
+        #expect(world.service.verify(token).verdict == .expired)
+    }
+
+    @Test func aTokenOfTheFutureIsNotYetValid() async throws {
+        let world = try await World()
+        #expect(try await world.service.verify(world.forged { $0.issuedAt += 60 }).verdict == .notYetValid)
+        #expect(
+            try await world.service.verify(world.forged { $0.notBefore = $0.issuedAt + 60 }).verdict == .notYetValid)
+    }
+
+    @Test(arguments: [AdministrationCommand.Withdrawal.block, .lock, .wipe])
+    func aWithdrawnInstanceIsRefusedAtOnce(_ withdrawal: AdministrationCommand.Withdrawal) async throws {
+        let world = try await World()
+        let token = try await world.token()
+        try await world.withdraw(withdrawal)
+        #expect(world.service.verify(token).verdict == .withdrawn)
+        await #expect(throws: GatewayError(.forbidden, "")) { try await world.token() }
+    }
+
+    @Test func whatIsLiftedHoldsAgain() async throws {
+        let world = try await World()
+        let token = try await world.token()
+        try await world.withdraw(.block)
+        try await world.withdraw(.unblock)
+        #expect(world.service.verify(token).verdict == .valid)
+    }
+
+    @Test func aRemovedUserIsToldApartFromAWithdrawnInstance() async throws {
+        let world = try await World()
+        let token = try await world.token()
+        try await world.fixture.perform(
+            .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
+        #expect(world.service.verify(token).verdict == .withdrawn)
+        try await world.fixture.perform(.removeUser("ann", confirmed: true))
+        #expect(world.service.verify(token).verdict == .userRemoved)
+        await #expect(throws: GatewayError(.forbidden, "")) { try await world.token() }
+    }
+
+    /// Another instance, app or user than the record's, even under a true signature.
+    @Test func aTokenOfNobodyIsRefused() async throws {
+        let world = try await World()
+        try await world.fixture.perform(.addUser("bob"))
+        #expect(
+            try await world.service.verify(world.forged { $0.instance = InstanceIdentifier() }).verdict == .withdrawn)
+        #expect(try await world.service.verify(world.forged { $0.user = "bob" }).verdict == .withdrawn)
+        let other = try #require(EntitlementIdentifier("com.example.other"))
+        #expect(try await world.service.verify(world.forged { $0.entitlement = other }).verdict == .withdrawn)
+    }
+
+    @Test func whatIsNoTokenOfThisGatewayHasOneAnswer() async throws {
+        let world = try await World()
+        let token = try await world.token()
+        let claims = try #require(world.service.verify(token).claims)
+        let own = try world.keys.signing(at: await world.fixture.data.clock())
+        let foreign = P256.Signing.PrivateKey()
+        let payload = Base64URL.encode(try claims.serialized())
+        let none = Base64URL.encode(
+            Array(#"{"alg":"none","kid":"\#(own.record.id)","typ":"sallyport-token+jwt"}"#.utf8))
+        let signer = try await world.fixture.data.signer.parsed()
+        for wrong in [
+            "", "x", "..", token + "A", String(token.dropLast(2)), String(repeating: "A", count: 8193),
+            try SignedAuthToken.sign(claims, with: foreign, keyID: own.record.id),
+            try SignedAuthToken.sign(claims, with: own.privateKey, keyID: "unknown"),
+            try SignedAuthToken.sign(claims, with: signer.key, keyID: own.record.id),
+            try JWS.sign(claims.serialized(), header: .init(type: "JWT", keyID: own.record.id), with: own.privateKey),
+            "\(none).\(payload).", "\(none).\(payload).\(token.split(separator: ".")[2])",
+        ] {
+            let (verdict, claims) = world.service.verify(wrong)
+            #expect(verdict == .malformed && claims == nil)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("a-b", "", nil), ("", "a b", nil), ("", "", "x"), (String(repeating: "a", count: 257), "", nil),
+            ("", String(repeating: "a", count: 256), nil),
+        ] as [(String, String, String?)])
+    func whatNoTokenCarriesIsRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
+        let world = try await World()
+        await #expect(throws: GatewayError(.invalid, "")) { try await world.token(challenge, server, jkt: jkt) }
+    }
+}
