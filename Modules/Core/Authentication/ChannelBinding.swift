@@ -12,7 +12,6 @@ package struct ChannelBinding: Sendable, Hashable {
     /// `gss_channel_bindings_struct` as octets, without addresses (RFC 4121 §4.1.1.2): what NTLM and Kerberos send the MD5
     /// of.
     package var structure: [UInt8] {
-        let count = UInt32(data.count)
-        return [UInt8](repeating: 0, count: 16) + (0..<4).map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) } + data
+        [UInt8](repeating: 0, count: 16) + UInt32(data.count).littleEndianOctets + data
     }
 }

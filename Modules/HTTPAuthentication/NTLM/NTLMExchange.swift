@@ -55,9 +55,9 @@ package struct NTLMExchange: Sendable {
             ).octets
         }
         let key = NTLMHash.v2(password: password.reveal(), user: user.name, domain: user.domain)
-        let serverTime = challenge.targetInfo?[TargetInfo.Kind.timestamp]
+        let serverTime = challenge.targetInfo?[TargetInfo.Kind.timestamp].map { UInt64(littleEndianOctets: $0) }
         let response = NTLMResponse.v2(
-            key, answering: challenge.nonce, nonce: nonce, time: serverTime.map(Self.number) ?? time,
+            key, answering: challenge.nonce, nonce: nonce, time: serverTime ?? time,
             targetInfo: targetInfo(challenge.targetInfo ?? TargetInfo(), binding).octets,
             hasServerTime: serverTime != nil)
         return covered(last(challenge, response), answering: message)
@@ -68,7 +68,7 @@ package struct NTLMExchange: Sendable {
         var information = server
         let flags = server[TargetInfo.Kind.flags].map { LittleEndian.word($0, at: 0) } ?? 0
         // The last message has a code over all three.
-        information[TargetInfo.Kind.flags] = LittleEndian.octets(flags | 2)
+        information[TargetInfo.Kind.flags] = (flags | 2).littleEndianOctets
         information[TargetInfo.Kind.channelBinding] =
             binding.map { Array(Insecure.MD5.hash(data: $0.structure)) } ?? [UInt8](repeating: 0, count: 16)
         information[TargetInfo.Kind.targetName] = NTLMText.octets(targetName)
@@ -90,9 +90,5 @@ package struct NTLMExchange: Sendable {
         let offset = NTLMAuthenticate.integrityCodeOffset
         octets.replaceSubrange(offset..<offset + code.count, with: code)
         return octets
-    }
-
-    private static func number(_ octets: [UInt8]) -> UInt64 {
-        octets.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import SallyportCore
 
 /// The answers to a server's challenge (MS-NLMP §3.3), as both fields of the last message have them.
 package struct NTLMResponse: Sendable, Hashable {
@@ -20,7 +21,7 @@ package struct NTLMResponse: Sendable, Hashable {
         hasServerTime: Bool
     ) -> NTLMResponse {
         let zeros = [UInt8](repeating: 0, count: 4)
-        let blob = [1, 1, 0, 0] + zeros + LittleEndian.octets(time) + nonce + zeros + targetInfo + zeros
+        let blob = [1, 1, 0, 0] + zeros + time.littleEndianOctets + nonce + zeros + targetInfo + zeros
         let proof = NTLMHash.code(challenge + blob, key)
         let lm =
             hasServerTime

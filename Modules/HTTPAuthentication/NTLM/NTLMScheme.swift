@@ -22,7 +22,7 @@ package struct NTLMScheme: AuthenticationScheme {
     }
 
     /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
-    package static let nameOfV1 = "ntlmv1"
+    package static let v1 = AuthenticationMethod("ntlmv1")
 
     /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered.
     package init(
@@ -41,7 +41,9 @@ package struct NTLMScheme: AuthenticationScheme {
             && offered.token68.map { NTLMToken.octets($0).flatMap(NTLMChallenge.init) != nil } != false
     }
 
-    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? {
+    package func makeSession(
+        _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
+    ) -> (any AuthenticationSession)? {
         NTLMSession()
     }
 
@@ -54,7 +56,7 @@ package struct NTLMScheme: AuthenticationScheme {
 
     private static func randomOctets() -> [UInt8] {
         var numbers = SystemRandomNumberGenerator()
-        return LittleEndian.octets(numbers.next() as UInt64)
+        return numbers.next().littleEndianOctets
     }
 
     private static func systemTime() -> UInt64 {

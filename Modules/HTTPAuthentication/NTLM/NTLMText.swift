@@ -1,7 +1,9 @@
+internal import SallyportCore
+
 /// Names and passwords as NTLM has them.
 enum NTLMText {
     /// UTF-16, the lower octet first.
-    static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { LittleEndian.octets($0) } }
+    static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { $0.littleEndianOctets } }
 
     /// As Windows does it: each unit of UTF-16 by itself becomes one other, so that no name changes its length; `ß` and
     /// what lies beyond 16 bits stays, and so does what would be another letter when it is put in lower case again.

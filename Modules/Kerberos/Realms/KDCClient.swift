@@ -90,7 +90,7 @@ struct KDCClient: Sendable {
     }
 
     static func framed(_ message: [UInt8]) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: message.count >> (24 - 8 * $0)) } + message
+        UInt32(message.count).bigEndianOctets + message
     }
 }
 
@@ -107,7 +107,7 @@ package struct AnswerReader: Sendable {
         octets += more
         guard octets.count >= 4 else { return nil }
         // The first bit is kept for extensions (RFC 4120 §7.2.2), of which we know none.
-        let count = octets.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        let count = Int(UInt32(bigEndianOctets: octets.prefix(4)))
         guard count > 0 else { throw LoadError(.protocolViolation, at: .response, "The KDC's answer is empty.") }
         guard count <= limit else {
             throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) octets.")

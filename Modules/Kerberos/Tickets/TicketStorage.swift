@@ -14,8 +14,7 @@ struct TicketStorage: Sendable {
     /// A principal's name holds whatever an app likes: its length stands before it.
     private static func key(_ owner: TicketOwner) -> [UInt8] {
         let name = Array(owner.principal.name.utf8)
-        let length = (0..<4).map { UInt8(truncatingIfNeeded: name.count >> (24 - 8 * $0)) }
-        return length + name + Array(owner.user.description.utf8)
+        return UInt32(name.count).bigEndianOctets + name + Array(owner.user.description.utf8)
     }
 
     /// All that can be read: what is damaged is lost, and asked for anew.

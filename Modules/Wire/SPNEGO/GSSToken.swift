@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// A mechanism of GSS-API: the contents of its object identifier.
 package struct GSSMechanism: Sendable, Hashable {
     package let identifier: [UInt8]
@@ -74,12 +76,12 @@ package struct KerberosToken: Sendable, Hashable {
         let token = try GSSToken(parsing: octets)
         guard token.mechanism.isKerberos else { throw WireError(.unsupported, "The token is not one of Kerberos.") }
         guard token.contents.count > 2,
-            let kind = Kind(rawValue: UInt16(token.contents[0]) << 8 | UInt16(token.contents[1]))
+            let kind = Kind(rawValue: UInt16(bigEndianOctets: token.contents.prefix(2)))
         else { throw WireError(.malformed, "The token is none that begins a context of Kerberos.") }
         self.init(kind, Array(token.contents.dropFirst(2)))
     }
 
     package var serialized: [UInt8] {
-        GSSToken(.kerberos, [UInt8(kind.rawValue >> 8), UInt8(kind.rawValue & 0xff)] + message).serialized
+        GSSToken(.kerberos, kind.rawValue.bigEndianOctets + message).serialized
     }
 }

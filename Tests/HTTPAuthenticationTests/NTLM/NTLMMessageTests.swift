@@ -13,11 +13,11 @@ struct NTLMMessageTests {
     private func challenge(
         _ pairs: [(Int, [UInt8])] = [(1, [65, 0])], flags: UInt32 = 0x0088_8205, name: String = "S"
     ) -> [UInt8] {
-        var information = pairs.flatMap { LittleEndian.octets(UInt16($0)) + LittleEndian.octets(UInt16($1.count)) + $1 }
+        var information = pairs.flatMap { UInt16($0).littleEndianOctets + UInt16($1.count).littleEndianOctets + $1 }
         information += [0, 0, 0, 0]
         let target = NTLMText.octets(name)
-        var octets = NTLMMessage.signature + LittleEndian.octets(UInt32(2))
-        octets += NTLMMessage.descriptor(target.count, at: 48) + LittleEndian.octets(flags) + Self.nonce
+        var octets = NTLMMessage.signature + UInt32(2).littleEndianOctets
+        octets += NTLMMessage.descriptor(target.count, at: 48) + flags.littleEndianOctets + Self.nonce
         octets += [UInt8](repeating: 0, count: 8) + NTLMMessage.descriptor(information.count, at: 48 + target.count)
         return octets + target + information
     }
@@ -50,14 +50,14 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(changed(whole, 0, [0x6e])) == nil, "another signature")
         #expect(NTLMChallenge(changed(whole, 8, [1])) == nil, "another message")
         #expect(NTLMChallenge(changed(whole, 20, [0x04])) == nil, "no Unicode")
-        #expect(NTLMChallenge(changed(whole, 16, LittleEndian.octets(UInt32(12)))) == nil, "a name in the head")
-        #expect(NTLMChallenge(changed(whole, 16, LittleEndian.octets(UInt32.max))) == nil, "a name far away")
+        #expect(NTLMChallenge(changed(whole, 16, UInt32(12).littleEndianOctets)) == nil, "a name in the head")
+        #expect(NTLMChallenge(changed(whole, 16, UInt32.max.littleEndianOctets)) == nil, "a name far away")
         #expect(NTLMChallenge(changed(whole, 12, [0xff, 0xff])) == nil, "a name longer than the message")
         #expect(NTLMChallenge(changed(whole, 12, [1])) == nil, "half a letter")
-        #expect(NTLMChallenge(changed(whole, 44, LittleEndian.octets(UInt32(49)))) == nil, "fields in each other")
+        #expect(NTLMChallenge(changed(whole, 44, UInt32(49).littleEndianOctets)) == nil, "fields in each other")
         let pairs = NTLMMessage.descriptor(10, at: 50)
         #expect(NTLMChallenge(changed(whole, 12, pairs)) == nil, "a name that is the pairs")
-        #expect(NTLMChallenge(changed(whole, 44, LittleEndian.octets(UInt32(40)))) == nil, "pairs in the head")
+        #expect(NTLMChallenge(changed(whole, 44, UInt32(40).littleEndianOctets)) == nil, "pairs in the head")
     }
 
     @Test func pairsThatAreNoneAreRefused() {
@@ -134,7 +134,7 @@ struct NTLMMessageTests {
         let with = try answer(challenge([(7, Self.nonce)]))
         #expect(Array(with.nt[24..<32]) == Self.nonce && with.lm == [UInt8](repeating: 0, count: 24))
         let without = try answer(challenge())
-        #expect(Array(without.nt[24..<32]) == LittleEndian.octets(UInt64(5)) && without.lm.contains { $0 != 0 })
+        #expect(Array(without.nt[24..<32]) == UInt64(5).littleEndianOctets && without.lm.contains { $0 != 0 })
     }
 
     @Test func theCodeCoversAllThreeMessages() throws {

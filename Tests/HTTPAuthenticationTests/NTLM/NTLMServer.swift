@@ -49,9 +49,10 @@ final class NTLMServer: LoadStage {
     func restart() { state.withLock { $0.numbers = [:] } }
 
     static var challenge: [UInt8] {
-        NTLMMessage.signature + LittleEndian.octets(UInt32(2)) + NTLMMessage.descriptor(0, at: 48)
-            + LittleEndian.octets(NTLMFlags.offered.union(.targetInfo).rawValue) + nonce
-            + [UInt8](repeating: 0, count: 8) + NTLMMessage.descriptor(4, at: 48) + [0, 0, 0, 0]
+        var octets = NTLMMessage.signature + UInt32(2).littleEndianOctets
+        octets += NTLMMessage.descriptor(0, at: 48) + NTLMFlags.offered.union(.targetInfo).rawValue.littleEndianOctets
+        octets += nonce + [UInt8](repeating: 0, count: 8)
+        return octets + NTLMMessage.descriptor(4, at: 48) + [0, 0, 0, 0]
     }
 
     func load(

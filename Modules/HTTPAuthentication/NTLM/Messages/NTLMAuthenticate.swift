@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// `AUTHENTICATE_MESSAGE` (MS-NLMP §2.2.1.3): the client's proof.
 struct NTLMAuthenticate {
     var flags: NTLMFlags
@@ -26,8 +28,8 @@ struct NTLMAuthenticate {
         let names = [domain, user, workstation].map(descriptor)
         let proofs = [response.lm, response.nt].map(descriptor)
         let key = descriptor(sessionKey)
-        var octets = NTLMMessage.signature + LittleEndian.octets(UInt32(3))
-        octets += (proofs + names).flatMap { $0 } + key + LittleEndian.octets(flags.rawValue) + version
+        var octets = NTLMMessage.signature + UInt32(3).littleEndianOctets
+        octets += (proofs + names).flatMap { $0 } + key + flags.rawValue.littleEndianOctets + version
         if hasIntegrityCode { octets += [UInt8](repeating: 0, count: 16) }
         return octets + payload
     }

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): what the server says to the first message.
 package struct NTLMChallenge: Sendable, Hashable {
     /// The longest message that is read, in octets.
@@ -53,12 +55,12 @@ enum NTLMMessage {
 
     /// Length, the same again, and offset of a field.
     static func descriptor(_ count: Int, at offset: Int) -> [UInt8] {
-        let length = LittleEndian.octets(UInt16(truncatingIfNeeded: count))
-        return length + length + LittleEndian.octets(UInt32(truncatingIfNeeded: offset))
+        let length = UInt16(truncatingIfNeeded: count).littleEndianOctets
+        return length + length + UInt32(truncatingIfNeeded: offset).littleEndianOctets
     }
 
     /// `NEGOTIATE_MESSAGE` (§2.2.1.1): names neither a domain nor this machine.
     static let negotiate: [UInt8] =
-        signature + LittleEndian.octets(UInt32(1)) + LittleEndian.octets(NTLMFlags.offered.rawValue)
+        signature + UInt32(1).littleEndianOctets + NTLMFlags.offered.rawValue.littleEndianOctets
         + [UInt8](repeating: 0, count: 16)
 }

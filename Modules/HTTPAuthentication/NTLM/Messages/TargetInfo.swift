@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// A sequence of `AV_PAIR` (MS-NLMP §2.2.2.1): what the server says of itself, and what the client adds to it.
 package struct TargetInfo: Sendable, Hashable {
     enum Kind {
@@ -56,8 +58,8 @@ package struct TargetInfo: Sendable, Hashable {
 
     package var octets: [UInt8] {
         func header(_ kind: Int, _ count: Int) -> [UInt8] {
-            LittleEndian.octets(UInt16(truncatingIfNeeded: kind))
-                + LittleEndian.octets(UInt16(truncatingIfNeeded: count))
+            UInt16(truncatingIfNeeded: kind).littleEndianOctets
+                + UInt16(truncatingIfNeeded: count).littleEndianOctets
         }
         return pairs.flatMap { header($0.kind, $0.value.count) + $0.value } + header(Kind.end, 0)
     }

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// The Data Encryption Standard (FIPS 46-3), one block, one direction. Long broken, and what NTLMv1 answers a challenge
 /// with; for nothing else.
 package struct DES: Sendable {
@@ -6,7 +8,7 @@ package struct DES: Sendable {
     /// - Parameter key: 8 octets, whose lowest bits are parity and not looked at.
     package init(key: [UInt8]) {
         precondition(key.count == 8, "A key of DES has eight octets.")
-        var halves = Self.permuted(Self.number(key), of: 64, by: Self.choice1)
+        var halves = Self.permuted(UInt64(bigEndianOctets: key), of: 64, by: Self.choice1)
         roundKeys = Self.shifts.map { shift in
             let (left, right) = (halves >> 28, halves & 0xfff_ffff)
             halves = Self.rotated(left, by: shift) << 28 | Self.rotated(right, by: shift)
@@ -17,18 +19,18 @@ package struct DES: Sendable {
     /// - Parameter key: 7 octets: the 56 bits that count, without room for parity between them (MS-NLMP §6, `DES`).
     package init(bits key: some Collection<UInt8>) {
         precondition(key.count == 7, "A key of DES has 56 bits.")
-        let bits = Self.number(Array(key))
+        let bits = UInt64(bigEndianOctets: key)
         self.init(key: (0..<8).map { UInt8(truncatingIfNeeded: (bits >> UInt64(49 - 7 * $0)) << 1) })
     }
 
     /// - Parameter block: 8 octets.
     package func encrypt(_ block: [UInt8]) -> [UInt8] {
         precondition(block.count == 8, "A block of DES has eight octets.")
-        let mixed = Self.permuted(Self.number(block), of: 64, by: Self.initial)
+        let mixed = Self.permuted(UInt64(bigEndianOctets: block), of: 64, by: Self.initial)
         var (left, right) = (mixed >> 32, mixed & 0xffff_ffff)
         for key in roundKeys { (left, right) = (right, left ^ Self.round(right, key)) }
         let end = Self.permuted(right << 32 | left, of: 64, by: Self.final)
-        return (0..<8).map { UInt8(truncatingIfNeeded: end >> UInt64(56 - 8 * $0)) }
+        return end.bigEndianOctets
     }
 
     private static func round(_ half: UInt64, _ key: UInt64) -> UInt64 {
@@ -40,8 +42,6 @@ package struct DES: Sendable {
         }
         return permuted(chosen, of: 32, by: permutation)
     }
-
-    private static func number(_ octets: [UInt8]) -> UInt64 { octets.reduce(0) { $0 << 8 | UInt64($1) } }
 
     private static func rotated(_ half: UInt64, by count: UInt64) -> UInt64 {
         (half << count | half >> (28 - count)) & 0xfff_ffff

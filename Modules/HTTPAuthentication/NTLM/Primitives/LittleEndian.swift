@@ -1,12 +1,10 @@
-/// Numbers as NTLM's messages have them, the lowest octet first.
-enum LittleEndian {
-    static func octets<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-        (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> Number($0 * 8)) }
-    }
+internal import SallyportCore
 
+/// Reads numbers as NTLM's messages have them, the lowest octet first.
+enum LittleEndian {
     /// - Parameter offset: has four octets behind it.
     static func word(_ octets: [UInt8], at offset: Int) -> UInt32 {
-        (0..<4).reduce(0) { $0 | UInt32(octets[offset + $1]) << UInt32(8 * $1) }
+        UInt32(littleEndianOctets: octets[offset..<offset + 4])
     }
 
     /// - Parameter offset: has two octets behind it.

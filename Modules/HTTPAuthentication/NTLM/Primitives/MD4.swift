@@ -1,15 +1,17 @@
+internal import SallyportCore
+
 /// MD4 (RFC 1320). Long broken, and what NTLM makes of a password; for nothing else.
 package enum MD4 {
     package static func hash(_ octets: [UInt8]) -> [UInt8] {
         var message = octets + [0x80]
         message += [UInt8](repeating: 0, count: (120 - message.count % 64) % 64)
-        message += LittleEndian.octets(UInt64(octets.count) &* 8)
+        message += (UInt64(octets.count) &* 8).littleEndianOctets
         var state = State()
         for start in stride(from: 0, to: message.count, by: 64) {
             let words = (0..<16).map { LittleEndian.word(message, at: start + 4 * $0) }
             state.take(words)
         }
-        return [state.a, state.b, state.c, state.d].flatMap { LittleEndian.octets($0) }
+        return [state.a, state.b, state.c, state.d].flatMap { $0.littleEndianOctets }
     }
 
     /// §3.3.
