@@ -64,9 +64,7 @@ struct RelaySnapshot: Sendable {
     }
 
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
-        guard isActive(record),
-            let table = tables[record.name.entitlement.description]
-        else { return Self.denied("The instance is withdrawn.") }
+        guard let table = table(for: record) else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)
         guard case .relay = decision.route else { return Self.denied("The policy does not relay to this server.") }
         let address = Self.isServer(decision.rule) ? addresses[target] : nil
@@ -83,11 +81,14 @@ struct RelaySnapshot: Sendable {
         ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status == .active
     }
 
+    /// Nil for an instance that may reach nothing.
+    private func table(for record: InstanceRecord) -> RoutingTable? {
+        isActive(record) ? tables[record.name.entitlement.description] : nil
+    }
+
     /// What may be asked of a name by an instance that was admitted.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
-        guard isActive(record),
-            tables[record.name.entitlement.description]?.relays(host) == true
-        else { return .refused }
+        guard let table = table(for: record), table.relays(host) else { return .refused }
         return names[host].map(NameVerdict.address) ?? .allowed
     }
 
