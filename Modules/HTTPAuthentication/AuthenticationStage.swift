@@ -2,11 +2,11 @@ internal import HTTPTypes
 internal import Logging
 public import SallyportCore
 
-/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where its scheme
-/// says that it may.
+/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where
+/// its scheme says that it may.
 ///
-/// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of the server; the app may
-/// reject it, and the next is tried. A request with an `Authorization` field of its own is let through, and the server's
+/// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of
+/// the server; the app may reject it, and the next is tried. A request with an `Authorization` field of its own is let through, and the server's
 /// answer with it. A credential that was refused is not sent a second time in one load.
 public struct AuthenticationStage: LoadStage {
     /// How many answers one load gives at most.

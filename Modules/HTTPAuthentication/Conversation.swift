@@ -49,7 +49,8 @@ struct Conversation {
         let proxy = context.proxies.proxy(for: request.url).flatMap { $0.kind == .socks5 ? nil : $0 }
         self.proxy = proxy
         func negotiation(with challenger: Challenger) -> Negotiation {
-            Negotiation(with: challenger, request, in: context, by: stage)
+            Negotiation(
+                with: challenger, request, isForwarded: proxy != nil && !request.url.isSecure, in: context, by: stage)
         }
         if request.headerFields[.authorization] == nil { withServer = negotiation(with: .server(of: request)) }
         if let proxy, request.headerFields[.proxyAuthorization] == nil {

@@ -72,7 +72,8 @@ struct Negotiation {
     private var rejected: Set<ProtectionSpace> = []
 
     init(
-        with challenger: Challenger, _ request: LoadRequest, in context: LoadContext, by stage: AuthenticationStage
+        with challenger: Challenger, _ request: LoadRequest, isForwarded: Bool, in context: LoadContext,
+        by stage: AuthenticationStage
     ) {
         self.challenger = challenger
         original = request
@@ -80,8 +81,7 @@ struct Negotiation {
         responder = context.responder
         deadline = context.deadline
         place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
-        let proxy = context.proxies == .none ? nil : context.proxies.proxy(for: request.url)
-        isForwarded = !request.url.isSecure && proxy.map { $0.kind != .socks5 } == true
+        self.isForwarded = isForwarded
         self.stage = stage
     }
 
@@ -96,7 +96,7 @@ struct Negotiation {
             case .server: credentials.known(for: original.url, of: principal)
             case .proxy: credentials.known(forProxy: challenger.origin, of: principal)
             }
-        guard let known, stage.scheme(of: known.space.method) != nil else { return nil }
+        guard let known else { return nil }
         let offered = OfferedScheme(name: known.space.method.name)
         let session = credentials.session(for: known.space, of: principal)
         do throws(LoadError) {

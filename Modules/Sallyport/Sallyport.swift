@@ -104,7 +104,7 @@ public final class Sallyport: Sendable {
             stages: { [jars] configuration in
                 let allowsNTLMv1 = configuration.allowsNTLMv1
                 let ntlm = NTLMScheme { [weak authorization] in
-                    allowsNTLMv1 && authorization?.configuration.schemes.contains(NTLMScheme.nameOfV1) == true
+                    allowsNTLMv1 && authorization?.allows(NTLMScheme.v1) == true
                 }
                 return Self.stages(of: configuration, authentication.answering(ntlm), jars) + [
                     CacheStage(

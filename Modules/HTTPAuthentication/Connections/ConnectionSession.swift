@@ -17,7 +17,8 @@ package protocol ConnectionSession: AuthenticationSession {
 
 extension ConnectionSession {
     package func signature(
-        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
+        until deadline: ContinuousClock.Instant
     ) async throws(LoadError) -> any RequestSignature {
         throw LoadError(.internalFailure, at: .request, "The scheme proves once for a connection.")
     }

@@ -22,7 +22,9 @@ package struct DigestScheme: AuthenticationScheme {
         return offers[index]
     }
 
-    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? {
+    package func makeSession(
+        _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
+    ) -> (any AuthenticationSession)? {
         DigestChallenge(offered).map { DigestSession($0, clientNonce: clientNonce) }
     }
 
@@ -30,7 +32,7 @@ package struct DigestScheme: AuthenticationScheme {
     private static func random() -> String {
         var numbers = SystemRandomNumberGenerator()
         let words = [numbers.next(), numbers.next()]
-        let octets = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
+        let octets = words.flatMap(\.bigEndianOctets)
         return Hexadecimal.text(octets)
     }
 }
@@ -51,7 +53,8 @@ final class DigestSession: AuthenticationSession {
     }
 
     func signature(
-        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
+        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
+        until deadline: ContinuousClock.Instant
     ) async throws(LoadError) -> any RequestSignature {
         guard !credential.user.utf8.contains(where: { $0 < 32 || $0 == 127 }) else {
             throw LoadError(.invalidRequest, at: .request, "Digest takes no control character in a user's name.")

@@ -12,8 +12,6 @@ package protocol AuthenticationScheme: Sendable {
     /// What is answered of several challenges of one protection space, none of them refused by ``takes(_:)``.
     func preferred(of offers: [OfferedScheme]) -> OfferedScheme?
     /// Where each request has a proof of its own; nil where ``authorization(answering:with:for:)`` says it all.
-    func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)?
-    /// The same for a scheme whose proofs are made for a server and in somebody's name.
     func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)?
@@ -36,10 +34,9 @@ package protocol AuthenticationScheme: Sendable {
 extension AuthenticationScheme {
     package var isOfConnection: Bool { false }
     package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
-    package func makeSession(_ offered: OfferedScheme) -> (any AuthenticationSession)? { nil }
     package func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
-    ) -> (any AuthenticationSession)? { makeSession(offered) }
+    ) -> (any AuthenticationSession)? { nil }
     package func takes(_ credential: Credential) -> Bool { true }
     package func credentialAtHand(
         in space: ProtectionSpace, of principal: Principal

@@ -10,12 +10,9 @@ package protocol AuthenticationSession: AnyObject, Sendable {
     func challenged(over binding: ChannelBinding?)
     /// Gets ready to prove who makes `request`.
     ///
+    /// - Parameter deadline: the load's, for a scheme that asks somebody else, who may take longer.
     /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme; what reading the
     ///   body throws, where the proof covers it.
-    func signature(
-        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
-    ) async throws(LoadError) -> any RequestSignature
-    /// The same for a scheme that asks somebody else, who may take longer than the load has.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
         until deadline: ContinuousClock.Instant
@@ -30,12 +27,6 @@ package protocol AuthenticationSession: AnyObject, Sendable {
 
 extension AuthenticationSession {
     package func challenged(over binding: ChannelBinding?) {}
-    package func signature(
-        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
-        until deadline: ContinuousClock.Instant
-    ) async throws(LoadError) -> any RequestSignature {
-        try await signature(for: request, to: kind, with: credential)
-    }
     package func refused(_ credential: Credential) {}
     package func end() {}
 }

@@ -53,12 +53,6 @@ final class NegotiateSession: AuthenticationSession {
     /// The server's certificate is the same for all its connections, but where it is changed: it asks again then.
     func challenged(over binding: ChannelBinding?) { self.binding.withLock { $0 = binding } }
 
-    func signature(
-        for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential
-    ) async throws(LoadError) -> any RequestSignature {
-        try await signature(for: request, to: kind, with: credential, until: .now + KDCClient.timeout)
-    }
-
     /// Asks for a ticket where there is none.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,

@@ -209,9 +209,10 @@ struct DigestStageTests {
 
     @Test func aRequestThatIsSentTwiceHasTwoProofs() async throws {
         let challenge = try #require(ChallengeParser.parse(["Digest realm=r, nonce=n, qop=auth"]).first)
-        let session = try #require(DigestScheme().makeSession(challenge))
+        let space = ProtectionSpace(origin: "https://a.example:443", realm: "r", method: .digest)
+        let session = try #require(DigestScheme().makeSession(challenge, in: space, of: .instance))
         let signature = try await session.signature(
-            for: .get("https://a.example/"), to: .server, with: Self.ann)
+            for: .get("https://a.example/"), to: .server, with: Self.ann, until: .now + .seconds(60))
         #expect(!signature.isMade)
         let fields = [signature.make(), signature.make()].compactMap { $0?.reveal() }
         #expect(fields.count == 2 && fields[1].contains("nc=00000002") && signature.isMade)
