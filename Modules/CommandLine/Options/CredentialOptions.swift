@@ -15,9 +15,6 @@ struct CredentialOptions: ParsableArguments {
         help: ArgumentHelp("A file whose first line is the password; '-' is standard input.", valueName: "file"))
     var passwordFile: String?
 
-    /// Of a password, in octets.
-    private static let limit = 4096
-
     func validate() throws {
         if passwordFile != nil, user == nil { throw ValidationError("--password-file goes with --user.") }
         if let user, user.isEmpty { throw ValidationError("--user takes a name.") }
@@ -29,16 +26,16 @@ struct CredentialOptions: ParsableArguments {
         return Credential(user: user, password: try password(of: user), persistence: .forSession)
     }
 
-    private func password(of user: String) throws(CommandFailure) -> Redacted<String> {
+    private func password(of user: String) throws -> Redacted<String> {
         guard let passwordFile else {
-            guard let password = TerminalPassword.ask("Password of \(OneLine.of(user)): ") else {
+            guard let password = try TerminalPassword.ask("Password of \(OneLine.of(user)): ") else {
                 throw CommandFailure(
                     .usage, name: "noPassword", "There is no terminal to ask for the password on.",
                     hint: "give --password-file")
             }
             return password
         }
-        let text = try InputFile.text(passwordFile, limit: Self.limit)
+        let text = try InputFile.text(passwordFile, limit: PasswordLine.limit)
         return Redacted(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
     }
 

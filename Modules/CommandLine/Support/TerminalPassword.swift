@@ -2,30 +2,39 @@ import Glibc
 import SallyportCore
 
 /// Asks for a password on the terminal of the process, whatever standard input is, without showing it.
+///
+/// The terminal makes no signals of keys meanwhile: Ctrl-C would end the process with a terminal that shows nothing.
 enum TerminalPassword {
-    /// Nil where the process has no terminal, or the asking was ended.
-    static func ask(_ prompt: String) -> Redacted<String>? {
+    /// Nil where the process has no terminal, or no line was entered.
+    ///
+    /// - Throws: ``Interruption`` at Ctrl-C.
+    static func ask(_ prompt: String) throws -> Redacted<String>? {
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
         guard terminal >= 0 else { return nil }
         defer { close(terminal) }
-        var settings = termios()
-        guard tcgetattr(terminal, &settings) == 0 else { return nil }
-        let before = settings
-        settings.c_lflag &= ~tcflag_t(ECHO)
+        var before = termios()
+        guard tcgetattr(terminal, &before) == 0 else { return nil }
+        var settings = before
+        settings.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         guard tcsetattr(terminal, TCSAFLUSH, &settings) == 0 else { return nil }
         defer {
-            var before = before
             tcsetattr(terminal, TCSAFLUSH, &before)
             StandardStreams.write([UInt8(ascii: "\n")], to: terminal)
         }
         StandardStreams.write(Array(prompt.utf8), to: terminal)
-        return line(of: terminal).map { Redacted($0) }
+        switch line(of: terminal) {
+        case .entered(let password): return Redacted(password)
+        case .interrupted: throw Interruption(number: SIGINT)
+        case .none: return nil
+        }
     }
 
-    private static func line(of terminal: Int32) -> String? {
-        var octets = [UInt8](repeating: 0, count: 4096)
-        let count = read(terminal, &octets, octets.count)
-        guard count > 0 else { return nil }
-        return String(validating: octets.prefix(count).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    private static func line(of terminal: Int32) -> PasswordLine.End {
+        var line = PasswordLine()
+        var key: UInt8 = 0
+        while read(terminal, &key, 1) == 1 {
+            if let end = line.take(key) { return end }
+        }
+        return .none
     }
 }
