@@ -68,10 +68,14 @@ let package = Package(
             name: "AuthenticationTable",
             dependencies: [
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportHTTPAuthentication", package: "sallyport"),
                 .product(name: "SallyportURLLoading", package: "sallyport"),
             ],
             path: "Sources/AuthenticationTable"),
+        .executableTarget(
+            name: "NegotiateTable", dependencies: [.product(name: "Sallyport", package: "sallyport")],
+            path: "Sources/NegotiateTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",

@@ -1,16 +1,17 @@
 /// Octets as hexadecimal digits, two for each, in lower case.
 package enum Hexadecimal {
-    @inlinable package static func text(_ octets: some Sequence<UInt8>) -> String {
-        String(decoding: digits(of: octets), as: UTF8.self)
+    package static func text(_ octets: some Sequence<UInt8>) -> String {
+        String(decoding: digits(of: Array(octets)), as: UTF8.self)
     }
 
     /// In ASCII.
-    @inlinable package static func digits(of octets: some Sequence<UInt8>) -> [UInt8] {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(2 * octets.underestimatedCount)
-        for octet in octets {
-            digits.append(digit(octet >> 4))
-            digits.append(digit(octet & 15))
+    ///
+    /// Of an array, whose octets cost nothing to get: those of a `Sequence` of another module are had one call each.
+    package static func digits(of octets: [UInt8]) -> [UInt8] {
+        var digits = [UInt8](repeating: 0, count: 2 * octets.count)
+        for (position, octet) in octets.enumerated() {
+            digits[2 * position] = digit(octet >> 4)
+            digits[2 * position + 1] = digit(octet & 15)
         }
         return digits
     }

@@ -41,9 +41,9 @@ extension DigestAlgorithm.Function {
     /// In lower-case hexadecimal digits.
     func hash(_ octets: [UInt8]) -> [UInt8] {
         switch self {
-        case .md5: Hexadecimal.digits(of: Insecure.MD5.hash(data: octets))
-        case .sha256: Hexadecimal.digits(of: SHA256.hash(data: octets))
-        case .sha512t256: Hexadecimal.digits(of: SHA512256.hash(data: octets))
+        case .md5: Hexadecimal.digits(of: Array(Insecure.MD5.hash(data: octets)))
+        case .sha256: Hexadecimal.digits(of: Array(SHA256.hash(data: octets)))
+        case .sha512t256: Hexadecimal.digits(of: Array(SHA512256.hash(data: octets)))
         }
     }
 
@@ -95,9 +95,9 @@ struct RunningDigest: Sendable {
     /// In lower-case hexadecimal digits.
     var digits: [UInt8] {
         switch state {
-        case .md5(let hash): Hexadecimal.digits(of: hash.finalize())
-        case .sha256(let hash): Hexadecimal.digits(of: hash.finalize())
-        case .sha512t256(let hash): Hexadecimal.digits(of: hash.finalize())
+        case .md5(let hash): Hexadecimal.digits(of: Array(hash.finalize()))
+        case .sha256(let hash): Hexadecimal.digits(of: Array(hash.finalize()))
+        case .sha512t256(let hash): Hexadecimal.digits(of: Array(hash.finalize()))
         }
     }
 }

@@ -87,29 +87,33 @@ private struct FieldWriter {
 
     var text: String { String(decoding: octets, as: UTF8.self) }
 
-    private mutating func begin(_ name: StaticString) {
+    private mutating func begin(_ name: String) {
         octets.append(contentsOf: (octets.count == 6 ? " " : ", ").utf8)
-        octets.append(contentsOf: "\(name)=".utf8)
+        octets.append(contentsOf: name.utf8)
+        octets.append(UInt8(ascii: "="))
     }
 
-    mutating func write(_ name: StaticString, token: String) {
+    mutating func write(_ name: String, token: String) {
         begin(name)
         octets.append(contentsOf: token.utf8)
     }
 
     /// RFC 9110 §5.6.4.
-    mutating func write(_ name: StaticString, quoted value: String) {
+    mutating func write(_ name: String, quoted value: String) {
         begin(name)
         octets.append(UInt8(ascii: "\""))
-        for octet in value.utf8 {
-            if octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") { octets.append(UInt8(ascii: "\\")) }
-            octets.append(octet)
+        if value.utf8.contains(where: Self.isQuoted) {
+            for octet in value.utf8 { octets += Self.isQuoted(octet) ? [UInt8(ascii: "\\"), octet] : [octet] }
+        } else {
+            octets.append(contentsOf: value.utf8)
         }
         octets.append(UInt8(ascii: "\""))
     }
 
+    private static func isQuoted(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "\\") }
+
     /// RFC 8187 §3.2.
-    mutating func write(_ name: StaticString, extended value: String) {
+    mutating func write(_ name: String, extended value: String) {
         begin(name)
         octets.append(contentsOf: "UTF-8''".utf8)
         for octet in value.utf8 {
