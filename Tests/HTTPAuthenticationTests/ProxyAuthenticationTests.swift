@@ -39,7 +39,8 @@ struct ProxyAuthenticationTests {
         /// - Parameter answer: what the origin says.
         init(_ answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", isSecure: Bool) async throws {
             authority = try TestAuthority()
-            squid = try await Squid.start(authority.server(), user: ("ann", "pässword 1"))
+            squid = try await Squid.start(
+                authority.server(), asking: .basic(user: "ann", password: "pässword 1"))
             let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
             origin = try TestServer { [heads] connection in
                 if isSecure {

@@ -17,14 +17,24 @@ struct KerberosTests {
     /// What stands inside: both on loopback addresses of their own, which no name outside leads to.
     private struct Inside {
         let kdc: TestKDC
-        let apache: KerberosApache
+        let apache: Apache
 
         static func start() async throws -> Inside {
             let kdc = try await TestKDC.start(realm: "CORP.EXAMPLE", address: "127.0.0.4")
             try await kdc.addUser("ann", password: password)
             let keytab = try await kdc.addService("HTTP/\(webName)")
             return Inside(
-                kdc: kdc, apache: try await KerberosApache.start(keytab: keytab, of: kdc, address: Intranet.address))
+                kdc: kdc, apache: try await Apache.withNegotiate(keytab: keytab, of: kdc, address: Intranet.address))
+        }
+
+        /// With a gateway that lists both, and the realm.
+        static func startListed() async throws -> (Inside, Site) {
+            let (inside, site) = (try await start(), try await Site.start())
+            for (name, port, address) in [
+                (webName, inside.apache.port, Intranet.address), (kdcName, inside.kdc.port, "127.0.0.4"),
+            ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
+            try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+            return (inside, site)
         }
 
         var url: String { apache.url(host: webName) }
@@ -141,11 +151,7 @@ struct KerberosTests {
     /// A lock closes the tickets, and takes them out of memory; the store keeps them.
     @Test(arguments: [("lock", true), ("wipe", false)])
     func aWithdrawalClosesTheTickets(order: String, isKept: Bool) async throws {
-        let (inside, site) = (try await Inside.start(), try await Site.start())
-        for (name, port, address) in [
-            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
-        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
-        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let (inside, site) = try await Inside.startListed()
         let sallyport = try await open(site)
         #expect(throws: KerberosError(.notAuthorized, "")) { try sallyport.kerberos.tickets() }
         try await sallyport.authorization.activate(link: try await site.link())
@@ -166,11 +172,7 @@ struct KerberosTests {
     }
 
     @Test func theExampleSpeaksByItsKeytab() async throws {
-        let (inside, site) = (try await Inside.start(), try await Site.start())
-        for (name, port, address) in [
-            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
-        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
-        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let (inside, site) = try await Inside.startListed()
         let keytab = try await inside.kdc.addService("report/host.corp.example")
         let store = try await site.activatedStore()
         let told = try await ChildProcess(
@@ -187,11 +189,7 @@ struct KerberosTests {
     }
 
     @Test func clearingCredentialsClearsTickets() async throws {
-        let (inside, site) = (try await Inside.start(), try await Site.start())
-        for (name, port, address) in [
-            (Self.webName, inside.apache.port, Intranet.address), (Self.kdcName, inside.kdc.port, "127.0.0.4"),
-        ] { try await site.admin("server", "add", "\(name):\(port)", "--address", address) }
-        try await site.admin("realm", "add", "CORP.EXAMPLE", inside.kdcServer)
+        let (inside, site) = try await Inside.startListed()
         let sallyport = try await open(site)
         try await sallyport.authorization.activate(link: try await site.link())
         try await sallyport.authorize()

@@ -1,8 +1,6 @@
 import Foundation
 import HTTPTypes
-import Logging
 import Sallyport
-import Synchronization
 import TestSupport
 import Testing
 
@@ -56,11 +54,10 @@ import Testing
         let link = try await site.link()
         let key = try #require(link.firstMatch(of: /key=([^&\s]+)/)?.output.1)
         let log = Recorder()
-        let logger = Logger(label: "app") { _ in RecordingHandler(recorder: log) }
         let password = "PLANTED-PASSPHRASE-of-24-octets"
         let sallyport = try await Sallyport.open(
             store: site.folder.file("app"), protectedBy: .passphrase(password),
-            application: .init(Site.app, version: Site.version), logger: logger)
+            application: .init(Site.app, version: Site.version), logger: log.logger)
         try await sallyport.authorization.activate(link: link)
         try await sallyport.authorize()
         var configuration = SessionConfiguration()
@@ -98,27 +95,5 @@ import Testing
         for secret in ["PLANTED-", "PRIVATE KEY", String(key)] {
             #expect(!said.contains(secret), "\(secret) shows: \(said)")
         }
-    }
-}
-
-/// What was logged and told.
-private final class Recorder: Sendable {
-    private let lines = Mutex<[String]>([])
-    var text: String { lines.withLock { $0.joined(separator: "\n") } }
-    func append(_ line: String) { lines.withLock { $0.append(line) } }
-}
-
-private struct RecordingHandler: LogHandler {
-    let recorder: Recorder
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        recorder.append("\(event.level) \(event.message) \(metadata) \(event.metadata ?? [:])")
     }
 }

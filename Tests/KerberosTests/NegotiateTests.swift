@@ -16,7 +16,7 @@ struct NegotiateTests {
     /// A realm with two users and a web server.
     struct Site {
         let kdc: TestKDC
-        let apache: KerberosApache
+        let apache: Apache
 
         static func start(
             isAhead: Int = 0, service: String = "", user: String = "+requires_preauth"
@@ -25,7 +25,7 @@ struct NegotiateTests {
             try await kdc.addUser("ann", password: "secret", user)
             try await kdc.addUser("bob", password: "hunter")
             let keytab = try await kdc.addService("HTTP/localhost", service)
-            return Site(kdc: kdc, apache: try await KerberosApache.start(keytab: keytab, of: kdc))
+            return Site(kdc: kdc, apache: try await Apache.withNegotiate(keytab: keytab, of: kdc))
         }
 
         func statuses(_ count: Int) async throws -> [String] {
@@ -84,7 +84,7 @@ struct NegotiateTests {
 
     @Test func ticketsServeEverySiteWithoutAQuestion() async throws {
         let site = try await Site.start()
-        let other = try await KerberosApache.start(keytab: site.kdc.keytab(of: "HTTP/localhost"), of: site.kdc)
+        let other = try await Apache.withNegotiate(keytab: site.kdc.keytab(of: "HTTP/localhost"), of: site.kdc)
         let world = try World([site.kdc])
         let answers = Answers()
         let session = world.loading.makeSession(delegate: answers)

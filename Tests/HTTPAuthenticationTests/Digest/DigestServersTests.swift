@@ -39,7 +39,7 @@ struct DigestServersTests {
     // MARK: Apache httpd: MD5, auth, rspauth, nextnonce, domain
 
     @Test func apacheAcceptsTheUserAndIsAskedOnce() async throws {
-        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1")), World())
+        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
         let session = world.loading.makeSession()
         let base = "http://127.0.0.1:\(apache.port)/vault/"
         for number in 1...3 {
@@ -53,7 +53,7 @@ struct DigestServersTests {
     }
 
     @Test func apacheRefusesAWrongPasswordAndTheSameIsNotSentAgain() async throws {
-        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1")), World())
+        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
         let wrong = Credential(user: "ann", password: Redacted("wrong"))
         let (status, _) = try await load(
             world.loading.makeSession(), "http://127.0.0.1:\(apache.port)/vault/page", wrong)
@@ -63,7 +63,7 @@ struct DigestServersTests {
     }
 
     @Test func apachesOldNonceCostsOneLegAndNoFailure() async throws {
-        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1"), lifetime: 2), World())
+        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1"), lifetime: 2), World())
         let session = world.loading.makeSession()
         let url = "http://127.0.0.1:\(apache.port)/short/page"
         #expect(try await load(session, url, Self.ann).0 == 200)
@@ -76,7 +76,7 @@ struct DigestServersTests {
     }
 
     @Test func apacheServesTwoUsersOfOneProcessEachByItself() async throws {
-        let (apache, world) = (try await Apache.start(user: ("ann", "pässword 1")), World())
+        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
         var configuration = SessionConfiguration()
         configuration.principal = Principal("other")
         let (session, other) = (world.loading.makeSession(), world.loading.makeSession(configuration))
@@ -128,7 +128,7 @@ struct DigestServersTests {
     @Test(arguments: ["http", "https"])
     func squidAcceptsTheUserAndIsAskedOnce(_ scheme: String) async throws {
         let authority = try TestAuthority()
-        let squid = try await Squid.start(authority.server(), user: ("ann", "password 1"), asking: .digest)
+        let squid = try await Squid.start(authority.server(), asking: .digest(user: "ann", password: "password 1"))
         let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
         let heads = Lock<[String]>([])
         let origin = try TestServer { connection in

@@ -19,9 +19,13 @@ final class Site: Sendable {
 
     var data: String { folder.file("gateway") }
 
-    /// - Parameter intranet: listed as the app's server, where it leads inside.
-    static func start(_ intranet: Intranet? = nil, logLevel: String = "notice") async throws -> Site {
-        let site = try await Site(logLevel: logLevel)
+    /// - Parameters:
+    ///   - intranet: listed as the app's server, where it leads inside.
+    ///   - network: where the gateway runs; it asks the first address inside for names then.
+    static func start(
+        _ intranet: Intranet? = nil, logLevel: String = "notice", in network: NetworkNamespace? = nil
+    ) async throws -> Site {
+        let site = try await Site(logLevel: logLevel, in: network)
         try await site.admin("user", "add", user)
         try await site.admin("app", "add", app, version)
         try await site.admin("entitle", user, app, version)
@@ -32,11 +36,12 @@ final class Site: Sendable {
         return site
     }
 
-    private init(logLevel: String) async throws {
+    private init(logLevel: String, in network: NetworkNamespace?) async throws {
         folder = try TemporaryDirectory()
-        let made = try await sallyport("gateway", "init", "--data", folder.file("gateway"), "--name", "localhost")
+        let name = network?.address ?? "localhost"
+        let made = try await sallyport("gateway", "init", "--data", folder.file("gateway"), "--name", name)
         try #require(made.status == 0, "\(made.error)")
-        let gateway = try Self.runGateway(folder.file("gateway"), logLevel: logLevel)
+        let gateway = try Self.runGateway(folder.file("gateway"), logLevel: logLevel, in: network)
         self.gateway = gateway
         let isReady = try await eventually(within: .seconds(30)) {
             gateway.output.hasSuffix("\n") || !gateway.isRunning
@@ -45,13 +50,17 @@ final class Site: Sendable {
         ready = try JSONDecoder().decode(Ready.self, from: Data(gateway.output.utf8))
     }
 
-    private static func runGateway(_ data: String, logLevel: String) throws -> ChildProcess {
-        try ChildProcess(
+    private static func runGateway(
+        _ data: String, logLevel: String, in network: NetworkNamespace?
+    ) throws -> ChildProcess {
+        let address = network?.address ?? "127.0.0.1"
+        let way = network.map { ["--dns", $0.inside[0]] } ?? ["--egress", Intranet.egress]
+        return try ChildProcess(
             Programs.built("sallyport"),
             [
-                "gateway", "run", "--data", data, "--control", "127.0.0.1:0", "--relay", "127.0.0.1:0", "--egress",
-                Intranet.egress, "--log-level", logLevel, "--json",
-            ])
+                "gateway", "run", "--data", data, "--control", "\(address):0", "--relay", "\(address):0", "--log-level",
+                logLevel, "--json",
+            ] + way, in: network)
     }
 
     deinit { gateway.signal(SIGKILL) }

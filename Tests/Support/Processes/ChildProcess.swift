@@ -22,14 +22,18 @@ package final class ChildProcess: Sendable {
     private let folder: TemporaryDirectory
     private let child: SpawnedChild
 
-    package init(_ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:])
-        throws
-    {
+    /// - Parameter network: where it runs; this machine's where nil.
+    package init(
+        _ program: String, _ arguments: [String], input: String? = nil, environment: [String: String] = [:],
+        in network: NetworkNamespace? = nil
+    ) throws {
+        let words = (network.map { ["/usr/bin/env", "ip", "netns", "exec", $0.name] } ?? []) + [program] + arguments
         self.arguments = arguments
         folder = try TemporaryDirectory()
         if let input { try folder.write(input, to: "in") }
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         child = try SpawnedChild(
-            program, arguments, environment: ProcessInfo.processInfo.environment.merging(environment) { $1 },
+            words[0], Array(words.dropFirst()), environment: variables,
             input: input == nil ? "/dev/null" : folder.file("in"), output: folder.file("out"),
             error: folder.file("err"))
     }
@@ -49,6 +53,20 @@ package final class ChildProcess: Sendable {
     package var isRunning: Bool { child.isRunning }
     package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
     package var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
+
+    /// Whether it takes connections at a port, in whatever network it is.
+    package func listens(at port: UInt16) -> Bool {
+        ["tcp", "tcp6"].contains { table in
+            guard let text = try? String(contentsOfFile: "/proc/\(identifier)/net/\(table)", encoding: .utf8) else {
+                return false
+            }
+            let port = String(format: ":%04X", port)
+            return text.split(separator: "\n").contains { line in
+                let words = line.split(separator: " ")
+                return words.count > 3 && words[1].hasSuffix(port) && words[3] == "0A"
+            }
+        }
+    }
 
     package func signal(_ number: Int32) { child.signal(number) }
 

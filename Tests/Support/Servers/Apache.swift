@@ -1,76 +1,85 @@
-internal import Crypto
 internal import Foundation
 internal import Glibc
 
-/// A real Apache httpd with mod_auth_digest, stopped with this value. Below `/vault/` and `/short/` it asks for the user.
+/// A real Apache httpd, stopped with this value: one process, which ends at once.
 package final class Apache: Sendable {
     package let port: UInt16
     private let folder: TemporaryDirectory
     private let process: ChildProcess
 
-    /// - Parameters:
-    ///   - user: the one user.
-    ///   - lifetime: how long a nonce of `/short/` is taken, in seconds.
-    package static func start(user: (name: String, password: String), lifetime: Int = 1) async throws -> Apache {
+    /// What a kind of it adds.
+    struct Settings: Sendable {
+        /// Beyond those that every kind has.
+        var modules: [String]
+        /// Folders below its root, each with a file `page` whose text is `inside`.
+        var pages: [String]
+        /// Folders that its children write to.
+        var folders: [String] = []
+        /// Files of its root by their names.
+        var files: [String: String] = [:]
+        /// Where it listens beside the loopback.
+        var address: String?
+        var environment: [String: String] = [:]
+        var network: NetworkNamespace?
+        /// For a path of the root.
+        var locations: @Sendable (String) -> String
+    }
+
+    static func start(_ settings: Settings) async throws -> Apache {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
-            if let apache = try await Apache(port, user, lifetime) { return apache }
+            if let apache = try await Apache(port, settings) { return apache }
         }
         throw Unexpected("apache2 found no port")
     }
 
-    private init?(_ port: UInt16, _ user: (name: String, password: String), _ lifetime: Int) async throws {
+    private init?(_ port: UInt16, _ settings: Settings) async throws {
         self.port = port
         folder = try TemporaryDirectory()
-        // Its children are another user.
+        // Its children are another user, whatever the mask of this process.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
-        let key = Insecure.MD5.hash(data: Data("\(user.name):\(Self.realm):\(user.password)".utf8))
-        let digits = key.map { String(format: "%02x", $0) }.joined()
-        try folder.write("\(user.name):\(Self.realm):\(digits)\n", to: "users")
-        for name in ["vault", "short"] {
-            try FileManager.default.createDirectory(
-                atPath: folder.file(name), withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o777])
-            try folder.write("inside", to: "\(name)/page")
+        for name in settings.pages + settings.folders {
+            let path = folder.file(name)
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
         }
-        try folder.write(Self.configuration(folder.path, port, lifetime), to: "httpd.conf")
-        // One process, which ends at once.
+        for name in settings.pages { try folder.write("inside", to: "\(name)/page") }
+        for (name, text) in settings.files { try folder.write(text, to: name) }
+        try folder.write(Self.configuration(folder.path, port, settings), to: "httpd.conf")
+        let path = ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"]
         let process = try ChildProcess(
             "/usr/bin/env", ["apache2", "-X", "-f", folder.file("httpd.conf")],
-            environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
+            environment: path.merging(settings.environment) { $1 }, in: settings.network)
         self.process = process
-        let isUp = try await eventually(within: .seconds(20)) { !process.isRunning || LoopbackPort.isTaken(port) }
+        let isUp = try await eventually(within: .seconds(20)) { !process.isRunning || process.listens(at: port) }
         guard isUp, try await !eventually(within: .milliseconds(300), { !process.isRunning }) else { return nil }
     }
 
-    package static let realm = "the vault"
+    package func url(_ path: String = "/vault/page", host: String = "localhost") -> String {
+        "http://\(host):\(port)\(path)"
+    }
 
     /// The lines of its log: status, user and target.
     package var log: [String] { text("access.log").split(separator: "\n").map(String.init) }
+    package var errors: String { text("error.log") }
+
+    /// What lies in a folder of its root.
+    package func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: self.folder.file(folder))) ?? []
+    }
 
     private func text(_ name: String) -> String {
         (try? String(contentsOfFile: folder.file(name), encoding: .utf8)) ?? ""
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, _ lifetime: Int) -> String {
-        let modules = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest"]
+    private static func configuration(_ path: String, _ port: UInt16, _ settings: Settings) -> String {
+        let modules = (["mpm_event", "authn_core", "authz_core", "authz_user"] + settings.modules)
             .map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n")
-        func location(_ name: String, _ settings: String) -> String {
-            """
-            <Location /\(name)/>
-                AuthType Digest
-                AuthName "\(realm)"
-                AuthDigestProvider file
-                AuthUserFile \(path)/users
-                \(settings)
-                Require valid-user
-            </Location>
-            """
-        }
         return """
             ServerRoot \(path)
             ServerName localhost
             Listen 127.0.0.1:\(port)
+            \(settings.address.map { "Listen \($0):\(port)" } ?? "")
             PidFile \(path)/httpd.pid
             ErrorLog \(path)/error.log
             LogLevel notice
@@ -84,8 +93,7 @@ package final class Apache: Sendable {
             <Directory \(path)>
                 Require all granted
             </Directory>
-            \(location("vault", "AuthDigestDomain /vault/"))
-            \(location("short", "AuthDigestNonceLifetime \(lifetime)"))
+            \(settings.locations(path))
             """
     }
 }

@@ -5,45 +5,50 @@ package final class Squid: Sendable {
     package let port: UInt16
     /// Where TLS is spoken with it, for `localhost`.
     package let securePort: UInt16
-    /// How it asks.
-    package enum Asking: Sendable { case basic, digest }
+    /// How it asks, and whom it lets through.
+    package enum Asking: Sendable {
+        /// One user, with a password that holds no colon.
+        case basic(user: String, password: String), digest(user: String, password: String)
+        /// Whoever has a ticket of the realm for `HTTP/localhost`.
+        case negotiate(keytab: String, of: TestKDC)
+    }
 
-    /// `users` has a line `NAME:HASH` for each, as htpasswd writes them.
     private let folder: TemporaryDirectory
     private let process: ChildProcess
 
     /// - Parameters:
     ///   - identity: what its clients are shown.
-    ///   - user: the one user, with a password that holds no colon; anybody where nil.
-    package static func start(
-        _ identity: TestIdentity, user: (name: String, password: String)? = nil, asking: Asking = .basic
-    ) async throws -> Squid {
+    ///   - asking: anybody is let through where nil.
+    package static func start(_ identity: TestIdentity, asking: Asking? = nil) async throws -> Squid {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
             guard !LoopbackPort.isTaken(port), !LoopbackPort.isTaken(port + 1) else { continue }
-            if let squid = try await Squid(port, identity, user, asking) { return squid }
+            if let squid = try await Squid(port, identity, asking) { return squid }
         }
         throw Unexpected("squid found no port")
     }
 
-    private init?(
-        _ port: UInt16, _ identity: TestIdentity, _ user: (name: String, password: String)?, _ asking: Asking
-    ) async throws {
+    private init?(_ port: UInt16, _ identity: TestIdentity, _ asking: Asking?) async throws {
         (self.port, securePort) = (port, port + 1)
         folder = try TemporaryDirectory()
         // Squid gives up being root, and its child writes the log.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
         try folder.write(identity.pem, to: "certificate.pem")
         try folder.write(identity.keyPEM, to: "key.pem")
-        if let user {
-            let password = asking == .basic ? try Self.hash(user.password) : user.password
-            try folder.write("\(user.name):\(password)\n", to: "users")
+        var environment = ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"]
+        switch asking {
+        case nil: break
+        case .basic(let user, let password): try folder.write("\(user):\(Self.hash(password))\n", to: "users")
+        case .digest(let user, let password): try folder.write("\(user):\(password)\n", to: "users")
+        case .negotiate(_, let kdc):
+            // Without a replay cache: its name would be shared with what ran here before.
+            environment.merge(kdc.serviceEnvironment) { $1 }
+            environment["KRB5RCACHENAME"] = "none:"
         }
-        let configuration = Self.configuration(folder.path, port, asking: user == nil ? nil : asking)
-        try folder.write(configuration, to: "squid.conf")
+        try folder.write(Self.configuration(folder.path, port, asking), to: "squid.conf")
         process = try ChildProcess(
             "/usr/bin/env", ["squid", "-N", "-f", folder.file("squid.conf"), "-n", "test\(port)"],
-            environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
+            environment: environment)
         let isUp = try await eventually(within: .seconds(20)) {
             !process.isRunning || started.contains("Accepting HTTPS Socket connections")
         }
@@ -75,33 +80,41 @@ package final class Squid: Sendable {
         return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    private static func configuration(_ path: String, _ port: UInt16, asking: Asking?) -> String {
-        let (scheme, program) = asking == .digest ? ("digest", "digest_file_auth") : ("basic", "basic_ncsa_auth")
-        let users = """
-            auth_param \(scheme) program /usr/lib/squid/\(program) \(path)/users
-            auth_param \(scheme) realm the proxy
+    private static func programs(_ path: String, _ asking: Asking) -> String {
+        let (scheme, program) =
+            switch asking {
+            case .basic: ("basic", "basic_ncsa_auth \(path)/users")
+            case .digest: ("digest", "digest_file_auth \(path)/users")
+            case .negotiate(let keytab, _): ("negotiate", "negotiate_kerberos_auth -k \(keytab) -s HTTP/localhost")
+            }
+        return """
+            auth_param \(scheme) program /usr/lib/squid/\(program)
+            \(scheme == "negotiate" ? "" : "auth_param \(scheme) realm the proxy")
             auth_param \(scheme) children 1
             acl known proxy_auth REQUIRED
             http_access allow known
             http_access deny all
             """
-        return """
-            http_port 127.0.0.1:\(port)
-            https_port 127.0.0.1:\(port + 1) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
-            \(asking != nil ? users : "http_access allow all")
-            cache deny all
-            cache_mem 0 MB
-            memory_cache_shared off
-            logformat line %>Hs %rm %ru %un
-            access_log stdio:\(path)/access.log line
-            cache_log \(path)/cache.log
-            buffered_logs off
-            pid_filename none
-            pinger_enable off
-            shutdown_lifetime 0 seconds
-            coredump_dir none
-            visible_hostname test
-            """
+    }
+
+    private static func configuration(_ path: String, _ port: UInt16, _ asking: Asking?) -> String {
+        """
+        http_port 127.0.0.1:\(port)
+        https_port 127.0.0.1:\(port + 1) tls-cert=\(path)/certificate.pem tls-key=\(path)/key.pem
+        \(asking.map { programs(path, $0) } ?? "http_access allow all")
+        cache deny all
+        cache_mem 0 MB
+        memory_cache_shared off
+        logformat line %>Hs %rm %ru %un
+        access_log stdio:\(path)/access.log line
+        cache_log \(path)/cache.log
+        buffered_logs off
+        pid_filename none
+        pinger_enable off
+        shutdown_lifetime 0 seconds
+        coredump_dir none
+        visible_hostname test
+        """
     }
 }
 

@@ -8,6 +8,7 @@ package final class TestKDC: Sendable {
     package let port: UInt16
     package let folder: TemporaryDirectory
     private let environment: [String: String]
+    private let network: NetworkNamespace?
     /// The running one, where there is one.
     private let process = Lock<ChildProcess?>(nil)
 
@@ -18,20 +19,26 @@ package final class TestKDC: Sendable {
     ///   - isAhead: by how many seconds its clock is ahead of everybody's.
     ///   - lifetime: of tickets, in seconds.
     ///   - address: where it listens too.
+    ///   - network: where it runs.
     package static func start(
-        realm: String = "EXAMPLE.TEST", lifetime: Int = 3600, isAhead seconds: Int = 0, address: String? = nil
+        realm: String = "EXAMPLE.TEST", lifetime: Int = 3600, isAhead seconds: Int = 0, address: String? = nil,
+        in network: NetworkNamespace? = nil
     ) async throws -> TestKDC {
         for _ in 0..<10 {
             let port = UInt16.random(in: 20_000..<32_000)
             guard !LoopbackPort.isTaken(port) else { continue }
-            let kdc = try TestKDC(realm, port, lifetime, seconds, address)
+            let kdc = try TestKDC(realm, port, lifetime, seconds, address, network)
             if try await kdc.start() { return kdc }
         }
         throw Unexpected("krb5kdc found no port")
     }
 
-    private init(_ realm: String, _ port: UInt16, _ lifetime: Int, _ ahead: Int, _ address: String?) throws {
+    private init(
+        _ realm: String, _ port: UInt16, _ lifetime: Int, _ ahead: Int, _ address: String?,
+        _ network: NetworkNamespace?
+    ) throws {
         self.realm = realm
+        self.network = network
         self.port = port
         folder = try TemporaryDirectory()
         var environment = [
@@ -89,8 +96,8 @@ package final class TestKDC: Sendable {
     /// Starts it again after ``stop()``.
     package func start() async throws -> Bool {
         if !FileManager.default.fileExists(atPath: folder.file("stash")) { try await makeRealm() }
-        let child = try ChildProcess("/usr/bin/env", ["krb5kdc", "-n"], environment: environment)
-        let isUp = try await eventually(within: .seconds(20)) { !child.isRunning || LoopbackPort.isTaken(port) }
+        let child = try ChildProcess("/usr/bin/env", ["krb5kdc", "-n"], environment: environment, in: network)
+        let isUp = try await eventually(within: .seconds(20)) { !child.isRunning || child.listens(at: port) }
         guard isUp, child.isRunning else { return false }
         process.withLock { $0 = child }
         return true
