@@ -42,11 +42,10 @@ struct AuthenticationTable {
                 request.options.credential = Credential(user: "ann", password: Redacted("secret"))
                 credentials.clear()
                 _ = try await session.data(for: request)
-                let request = request
                 let start = cpu() - server.cpu
                 try await withThrowingTaskGroup { group in
                     for _ in 0..<concurrency {
-                        group.addTask {
+                        group.addTask { [request] in
                             for _ in 0..<loads / concurrency { _ = try await session.data(for: request) }
                         }
                     }
