@@ -24,6 +24,8 @@ package struct ConnectionPath: Sendable {
     package var asksForIdentity: Bool
     /// ``versions`` are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
     package var isFallback: Bool
+    /// Whether the server's certificate must be for its host: always but for a socket for which the app says otherwise.
+    package var checksHost = true
     /// The principal and the trust decision; any text.
     package var partition: String
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
@@ -57,23 +59,6 @@ package struct ConnectionPath: Sendable {
     }
 }
 
-/// Who may issue the certificates of servers. Certificates are DER.
-package enum TrustAnchors: Sendable, Hashable {
-    /// The authorities of the operating system.
-    case system
-    /// These and no others.
-    case only([[UInt8]])
-    /// These and no others, and only for certificates that say they are a server's: what a gateway's authority issues
-    /// says what it is for, so that no instance can play gateway with the certificate that it has from the same
-    /// authority. Relays are always asked for as much.
-    case gateway([[UInt8]])
-    /// These besides those of the operating system.
-    case systemAnd([[UInt8]])
-    /// Anybody. For one purpose only: the first contact fetches public certificates, of which it then trusts the one
-    /// whose fingerprint it was told; such a connection never carries a secret.
-    case unverified
-}
-
 extension ConnectionPath: Hashable {
     /// Hashes little, since this stands on the path of each request: certificates and keys are only compared, which
     /// costs nothing where both sides are copies of one value.
@@ -90,6 +75,7 @@ extension ConnectionPath: Hashable {
     /// By hand, and what is cheap first: this stands on the path of each request too.
     package static func == (one: ConnectionPath, other: ConnectionPath) -> Bool {
         one.partition == other.partition && one.owner == other.owner && one.versions == other.versions
+            && one.checksHost == other.checksHost
             && one.asksForIdentity == other.asksForIdentity && one.isFallback == other.isFallback
             && one.socket == other.socket && one.relay == other.relay && one.proxy == other.proxy
             && one.decision == other.decision && one.identity == other.identity && one.trust == other.trust

@@ -66,7 +66,11 @@ package final class Transport: Sendable {
         if Task.isCancelled { throw .cancelled() }
         if request.isSecure { try checkVersions(path) }
         try checkWay(path)
+        guard let protocols = ApplicationProtocols.wire(request.applicationProtocols) else {
+            throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 octets.")
+        }
         let opening = TunnelOpening(request, engine: engine(for: path))
+        opening.attempt.applicationProtocols = protocols
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: TunnelOpening.Continuation) in
                 opening.continuation = continuation
@@ -111,7 +115,7 @@ package final class Transport: Sendable {
     package func endExchanges(
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
     ) {
-        for engine in engines { engine.post(.end(failure, isAffected)) }
+        for engine in engines { engine.post(.endAll(failure, isAffected)) }
     }
 
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.

@@ -1,3 +1,4 @@
+import Glibc
 import SallyportCore
 import SallyportTransport
 import TestSupport
@@ -5,12 +6,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct TunnelTests {
-    private let world: RelayWorld
-    private let transport = Transport()
+    let world: RelayWorld
+    let transport = Transport()
 
     init() throws { world = try RelayWorld() }
 
-    private func readAll(_ tunnel: Tunnel) async throws -> [UInt8] {
+    func readAll(_ tunnel: Tunnel) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while let chunk = try await tunnel.read() { bytes += chunk }
         return bytes
@@ -86,5 +87,39 @@ struct TunnelTests {
             try await transport.tunnel(TunnelRequest(to: endpoint), via: ConnectionPath())
         }
         #expect(error?.code == .cannotConnect && error?.step == .connect)
+    }
+}
+
+extension TunnelTests {
+    /// libcurl closes what it takes for idle and finds readable, once a second, when another connection is made.
+    @Test func anotherTunnelLeavesOneWithUnreadBytesAlone() async throws {
+        let bytes = [UInt8](repeating: 7, count: 4 << 20)
+        let server = try TestServer { $0.write(bytes) }
+        let other = try TestServer { $0.awaitEnd() }
+        let first = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath())
+        try await Task.sleep(for: .milliseconds(1100))
+        _ = try await transport.tunnel(TunnelRequest(to: other.endpoint), via: ConnectionPath())
+        #expect(try await readAll(first) == bytes)
+    }
+
+    /// The server reads nothing yet: the end of our side waits for room, as the bytes before it do.
+    @Test(arguments: [false, true])
+    func anEndBehindAFullSocketArrives(_ isRelayed: Bool) async throws {
+        let bytes = [UInt8](repeating: 7, count: 8 << 20)
+        let server = try TestServer { [world] connection in
+            guard let client = world.originTLS.accept(connection) else { return }
+            usleep(300_000)
+            var count = 0
+            while case let chunk = client.read(), !chunk.isEmpty { count += chunk.count }
+            client.write(client.peerEnded ? "\(count)" : "cut")
+            client.end()
+        }
+        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let direct = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let path = try isRelayed ? world.path(relay) : direct
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: true), via: path)
+        tunnel.send(bytes)
+        tunnel.closeWrite()
+        #expect(try await readAll(tunnel) == Array("\(bytes.count)".utf8))
     }
 }

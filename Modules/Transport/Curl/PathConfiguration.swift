@@ -34,7 +34,8 @@ struct PathConfiguration {
     func serverHandshake(with host: Host) -> HandshakeSettings {
         var settings = HandshakeSettings(peer: .server, versions: path.versions, isFallback: path.isFallback)
         settings.isVerified = path.trust != .unverified
-        settings.host = host
+        settings.checksHost = path.checksHost
+        settings.host = path.checksHost ? host : nil
         settings.pins = path.pins[host]
         settings.decision = path.decision
         settings.asksForIdentity = path.asksForIdentity
@@ -75,7 +76,7 @@ struct PathConfiguration {
     private func applyServer(to handle: EasyHandle) {
         handle.set(CURLOPT_SSL_VERIFYPEER, path.trust == .unverified ? 0 : 1)
         // Where the app has its say, the name is a part of OpenSSL's verdict only.
-        let checksHost = path.trust != .unverified && path.decision == .verification
+        let checksHost = path.trust != .unverified && path.decision == .verification && path.checksHost
         handle.set(CURLOPT_SSL_VERIFYHOST, checksHost ? 2 : 0)
         handle.set(CURLOPT_SSLVERSION, versionRange)
         // libcurl keeps the parsed authorities between connections only where no directory is looked through.

@@ -24,10 +24,14 @@ struct ErrorMap {
 
     private func connecting(_ step: LoadError.Step, _ code: CURLcode) -> LoadError {
         let text = handle.errorMessage
-        if isRelayed { return LoadError(.relayUnreachable, at: step, "No connection to the relay: \(text)") }
+        let cause = code == CURLE_OPERATION_TIMEDOUT ? ConnectTimeout() : nil
+        if isRelayed {
+            return LoadError(.relayUnreachable, at: step, "No connection to the relay: \(text)", underlying: cause)
+        }
         if code == CURLE_COULDNT_RESOLVE_HOST { return LoadError(.cannotFindHost, at: .nameLookup, text) }
         return switch code {
-        case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: LoadError(.cannotConnect, at: .connect, text)
+        case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT:
+            LoadError(.cannotConnect, at: .connect, text, underlying: cause)
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL:
             LoadError(.invalidRequest, at: step, "libcurl does not take the URL.")
         default: unknown(step, code)
@@ -108,7 +112,8 @@ struct ErrorMap {
         if answer.status >= 300 {
             let detail = answer.proxyStatus.map { ", \($0)" } ?? ""
             return LoadError(
-                .relayRefused, at: .relayConnect, "The relay answered CONNECT with \(answer.status)\(detail).")
+                .relayRefused, at: .relayConnect, "The relay answered CONNECT with \(answer.status)\(detail).",
+                underlying: RelayRefusal(status: answer.status, proxyStatus: answer.proxyStatus))
         }
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: .relayConnect, "The relay did not answer CONNECT in time.")
@@ -151,4 +156,17 @@ struct ErrorMap {
     static func isLoss(_ code: CURLcode) -> Bool {
         [CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_SSL_CONNECT_ERROR].contains { $0 == code }
     }
+}
+
+/// Nobody answered in the time for connecting: the underlying error of `cannotConnect` and `relayUnreachable`.
+package struct ConnectTimeout: Error, Sendable, Hashable {}
+
+/// What a relay said to CONNECT instead of opening a tunnel: the underlying error of `relayRefused`.
+package struct RelayRefusal: Error, Sendable, Hashable {
+    package let status: Int
+    /// The field of that name (RFC 9209).
+    package let proxyStatus: String?
+
+    /// The relay itself waited in vain.
+    package var isTimeout: Bool { status == 504 }
 }

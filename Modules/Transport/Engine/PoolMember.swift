@@ -16,6 +16,10 @@ protocol PoolMember: EasyHandle.Client, Sendable {
     func finished(_ failure: LoadError?)
     /// Everything that came together in one turn is there.
     func turnEnds()
+    /// The earliest instant at which it may be overdue, as things stand.
+    var dueAt: LoopInstant { get }
+    /// Why it ends where it is idle or late.
+    func overdue(at now: LoopInstant) -> LoadError?
 }
 
 extension PoolMember {
@@ -41,6 +45,8 @@ final class Attempt {
     var isParked = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
+    /// What the server is offered in ALPN besides what libcurl offers, as it stands in the hello.
+    var applicationProtocols: [UInt8] = []
 
     /// The server that the transfer is for.
     let endpoint: Endpoint
@@ -80,7 +86,8 @@ final class Attempt {
         }
         let isRelay = configuration.path.relay != nil && handshakes.isEmpty
         step = isRelay ? .relayTLS : .serverTLS
-        let settings = isRelay ? configuration.relayHandshake : configuration.serverHandshake(with: endpoint.host)
+        var settings = isRelay ? configuration.relayHandshake : configuration.serverHandshake(with: endpoint.host)
+        if !isRelay { settings.applicationProtocols = applicationProtocols }
         handshakes.append(unsafe settings.apply(to: context))
     }
 }

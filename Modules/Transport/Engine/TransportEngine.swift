@@ -15,13 +15,27 @@ actor TransportEngine {
         case open(TunnelOpening, ConnectionPath)
         case cancelOpening(TunnelOpening)
         case pump(TunnelStream)
-        case close(TunnelStream)
+        case end(TunnelStream, TunnelEnd)
         case retire(@Sendable (ConnectionPath) -> Bool)
-        case end(LoadError, @Sendable (ConnectionPath) -> Bool)
+        case endAll(LoadError, @Sendable (ConnectionPath) -> Bool)
         case shutdown(CheckedContinuation<Void, Never>)
     }
 
+    /// How a tunnel is ended from this side.
+    enum TunnelEnd: Sendable {
+        /// Both directions, as libcurl does.
+        case close
+        /// The same, unless the tunnel comes to its end by itself: nobody holds it any more.
+        case released
+        /// Both, with a reset.
+        case reset
+        /// Ours at once, and the rest within a time.
+        case shutdown(within: Duration)
+    }
+
     nonisolated let loop: EventLoop
+    /// For the loop alone.
+    nonisolated let scratch = Scratch()
     private nonisolated let inbox = Lock<[Command]>([])
     /// Room for the next commands, from the last ones.
     private var spare: [Command] = []
@@ -74,7 +88,7 @@ actor TransportEngine {
         case .start(let exchange, _): exchange.refuse(Self.invalidated())
         case .open(let opening, _): opening.refuse(Self.invalidated())
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .close, .retire, .end:
+        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire, .endAll:
             break
         }
     }
@@ -89,9 +103,9 @@ actor TransportEngine {
         case .open(let opening, let path): open(opening, path)
         case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
         case .pump(let stream): stream.pump()
-        case .close(let stream): stream.close()
+        case .end(let stream, let end): stream.end(end)
         case .retire(let isAffected): retire { isAffected($0.path) }
-        case .end(let failure, let isAffected): end(failure, where: isAffected)
+        case .endAll(let failure, let isAffected): end(failure, where: isAffected)
         case .shutdown(let continuation):
             shutdown()
             continuation.resume()

@@ -12,7 +12,7 @@ final class Watchdog {
 
     func stop() { pool.loop.set(timer, at: nil) }
 
-    func watch(_ exchange: Exchange) { arm(exchange.dueAt) }
+    func watch(_ member: any PoolMember) { arm(member.dueAt) }
 
     private func arm(_ instant: LoopInstant) {
         guard instant < armed else { return }
@@ -23,8 +23,8 @@ final class Watchdog {
     private func fired() {
         armed = .never
         let now = pool.now
-        for case let exchange as Exchange in pool.allMembers {
-            if let failure = exchange.overdue(at: now) { pool.end(exchange, failure) } else { arm(exchange.dueAt) }
+        for member in pool.allMembers {
+            if let failure = member.overdue(at: now) { pool.end(member, failure) } else { arm(member.dueAt) }
         }
         pool.scheduleTurn()
     }

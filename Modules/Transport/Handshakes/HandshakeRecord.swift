@@ -43,8 +43,7 @@ final class HandshakeRecord {
         }
     }
 
-    /// The peer has ended its side with `close_notify`. An end of TCP without it may be an attacker's doing; libcurl's
-    /// BIO hides the difference.
+    /// The peer has ended its side with `close_notify`. An end of TCP without it may be an attacker's doing.
     var isEnded: Bool { alert == 0 }
 
     /// The alert `protocol_version`.
@@ -60,7 +59,7 @@ final class HandshakeRecord {
         if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
     }
 
-    private static func protocolName(_ connection: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
+    static func protocolName(_ connection: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
         unsafe SSL_get0_alpn_selected(connection, &name, &count)
@@ -116,7 +115,7 @@ extension HandshakeRecord {
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
             return false
         }
-        if unsafe isLeafWithoutHost(store) {
+        if settings.checksHost, unsafe isLeafWithoutHost(store) {
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH)
             return false
         }

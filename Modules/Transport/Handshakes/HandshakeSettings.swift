@@ -13,6 +13,10 @@ struct HandshakeSettings {
     var demandsServerUsage = false
     /// Whose name the certificate must bear; nil where libcurl alone looks at it.
     var host: Host?
+    /// Whether the certificate must name a host at all.
+    var checksHost = true
+    /// What is offered in ALPN, as it stands in the hello; empty for nothing.
+    var applicationProtocols: [UInt8] = []
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
     var asksForIdentity = false
@@ -31,6 +35,9 @@ struct HandshakeSettings {
         if let signed, let signer = signed.signer { unsafe show(signed.certificates, signer, context) }
         _ = unsafe SSL_CTX_set_options(context, forbidden)
         if isFallback { unsafe sallyport_send_fallback(context) }
+        if !applicationProtocols.isEmpty {
+            _ = unsafe SSL_CTX_set_alpn_protos(context, applicationProtocols, UInt32(applicationProtocols.count))
+        }
         let opaque = unsafe Unmanaged.passRetained(record).toOpaque()
         unsafe SSL_CTX_set_ex_data(context, CurlLibrary.recordIndex, opaque)
         return record

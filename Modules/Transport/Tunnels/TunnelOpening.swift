@@ -58,14 +58,24 @@ extension TunnelOpening: PoolMember {
 
     /// The connection stands.
     func connected() {
-        guard let handle = attempt.handle, let pool, let continuation = continuation.take() else { return }
+        guard let handle = attempt.handle, let pool else { return }
         let descriptor = handle.socket
         pool.unwatch(descriptor)
-        let stream = TunnelStream(self, pool, handle, descriptor)
+        let first = handle.firstOctets()
+        guard let link = TunnelLink(descriptor, attempt.handshakes) else {
+            return pool.end(self, LoadError(.internalFailure, at: .serverTLS, "OpenSSL has no memory."))
+        }
+        guard let continuation = continuation.take() else { return }
+        let stream = TunnelStream(self, pool, link)
         self.stream = stream
-        stream.pump()
-        continuation.resume(returning: .success(Tunnel(request.endpoint, stream)))
+        let facts = TunnelFacts(attempt, handle, proxy: pool.configuration.path.proxy)
+        stream.start(with: first)
+        pool.watchdog.watch(self)
+        continuation.resume(returning: .success(Tunnel(request.endpoint, stream, facts)))
     }
+
+    var dueAt: LoopInstant { stream?.limits.dueAt ?? .never }
+    func overdue(at now: LoopInstant) -> LoadError? { stream?.limits.overdue(at: now) }
 
     func turnEnds() {}
 
@@ -85,4 +95,16 @@ extension TunnelOpening: PoolMember {
     func received(body: UnsafeRawBufferPointer) -> Int { 0 }
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int { Int(CURL_READFUNC_ABORT) }
     func rewindBody() -> Bool { false }
+}
+
+extension EasyHandle {
+    /// What came with the end of the handshake. The call is made for another reason: by it the handle takes the connection
+    /// that it has just made; without it libcurl has it for idle, and closes it where it finds something to read on it
+    /// (7.88, once a second, when another connection is made).
+    fileprivate func firstOctets() -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
+            // An end, or a failure, comes again.
+            _ = unsafe curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)
+        }
+    }
 }

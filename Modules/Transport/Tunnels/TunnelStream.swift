@@ -1,28 +1,43 @@
-internal import CCurl
-internal import COpenSSL
-internal import Glibc
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import Synchronization
 
-/// The bytes of a tunnel between two pipes and its socket. Pipes are used from any thread, all else on the loop.
+/// The bytes of a tunnel between two pipes and its connection. Pipes are used from any thread, all else on the loop.
 final class TunnelStream: @unchecked Sendable {
-    // SAFETY: `down`, `up` and `engine` are constant and thread-safe; everything else is touched on the loop only.
-    /// Octets for one call into libcurl.
+    // SAFETY: `down`, `up`, `sent`, `received`, `ending` and `engine` are constant and thread-safe; everything else is
+    // touched on the loop only.
+    /// Octets that are taken from a pipe at once.
     private static let portion = 64 << 10
 
     let down: BodyPipe
     let up: BodyPipe
+    let sent = Atomic(0)
+    let received = Atomic(0)
+    /// How the connection ended, and who wants to know.
+    let ending = Lock(Ending())
     private let engine: TransportEngine
     private let wake: Wake
     private let opening: TunnelOpening
     private var pool: Pool?
     /// Nil once the connection is gone: libcurl frees what a pool shares only behind the last handle, and on the loop.
-    private var handle: EasyHandle?
+    private var link: TunnelLink?
     private let descriptor: Int32
     private var unsent: ArraySlice<UInt8> = []
     private var isDownFull = false
     private var isDownEnded = false
     private var isUpEnded = false
+    private var isClosed = false
+    private(set) var limits: TunnelLimits
+
+    /// The stream itself, while it ends on its own: nobody else may hold it then.
+    private var keeper: TunnelStream?
+
+    struct Ending {
+        var isOver = false
+        /// Nil where both directions came to their end.
+        var failure: LoadError?
+        var whenOver: (@Sendable () -> Void)?
+    }
 
     /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
     private final class Wake: Sendable {
@@ -37,32 +52,37 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
-    init(_ opening: TunnelOpening, _ pool: Pool, _ handle: EasyHandle, _ descriptor: Int32) {
+    init(_ opening: TunnelOpening, _ pool: Pool, _ link: TunnelLink) {
         let wake = Wake()
         self.wake = wake
         self.opening = opening
         self.pool = pool
-        self.handle = handle
-        self.descriptor = descriptor
+        self.link = link
+        descriptor = link.descriptor
         engine = opening.engine
+        limits = opening.request.limits
+        limits.moved(at: pool.now)
         down = BodyPipe(hooks: .init(hasRoom: { wake() }, wasDiscarded: { wake() }))
         up = BodyPipe(hooks: .init(hasBytes: { wake() }))
         wake.tie(self)
     }
 
-    func postClose() { engine.post(.close(self)) }
+    func post(_ end: TransportEngine.TunnelEnd) { engine.post(.end(self, end)) }
 
     // MARK: Loop
+
+    func start(with first: [UInt8]) {
+        if !first.isEmpty { received(first) }
+        pump()
+    }
 
     /// Moves what can be moved in both directions, and waits for the rest.
     func pump() {
         guard pool != nil else { return }
         isDownFull = false
-        let waitsForWriting = sendAll()
-        receiveAll()
+        var interest = sendAll()
+        interest.formUnion(receiveAll())
         guard let pool else { return }
-        var interest: Interest = waitsForWriting ? .write : []
-        if !isDownFull && !isDownEnded { interest.insert(.read) }
         if isUpEnded && isDownEnded { return close() }
         if interest.isEmpty {
             pool.loop.forget(descriptor)
@@ -71,132 +91,143 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
-    /// - Returns: whether the socket takes no more now.
-    private func sendAll() -> Bool {
-        while !isUpEnded {
-            if unsent.isEmpty {
-                switch up.take(upTo: Self.portion) {
-                case .bytes(let bytes): unsent = bytes[...]
-                case .empty: return false
-                case .failed: isUpEnded = true
-                case .end:
-                    isUpEnded = true
-                    if !endWriting() { fail(CURLE_SEND_ERROR) }
-                    return false
-                }
+    /// - Returns: what the connection must be ready for before there is more to do.
+    private func sendAll() -> Interest {
+        while !isUpEnded, let link {
+            guard fillUnsent() else { return [] }
+            let isLast = unsent.isEmpty
+            let outcome = unsafe isLast ? link.endSending() : unsent.withUnsafeBytes { unsafe link.send($0) }
+            switch outcome {
+            case .moved(let count): sent(count)
+            case .waits(let interest): return interest
+            case .ended: isUpEnded = true
+            case .failed: fail(link)
             }
-            if !send() { return true }
         }
-        return false
+        return []
     }
 
-    /// - Returns: false where the socket takes no more now.
-    private func send() -> Bool {
-        guard !unsent.isEmpty, let handle else { return true }
-        var count = 0
-        let code = unsafe unsent.withUnsafeBytes { unsafe curl_easy_send(handle.raw, $0.baseAddress, $0.count, &count) }
-        unsent = unsent.dropFirst(count)
-        if code == CURLE_AGAIN { return false }
-        if code != CURLE_OK { fail(code) }
+    /// - Returns: false where there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
+    private func fillUnsent() -> Bool {
+        guard unsent.isEmpty else { return true }
+        switch up.take(upTo: Self.portion) {
+        case .bytes(let bytes): unsent = bytes[...]
+        case .end: break
+        case .empty: return false
+        case .failed:
+            isUpEnded = true
+            return false
+        }
         return true
     }
 
-    private func receiveAll() {
-        while !isDownFull && !isDownEnded, let handle {
-            var code = CURLE_OK
-            let chunk = unsafe [UInt8](unsafeUninitializedCapacity: Self.portion) { buffer, count in
-                unsafe code = curl_easy_recv(handle.raw, buffer.baseAddress, buffer.count, &count)
+    private func sent(_ count: Int) {
+        unsent = unsent.dropFirst(count)
+        sent.add(count, ordering: .relaxed)
+        if let pool { limits.moved(at: pool.now) }
+    }
+
+    private func receiveAll() -> Interest {
+        while !isDownFull && !isDownEnded, let link {
+            let (chunk, outcome) = unsafe engine.scratch.chunk { unsafe link.receive(into: $0) }
+            if !chunk.isEmpty { received(chunk) }
+            switch outcome {
+            case .moved: break
+            case .waits(let interest): return isDownFull ? [] : interest
+            case .ended:
+                isDownEnded = true
+                down.finish()
+            case .failed: fail(link)
             }
-            if code == CURLE_AGAIN { return }
-            guard code == CURLE_OK else { return fail(code) }
-            received(chunk)
         }
+        return []
     }
 
     private func received(_ chunk: [UInt8]) {
-        guard !chunk.isEmpty else {
-            isDownEnded = true
-            // The end of TCP without TLS's own end is an error, not an end.
-            if let last = opening.attempt.handshakes.last, !last.isEnded { return fail(CURLE_RECV_ERROR) }
-            return down.finish()
-        }
+        received.add(chunk.count, ordering: .relaxed)
+        if let pool { limits.moved(at: pool.now) }
         switch down.push(chunk) {
         case .more: break
         case .full: isDownFull = true
+        // Whoever reads no more is told nothing more; the connection ends with the other direction.
         case .closed: isDownEnded = true
         }
     }
 
-    private func fail(_ code: CURLcode) {
+    private func fail(_ link: TunnelLink) {
+        let failure = link.failure(isHalfClosed: isUpEnded)
+        end(with: failure)
         isUpEnded = true
         isDownEnded = true
-        let message = "The tunnel broke (libcurl code \(code.rawValue))."
-        let failure = LoadError(.connectionLost, at: .response, message)
-        down.finish(failure)
+    }
+
+    private func end(with reason: LoadError) {
+        let isRegular = isUpEnded && isDownEnded
+        ending.withLock { if $0.failure == nil, !isRegular { $0.failure = reason } }
+        // Writers first: whoever has read of the end finds it when writing.
         up.discard()
+        // What came before a withdrawal is not for an app that is withdrawn.
+        if reason.code == .withdrawn { down.discard() } else { down.finish(reason) }
     }
 
     // MARK: End
 
-    /// close_notify on the innermost TLS, else FIN.
-    private func endWriting() -> Bool {
-        guard !opening.attempt.handshakes.isEmpty else { return shutdown(descriptor, Int32(SHUT_WR)) == 0 }
-        return CloseNotify.send(through: opening.attempt.handshakes, to: descriptor)
+    func end(_ end: TransportEngine.TunnelEnd) {
+        switch end {
+        case .close: close()
+        case .released:
+            down.discard()
+            if keeper == nil { close() }
+        case .reset: giveUp()
+        case .shutdown(let limit): shutDown(within: limit)
+        }
+    }
+
+    private func shutDown(within limit: Duration) {
+        up.finish()
+        guard let pool else { return }
+        keeper = self
+        limits.end(by: pool.now.advanced(by: limit))
+        pool.watchdog.watch(opening)
+        pump()
     }
 
     /// Closes the connection. On the loop.
-    func close() {
-        guard let pool else { return }
-        pool.end(opening, LoadError(.connectionLost, at: .response, "The tunnel was closed."))
+    private func close() {
+        isClosed = true
+        giveUp()
+    }
+
+    private func giveUp() {
+        pool?.end(opening, LoadError(.connectionLost, at: .response, "The tunnel was closed."))
     }
 
     /// The connection is about to be freed.
     func detach(_ failure: LoadError) {
         guard let pool = self.pool else { return }
         self.pool = nil
-        handle = nil
+        if !isClosed { link?.willReset() }
+        link = nil
         pool.loop.forget(descriptor)
-        down.finish(failure)
-        up.discard()
+        end(with: failure)
+        let tell = ending.withLock { ending in
+            ending.isOver = true
+            return ending.whenOver.take()
+        }
+        tell?()
+        keeper = nil
+    }
+
+    /// Calls `tell` once the connection is over: at once where it is.
+    func whenOver(_ tell: @escaping @Sendable () -> Void) {
+        let isOver = ending.withLock { ending in
+            if !ending.isOver { ending.whenOver = tell }
+            return ending.isOver
+        }
+        if isOver { tell() }
     }
 }
 
 extension TunnelStream: DescriptorHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) { pump() }
-}
-
-/// TLS's own end of a direction (RFC 8446 §6.1), sent beside libcurl, which can only end both at once.
-private enum CloseNotify {
-    /// Makes the alert with the innermost connection, wraps it with those around it, and sends the result.
-    static func send(through handshakes: [HandshakeRecord], to descriptor: Int32) -> Bool {
-        var record: [UInt8] = []
-        for (index, handshake) in handshakes.reversed().enumerated() {
-            guard let connection = unsafe handshake.connection else { return false }
-            let inner = record
-            record = unsafe capture(connection) {
-                if index == 0 { return unsafe SSL_shutdown(connection) >= 0 }
-                return unsafe inner.withUnsafeBytes {
-                    unsafe SSL_write(connection, $0.baseAddress, Int32($0.count)) == Int32(inner.count)
-                }
-            }
-            if record.isEmpty { return false }
-        }
-        return unsafe record.withUnsafeBytes {
-            unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) == $0.count
-        }
-    }
-
-    /// What `body` makes `connection` write. libcurl's own BIO needs a call of libcurl's around it.
-    private static func capture(_ connection: OpaquePointer, _ body: () -> Bool) -> [UInt8] {
-        guard let memory = unsafe BIO_new(BIO_s_mem()), let original = unsafe SSL_get_wbio(connection) else {
-            return []
-        }
-        unsafe BIO_up_ref(original)
-        unsafe SSL_set0_wbio(connection, memory)
-        let isDone = body()
-        var octets = [UInt8](repeating: 0, count: 4096)
-        let count = unsafe BIO_read(memory, &octets, Int32(octets.count))
-        unsafe SSL_set0_wbio(connection, original)
-        return isDone && count > 0 ? Array(octets.prefix(Int(count))) : []
-    }
 }

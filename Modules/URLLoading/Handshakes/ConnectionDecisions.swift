@@ -26,14 +26,8 @@ final class ConnectionDecisions: Sendable {
         /// asked without one.
         var shown: [Place: ServerTrustEvaluation] = [:]
         var wishes: [Place: CertificateRequest] = [:]
-        /// Authenticated once with TLS 1.2 or above.
-        var modern: Set<Endpoint> = []
-        /// Reached with lower versions, until when that is taken for granted.
-        var legacy: [Endpoint: ContinuousClock.Instant] = [:]
     }
 
-    /// How long a server that was reached with lower versions of TLS only is not offered higher ones.
-    static let legacyLifetime = Duration.seconds(600)
     /// How many servers' last questions are kept; beyond, they are put by a handshake again.
     static let questionLimit = 1000
 
@@ -43,6 +37,8 @@ final class ConnectionDecisions: Sendable {
     /// Decisions for good; nil where there is no store.
     let store: (any DecisionStore)?
     let pending = PendingQuestions()
+    /// Shared with the instance's sockets.
+    let versions = TLSVersionHistory()
 
     init(store: (any DecisionStore)? = nil) { self.store = store }
 
@@ -130,31 +126,6 @@ final class ConnectionDecisions: Sendable {
         case .present(let identity): set(.identity(identity), at: place)
         case .performDefaultHandling, .notImplemented, .rejectProtectionSpace: set(.nothing, at: place)
         case .cancel, .use, .trust: break
-        }
-    }
-
-    // MARK: Versions
-
-    /// The server has shown that it speaks TLS 1.2 or above.
-    func isModern(_ endpoint: Endpoint) -> Bool { state.withLock { $0.modern.contains(endpoint) } }
-
-    func reached(_ endpoint: Endpoint, withLowerVersions isLower: Bool) {
-        state.withLock { state in
-            if isLower {
-                state.legacy[endpoint] = .now + Self.legacyLifetime
-            } else {
-                state.modern.insert(endpoint)
-                state.legacy[endpoint] = nil
-            }
-        }
-    }
-
-    func isLegacy(_ endpoint: Endpoint) -> Bool {
-        state.withLock { state in
-            guard let end = state.legacy[endpoint] else { return false }
-            if end > .now { return true }
-            state.legacy[endpoint] = nil
-            return false
         }
     }
 

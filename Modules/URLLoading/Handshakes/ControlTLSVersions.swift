@@ -48,7 +48,7 @@ public struct ControlTLSVersions: Sendable, Hashable {
         self.init()
     }
 
-    func versions(for host: Host) -> TLSVersions {
+    package func versions(for host: Host) -> TLSVersions {
         guard !byHost.isEmpty, let own = byHost[host] else { return everywhere }
         return everywhere.union(own)
     }

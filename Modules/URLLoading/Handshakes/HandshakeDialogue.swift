@@ -237,8 +237,8 @@ extension HandshakeDialogue {
 
 extension HandshakeDialogue {
     private mutating func applyFallback(_ offer: TLSVersionOffer) {
-        guard let lower = offer.fallback, !decisions.isModern(endpoint) else { return }
-        if decisions.isLegacy(endpoint) {
+        guard let lower = offer.fallback, !decisions.versions.isModern(endpoint) else { return }
+        if decisions.versions.isLegacy(endpoint) {
             path.versions = lower
             path.isFallback = true
         } else {
@@ -247,7 +247,7 @@ extension HandshakeDialogue {
     }
 
     private mutating func fallBack(after error: LoadError) throws(LoadError) {
-        guard let lower = fallback, error.step == .serverTLS, Self.asksForLowerVersions(error) else { throw error }
+        guard let lower = fallback, error.asksForLowerVersions else { throw error }
         fallback = nil
         path.versions = lower
         path.isFallback = true
@@ -255,17 +255,8 @@ extension HandshakeDialogue {
         context.logger.debug("Trying lower versions of TLS.", metadata: ["request": "\(context.requestID)"])
     }
 
-    /// An alert, a close or a reset in the handshake.
-    private static func asksForLowerVersions(_ error: LoadError) -> Bool {
-        switch error.code {
-        case .noCommonTLSVersion, .connectionLost: true
-        case .tlsFailed: error.underlying is TLSAlert
-        default: false
-        }
-    }
-
     /// The handshake was good.
     private func noteVersions() {
-        if mayFallBack { decisions.reached(endpoint, withLowerVersions: path.isFallback) }
+        if mayFallBack { decisions.versions.reached(endpoint, withLowerVersions: path.isFallback) }
     }
 }

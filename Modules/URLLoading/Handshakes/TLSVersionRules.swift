@@ -15,17 +15,3 @@ struct TLSVersionRules: Sendable {
         return base.within(minimum, maximum)
     }
 }
-
-/// In which order versions are offered: TLS 1.2 and 1.3 first, and lower ones only where a handshake with those failed.
-struct TLSVersionOffer: Sendable, Hashable {
-    let first: TLSVersions
-    /// What is offered after the first; nil where there is nothing.
-    let fallback: TLSVersions?
-
-    init(_ allowed: TLSVersions) {
-        let standard = allowed.intersection(.standard)
-        let lower = allowed.subtracting(.standard)
-        first = standard.isEmpty ? lower : standard
-        fallback = standard.isEmpty || lower.isEmpty ? nil : lower
-    }
-}

@@ -36,22 +36,11 @@ struct RoutingStage: LoadStage {
     }
 
     /// How a server is reached, by the policy of this moment.
-    struct Way {
-        let decision: RouteDecision
-        let relay: RelayAccess?
-        let versions: TLSVersions
+    func way(to endpoint: Endpoint, isSecure: Bool) throws(LoadError) -> ServerWay {
+        try gate.way(to: endpoint, isSecure: isSecure, offering: settings.versions.allowed(for: endpoint.host))
     }
 
-    func way(to endpoint: Endpoint, isSecure: Bool) throws(LoadError) -> Way {
-        let access = try admitted { () throws(AccessDenied) in try gate.access(to: endpoint) }
-        return Way(
-            decision: access.decision, relay: try relay(of: access),
-            versions: try versions(for: endpoint, access, isSecure: isSecure))
-    }
-
-    func checkAuthorized() throws(LoadError) {
-        try admitted { () throws(AccessDenied) in try gate.checkAuthorized() }
-    }
+    func checkAuthorized() throws(LoadError) { try gate.requireAuthorized() }
 
     /// A request that only the cache may answer goes nowhere, also where the session has none.
     static func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
@@ -68,42 +57,6 @@ struct RoutingStage: LoadStage {
         LoadError(
             .proxyWithRelay, at: .routing,
             "The server is reached through a relay, and the session has a proxy for it; make it an exception.")
-    }
-
-    private func admitted<Value>(_ ask: () throws(AccessDenied) -> Value) throws(LoadError) -> Value {
-        do throws(AccessDenied) {
-            return try ask()
-        } catch {
-            throw LoadError(error)
-        }
-    }
-
-    /// The relays where the route has some; never none, which would be a direct connection.
-    private func relay(of access: ServerAccess) throws(LoadError) -> RelayAccess? {
-        switch access.decision.route {
-        case .direct: return nil
-        case .deny: throw LoadError(AccessDenied(.denied(access.decision)))
-        case .relay:
-            guard let relay = access.relay else {
-                throw LoadError(.relayUnreachable, at: .routing, "The cluster of the route has no relay.")
-            }
-            return relay
-        }
-    }
-
-    /// What settings, blocks and floor leave; blocks and floor hold on relayed connections.
-    private func versions(
-        for endpoint: Endpoint, _ access: ServerAccess, isSecure: Bool
-    ) throws(LoadError) -> TLSVersions {
-        guard isSecure else { return .standard }
-        var versions = settings.versions.allowed(for: endpoint.host)
-        if access.relay != nil, !access.blockedTLSVersions.isEmpty || access.tlsFloor != nil {
-            versions = versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
-        }
-        guard !versions.isEmpty else {
-            throw LoadError(.noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.")
-        }
-        return versions
     }
 }
 

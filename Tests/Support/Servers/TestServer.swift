@@ -151,6 +151,9 @@ package struct TestConnection: Sendable {
     /// Waits until the peer has left, or the time of a read is over.
     package func awaitEnd() { while !read().isEmpty {} }
 
+    /// Ends our side, and leaves the other open.
+    package func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
     /// Makes the close a reset.
     package func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)

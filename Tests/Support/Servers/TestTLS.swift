@@ -13,6 +13,8 @@ package struct TestTLS: Sendable {
     package var minimumVersion: TLSVersion?
     /// Whether the authority of client certificates is named to the client.
     package var namesAuthority = false
+    /// What is chosen in ALPN where the client offers it; anything else is refused. Nil for no ALPN.
+    package var applicationProtocol: String?
     /// The OCSP answer that is stapled where the client asks for one.
     package var staple: [UInt8]?
 
@@ -60,6 +62,9 @@ package struct TestTLS: Sendable {
 
     private func use(_ context: OpaquePointer) throws {
         limit(context)
+        if let applicationProtocol {
+            SSL_CTX_set_alpn_select_cb(context, chooseProtocol, ProtocolNames.wire(of: applicationProtocol))
+        }
         if staple != nil { sallyport_ask_for_staple(context) { _, _ in 0 } }
         var identifier: [UInt8] = [1]
         SSL_CTX_set_session_id_context(context, &identifier, 1)
@@ -91,6 +96,35 @@ package struct TestTLS: Sendable {
             BIO_free(bio)
         }
     }
+}
+
+/// Names of ALPN as OpenSSL takes them, made once for the process.
+private enum ProtocolNames {
+    private static let known = Lock<[String: UInt]>([:])
+
+    static func wire(of name: String) -> UnsafeMutableRawPointer? {
+        let address = known.withLock { known in
+            if let address = known[name] { return address }
+            let octets = [UInt8(name.utf8.count)] + Array(name.utf8)
+            let room = UnsafeMutablePointer<UInt8>.allocate(capacity: octets.count)
+            room.initialize(from: octets, count: octets.count)
+            let address = UInt(bitPattern: room)
+            known[name] = address
+            return address
+        }
+        return UnsafeMutableRawPointer(bitPattern: address)
+    }
+}
+
+private func chooseProtocol(
+    _: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
+    _ offered: UnsafePointer<UInt8>?, _ count: UInt32, _ own: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let own = own?.assumingMemoryBound(to: UInt8.self) else { return SSL_TLSEXT_ERR_NOACK }
+    var found: UnsafeMutablePointer<UInt8>?
+    let result = SSL_select_next_proto(&found, length, own, UInt32(own[0]) + 1, offered, count)
+    chosen?.pointee = UnsafePointer(found)
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
 /// A TLS connection of a test server, with blocking calls. For one thread.

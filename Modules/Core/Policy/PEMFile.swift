@@ -1,15 +1,14 @@
 internal import FoundationEssentials
-internal import SallyportCore
 
 /// A file of objects in PEM (RFC 7468).
-enum PEMFile {
+package enum PEMFile {
     /// The objects of one kind, decoded.
     ///
     /// - Parameters:
     ///   - label: as in `-----BEGIN LABEL-----`.
     ///   - limit: of the file, in octets.
     /// - Throws: `fileSystem` where the file cannot be read, or has no such object.
-    static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
+    package static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
         let data: Data
         do {
             data = try Data(contentsOf: URL(filePath: path))
@@ -22,7 +21,7 @@ enum PEMFile {
         return try blocks(label, in: text)
     }
 
-    static func blocks(_ label: String, in text: String) throws(LoadError) -> [[UInt8]] {
+    package static func blocks(_ label: String, in text: String) throws(LoadError) -> [[UInt8]] {
         // What stands before the first object, though it be nothing, is not one.
         let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false)
         let objects = try blocks.dropFirst().map(object)

@@ -1,0 +1,63 @@
+/// How a server is reached, by the policy of one moment: what sessions and sockets ask before they connect.
+package struct ServerWay: Sendable {
+    package let decision: RouteDecision
+    /// The relays where the route has some; never none, which would be a direct connection.
+    package let relay: RelayAccess?
+    /// What settings, blocks and floor leave.
+    package let versions: TLSVersions
+}
+
+extension AccessGate {
+    /// The way to a server.
+    ///
+    /// - Parameter allowed: the versions of TLS that the app's settings allow; blocks and floor hold above them on relayed
+    ///   connections.
+    /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`, `relayUnreachable`, `noCommonTLSVersion`.
+    package func way(
+        to endpoint: Endpoint, isSecure: Bool, offering allowed: @autoclosure () -> TLSVersions
+    ) throws(LoadError) -> ServerWay {
+        let access = try admitted { () throws(AccessDenied) in try self.access(to: endpoint) }
+        let relay = try access.reachableRelay()
+        return ServerWay(
+            decision: access.decision, relay: relay,
+            versions: isSecure ? try access.versions(of: allowed()) : .standard)
+    }
+
+    /// ``checkAuthorized()`` for those who throw errors of loads.
+    package func requireAuthorized() throws(LoadError) {
+        try admitted { () throws(AccessDenied) in try checkAuthorized() }
+    }
+
+    private func admitted<Value>(_ ask: () throws(AccessDenied) -> Value) throws(LoadError) -> Value {
+        do throws(AccessDenied) {
+            return try ask()
+        } catch {
+            throw LoadError(error)
+        }
+    }
+}
+
+extension ServerAccess {
+    fileprivate func reachableRelay() throws(LoadError) -> RelayAccess? {
+        switch decision.route {
+        case .direct: return nil
+        case .deny: throw LoadError(AccessDenied(.denied(decision)))
+        case .relay:
+            guard let relay else {
+                throw LoadError(.relayUnreachable, at: .routing, "The cluster of the route has no relay.")
+            }
+            return relay
+        }
+    }
+
+    fileprivate func versions(of allowed: TLSVersions) throws(LoadError) -> TLSVersions {
+        var versions = allowed
+        if relay != nil, !blockedTLSVersions.isEmpty || tlsFloor != nil {
+            versions = versions.restricted(blocking: blockedTLSVersions, floor: tlsFloor)
+        }
+        guard !versions.isEmpty else {
+            throw LoadError(.noCommonTLSVersion, at: .routing, "Settings and policy leave no version of TLS to offer.")
+        }
+        return versions
+    }
+}

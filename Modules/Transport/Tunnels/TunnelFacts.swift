@@ -1,0 +1,67 @@
+internal import CCurl
+internal import COpenSSL
+package import SallyportCore
+
+/// What is known of a tunnel's connection, from the moment it stands.
+package struct TunnelFacts: Sendable {
+    package var connection: ConnectionFacts
+    /// Nil where no TLS is spoken with the server.
+    package var tls: TLS?
+
+    /// What was agreed with the server.
+    package struct TLS: Sendable {
+        /// `TLSv1.3`.
+        package var version: String
+        /// Its name in the standards.
+        package var cipher: String
+        /// What ALPN chose (RFC 7301); nil where nothing.
+        package var applicationProtocol: String?
+        /// As the server showed them, its own first; DER.
+        package var certificates: [[UInt8]]
+        package var isResumed: Bool
+    }
+}
+
+extension TunnelFacts {
+    init(_ attempt: Attempt, _ handle: EasyHandle, proxy: ProxyAccess?) {
+        var facts = ConnectionFacts()
+        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
+        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
+        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
+        facts.relay = attempt.relays.first
+        facts.proxy = proxy.map { "\($0.proxy)" }
+        facts.proxyStatus = attempt.relayAnswer.proxyStatus
+        connection = facts
+        tls = unsafe (attempt.serverHandshake?.connection).map { unsafe TLS($0) }
+    }
+}
+
+extension TunnelFacts.TLS {
+    fileprivate init(_ connection: OpaquePointer) {
+        version = unsafe SSL_get_version(connection).map { unsafe String(cString: $0) } ?? ""
+        let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
+        cipher = unsafe suite.map { unsafe String(cString: $0) } ?? ""
+        let chosen = unsafe HandshakeRecord.protocolName(connection)
+        applicationProtocol = unsafe chosen.isEmpty ? nil : String(decoding: chosen, as: UTF8.self)
+        let chain = unsafe SSL_get_peer_cert_chain(connection)
+        certificates = unsafe (0..<sallyport_chain_count(chain)).map { unsafe ShownChain.certificate(chain, $0) }
+        isResumed = unsafe SSL_session_reused(connection) == 1
+    }
+}
+
+/// The names that a client offers in ALPN, as they stand in its hello (RFC 7301 §3.1).
+package enum ApplicationProtocols {
+    /// How many octets the names may have, with one more for each.
+    package static let limit = 1024
+
+    /// Nil where a name is empty or has more than 255 octets, or there are too many.
+    package static func wire(_ names: [String]) -> [UInt8]? {
+        var octets: [UInt8] = []
+        for name in names {
+            guard (1...255).contains(name.utf8.count) else { return nil }
+            octets.append(UInt8(name.utf8.count))
+            octets += name.utf8
+        }
+        return octets.count <= limit ? octets : nil
+    }
+}

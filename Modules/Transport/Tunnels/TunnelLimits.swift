@@ -1,0 +1,42 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The times of a tunnel, and when each is over.
+struct TunnelLimits {
+    private let idleTimeout: Duration?
+    private var deadline: LoopInstant
+    private var lastMove = LoopInstant.never
+    /// By when the server must have ended its side, once we have ended ours.
+    private var endBy = LoopInstant.never
+
+    init(idleTimeout: Duration?, deadline: ContinuousClock.Instant?) {
+        self.idleTimeout = idleTimeout
+        self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+    }
+
+    mutating func moved(at now: @autoclosure () -> LoopInstant) { if idleTimeout != nil { lastMove = now() } }
+    mutating func end(by instant: LoopInstant) { endBy = min(endBy, instant) }
+
+    private var idleAt: LoopInstant {
+        guard let idleTimeout, lastMove != .never else { return .never }
+        return lastMove.advanced(by: idleTimeout)
+    }
+
+    var dueAt: LoopInstant { min(idleAt, deadline, endBy) }
+
+    func overdue(at now: LoopInstant) -> LoadError? {
+        if now >= deadline {
+            return LoadError(.resourceTimeout, at: .response, "The time for the whole stream is over.")
+        }
+        if now >= endBy {
+            return LoadError(
+                .connectionLost, at: .response, "The server did not end its side in time.", underlying: EndTimeout())
+        }
+        guard now >= idleAt, let idleTimeout else { return nil }
+        return LoadError(.idleTimeout, at: .response, "No byte came or went for \(idleTimeout).")
+    }
+}
+
+/// A server kept its side open after ours had ended, for longer than was waited: the underlying error of
+/// ``LoadError/Code/connectionLost``.
+package struct EndTimeout: Error, Sendable, Hashable {}

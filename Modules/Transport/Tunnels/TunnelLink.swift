@@ -1,0 +1,133 @@
+internal import COpenSSL
+internal import Glibc
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The connection of a tunnel once libcurl has made it: bytes go past libcurl, straight into OpenSSL or the socket.
+///
+/// libcurl ends both directions of TLS at once, looks a connection up in a list for each call, and hides from OpenSSL
+/// whether TCP ended. So OpenSSL gets the socket itself; where TLS lies in TLS, the outer connection is the inner one's
+/// socket. libcurl still owns and frees everything. On the loop only.
+@safe
+struct TunnelLink {
+    /// What became of a call.
+    enum Outcome {
+        case moved(Int)
+        /// Nothing now; again when the socket is ready for this.
+        case waits(Interest)
+        /// The peer has ended its side, and said so: close_notify where there is TLS, else FIN.
+        case ended
+        case failed
+    }
+
+    let descriptor: Int32
+    private let handshakes: [HandshakeRecord]
+    /// The innermost; nil where there is no TLS.
+    private let tls: OpaquePointer?
+
+    /// Nil where memory is out.
+    ///
+    /// - Parameter handshakes: of the connection, the outermost first.
+    init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord]) {
+        self.descriptor = descriptor
+        self.handshakes = handshakes
+        unsafe tls = handshakes.last?.connection
+        var outer: OpaquePointer?
+        for handshake in handshakes {
+            guard let connection = unsafe handshake.connection else { return nil }
+            unsafe sallyport_prepare_to_carry(connection)
+            let isCarried =
+                if let outer = unsafe outer {
+                    unsafe sallyport_carry_over_tls(connection, outer)
+                } else {
+                    unsafe sallyport_carry_over_socket(connection, descriptor)
+                }
+            guard isCarried == 1 else { return nil }
+            unsafe outer = connection
+        }
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+        guard let tls = unsafe tls else {
+            let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            return count == 0 ? .ended : Self.outcome(ofCall: count, waitingFor: .read)
+        }
+        var count = 0
+        ERR_clear_error()
+        let code = unsafe SSL_read_ex(tls, buffer.baseAddress, buffer.count, &count)
+        return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
+    }
+
+    /// - Parameter buffer: not empty.
+    func send(_ buffer: UnsafeRawBufferPointer) -> Outcome {
+        guard let tls = unsafe tls else {
+            let count = unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+            return Self.outcome(ofCall: count, waitingFor: .write)
+        }
+        var count = 0
+        ERR_clear_error()
+        let code = unsafe SSL_write_ex(tls, buffer.baseAddress, buffer.count, &count)
+        return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
+    }
+
+    /// Ends our direction and leaves the other open: close_notify on the innermost TLS (RFC 8446 §6.1), which those
+    /// around it carry as bytes, else FIN. Everything was sent before. ``Outcome/ended`` once it is done.
+    func endSending() -> Outcome {
+        guard let tls = unsafe tls else { return shutdown(descriptor, Int32(SHUT_WR)) == 0 ? .ended : .failed }
+        ERR_clear_error()
+        let code = unsafe SSL_shutdown(tls)
+        return unsafe code >= 0 ? .ended : outcome(of: tls, code)
+    }
+
+    /// Makes the end that follows a reset without close_notify: what was cut off must not look whole to the server.
+    func willReset() {
+        for handshake in handshakes {
+            if let connection = unsafe handshake.connection { unsafe SSL_set_quiet_shutdown(connection, 1) }
+        }
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+    }
+
+    private func outcome(of tls: OpaquePointer, _ code: Int32) -> Outcome {
+        switch unsafe SSL_get_error(tls, code) {
+        case SSL_ERROR_WANT_READ: .waits(.read)
+        case SSL_ERROR_WANT_WRITE: .waits(.write)
+        // The end of TCP without TLS's own end may be an attacker's doing: it is an error, not an end.
+        case SSL_ERROR_ZERO_RETURN: handshakes.last?.isEnded == true ? .ended : .failed
+        default: .failed
+        }
+    }
+
+    private static func outcome(ofCall count: Int, waitingFor interest: Interest) -> Outcome {
+        if count >= 0 { return .moved(count) }
+        return errno == EAGAIN || errno == EINTR ? .waits(interest) : .failed
+    }
+
+    /// Why the connection broke, after ``Outcome/failed``.
+    func failure(isHalfClosed: Bool) -> LoadError {
+        if handshakes.last(where: \.refusedCertificate) != nil {
+            // TLS 1.3 tells of it only behind the handshake.
+            return LoadError(
+                .clientCertificateRefused, at: .serverTLS,
+                "The peer refused the certificate, or the lack of one (TLS alert).")
+        }
+        if let alert = handshakes.last?.alert, alert != 0 {
+            return LoadError(
+                .tlsFailed, at: .response, "The peer ended the connection with TLS alert \(alert).",
+                underlying: TLSAlert(description: alert))
+        }
+        let isRelayAlone = handshakes.last.map { $0.peer != .server } ?? false
+        if isRelayAlone && isHalfClosed {
+            return LoadError(
+                .connectionLost, at: .response,
+                "The connection to the relay ended without close_notify behind ours: it may know no half-close.",
+                underlying: HalfCloseLost())
+        }
+        return LoadError(.connectionLost, at: .response, "The connection ended without the server's saying so.")
+    }
+}
+
+/// A relay gave up a tunnel of which one direction had been ended, as those do that know no half-close: the underlying
+/// error of ``LoadError/Code/connectionLost``.
+package struct HalfCloseLost: Error, Sendable, Hashable {}
