@@ -87,6 +87,7 @@ let package = Package(
         .library(name: "SallyportKerberos", targets: ["SallyportKerberos"]),
         .library(name: "SallyportCache", targets: ["SallyportCache"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
+        .library(name: "SallyportSocket", targets: ["SallyportSocket"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
@@ -171,6 +172,8 @@ let package = Package(
                 .httpTypes, .metrics, .tracing, .instrumentation,
             ]),
 
+        module("Socket", touching: .touchesC, dependencies: ["SallyportCore", "SallyportTransport", .logging]),
+
         module(
             "Kerberos", touching: .touchesC,
             dependencies: [
@@ -184,7 +187,7 @@ let package = Package(
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportURLLoading", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -231,8 +234,8 @@ let package = Package(
             dependencies: [
                 "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-                "SallyportWire", .kerberos, .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle,
-                .unixSignals,
+                "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging, .httpTypes,
+                .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -250,6 +253,8 @@ let package = Package(
                 .httpTypes,
             ],
             path: "Examples/Demo", exclude: ["run"]),
+
+        .executableTarget(name: "Chat", dependencies: ["Sallyport"], path: "Examples/Chat"),
 
         .executableTarget(
             name: "Plugins",
@@ -331,6 +336,7 @@ let package = Package(
                 "SallyportCache", "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "SallyportCore",
                 "CZlib", .configuration, .logging, .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
+        tests("Socket", dependencies: ["SallyportSocket", "SallyportTransport", "SallyportCore", .logging]),
         tests(
             "FoundationBridge",
             dependencies: [
@@ -389,6 +395,7 @@ let package = Package(
             name: "LinkSecureStore", dependencies: ["SallyportSecureStore"], path: "Tests/LinkTests/SecureStore"),
         .executableTarget(
             name: "LinkURLLoading", dependencies: ["SallyportURLLoading"], path: "Tests/LinkTests/URLLoading"),
+        .executableTarget(name: "LinkSocket", dependencies: ["SallyportSocket"], path: "Tests/LinkTests/Socket"),
         .executableTarget(name: "LinkSallyport", dependencies: ["Sallyport"], path: "Tests/LinkTests/Sallyport"),
         .executableTarget(
             name: "LinkClients",

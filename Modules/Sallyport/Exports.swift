@@ -5,6 +5,7 @@
 @_exported public import SallyportCookies
 @_exported public import SallyportCore
 @_exported public import SallyportSecureStore
+@_exported public import SallyportSocket
 @_exported public import SallyportURLLoading
 
 #if Kerberos

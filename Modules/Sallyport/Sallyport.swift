@@ -6,6 +6,7 @@ public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
 public import SallyportSecureStore
+public import SallyportSocket
 internal import SallyportTransport
 public import SallyportURLLoading
 
@@ -30,6 +31,8 @@ public final class Sallyport: Sendable {
     public let authorization: Authorization
     /// The sessions, the protocol handlers, and the switch for secure communication.
     public let loading: URLLoadingSystem
+    /// Streams of bytes to servers. ``disable()`` does not touch them.
+    public let sockets: SocketSystem
     /// What servers accepted, and what the app set for them, in memory only. Forgotten at a lock and a wipe.
     public let credentials = CredentialStorage()
     /// The cookies of this instance's sessions, usable while the app is authorized. Sessions choose among jars with
@@ -114,6 +117,8 @@ public final class Sallyport: Sendable {
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
             infrastructure: authorization, logger: logger)
+        sockets = SocketSystem(
+            gate: authorization, history: loading.versionHistory, added: { versions.versions(for: $0) }, logger: logger)
         tunnels.lead(through: loading.tunnels)
         #if Kerberos
         let forgetTickets: @Sendable () -> Void = { kerberos.forget() }
@@ -219,6 +224,7 @@ public final class Sallyport: Sendable {
     public func shutdown() async {
         authorization.shutdown()
         await loading.shutdown()
+        await sockets.shutdown()
         await jars.shutdown()
         await control.shutdown()
         await sharedCache.original.close()

@@ -32,6 +32,17 @@ import Testing
         }
     }
 
+    @Test func socketsAloneLinkNoSessionAndNoStore() async throws {
+        let needed = try await needed(by: "LinkSocket")
+        #expect(needed.contains { $0.hasPrefix("libcurl.so") })
+        for library in ["liblmdb", "libkrb5", "libgssapi", "libpsl", "libz.so", "libFoundation.so"] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        for module in ["7NIOCore", "19SallyportURLLoading", "20SallyportSecureStore", "22SallyportAuthorization"] {
+            #expect(try await symbols(of: "LinkSocket", containing: module) == 0, "\(module)")
+        }
+    }
+
     @Test func appLinksEssentialsOnly() async throws {
         let needed = try await needed(by: "LinkSallyport")
         for library in ["libFoundation.so", "libFoundationNetworking", "libFoundationInternationalization"] {

@@ -1,0 +1,101 @@
+// A chat over the documented socket. Activate the app once, and let the administrator list the chat's server:
+//
+//     sallyport activate --link-file link --store /var/lib/chat
+//     sallyport admin server add chat.corp.example:7000 --app com.example.chat --data /var/lib/gateway
+//
+// then talk, a line each; the end of input says good-bye:
+//
+//     swift run Chat /var/lib/chat chat.corp.example 7000 ann
+//
+// The server is whatever hands each line to everybody else, as `ncat --broker --listen 7000` does; with --tls behind the
+// arguments it is one that speaks TLS, as `ncat --broker --ssl`.
+import Glibc
+import Sallyport
+
+/// What the socket tells, and what becomes of it.
+final class ChatRoom: SocketDelegate {
+    private let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+    private let (openings, opening) = AsyncStream.makeStream(of: Void.self)
+
+    func onOpen(_ socket: SecureSocket) {
+        print("* connected by \(socket.peer?.decision.description ?? "")")
+        opening.yield()
+    }
+
+    /// What is no whole text yet stays in the buffer until the rest has come.
+    func onRead(_ socket: SecureSocket) {
+        if let text = socket.readStream.unreadText() { print(text, terminator: "") }
+        fflush(nil)
+    }
+
+    func onErr(_ error: SocketError, _ socket: SecureSocket) {
+        print("* \(error)")
+        // A connection that did not come about is closed by nobody.
+        if socket.socketState == .connecting { end.yield(false) }
+    }
+
+    func onClose(_ socket: SecureSocket) {
+        print("* left")
+        end.yield(true)
+    }
+
+    /// Whether the conversation came to an end, rather than to none.
+    func hasEnded() async -> Bool { await ends.first { _ in true } ?? false }
+    func isOpen() async { _ = await openings.first { true } }
+}
+
+@main
+struct Chat {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard (5...6).contains(arguments.count), let port = Int(arguments[3]) else {
+            print("usage: Chat STORE HOST PORT NAME [--tls]")
+            exit(64)
+        }
+        let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
+        try await sallyport.authorize()
+        let room = ChatRoom()
+        let socket = try sallyport.sockets.socket(
+            host: arguments[2], port: port, isSecure: arguments.last == "--tls")
+        socket.delegate = room
+        try socket.connect()
+        let talking = Task { try await talk(as: arguments[4], over: socket, in: room) }
+        let isGood = await room.hasEnded()
+        talking.cancel()
+        await sallyport.shutdown()
+        exit(isGood ? 0 : 1)
+    }
+
+    /// Sends each line of standard input. Reading it blocks, and so stands off the threads that tasks run on.
+    @concurrent
+    private static func talk(as name: String, over socket: SecureSocket, in room: ChatRoom) async throws {
+        await room.isOpen()
+        for await line in lines() {
+            try socket.writeStream.append("\(name): \(line)\n")
+            try socket.write()
+        }
+        try socket.disconnect()
+    }
+
+    private static func lines() -> AsyncStream<String> {
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        var thread = pthread_t()
+        let reader = Unmanaged.passRetained(LineReader(continuation)).toOpaque()
+        pthread_create(&thread, nil, readLines, reader)
+        pthread_detach(thread)
+        return stream
+    }
+}
+
+private final class LineReader {
+    let continuation: AsyncStream<String>.Continuation
+    init(_ continuation: AsyncStream<String>.Continuation) { self.continuation = continuation }
+}
+
+private func readLines(_ reader: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let reader else { return nil }
+    let continuation = Unmanaged<LineReader>.fromOpaque(reader).takeRetainedValue().continuation
+    while let line = readLine() { continuation.yield(line) }
+    continuation.finish()
+    return nil
+}

@@ -1,0 +1,157 @@
+public import Logging
+public import SallyportCore
+internal import SallyportTransport
+
+/// The sockets of one instance: streams of bytes to servers, relayed, direct or refused as the administrator's policy says,
+/// never the one for the other.
+///
+/// Switching secure communication off (`disable()`) does not touch them; withdrawal of the authorization ends them with its
+/// code, and refuses new ones.
+public final class SocketSystem: Sendable {
+    private let gate: any AccessGate
+    private let transport: Transport
+    private let history: TLSVersionHistory
+    private let added: @Sendable (Host) -> TLSVersions
+    private let logger: Logger
+    private let withdrawal: WithdrawalObservation
+
+    /// The sockets of an app that an `Authorization`, or another gate, decides on.
+    public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
+        self.init(gate: gate, history: TLSVersionHistory(), added: { _ in TLSVersions([]) }, logger: logger)
+    }
+
+    /// - Parameters:
+    ///   - history: shared with the instance's sessions.
+    ///   - added: what `ControlTLSVersions` adds for a host.
+    package init(
+        gate: any AccessGate, history: TLSVersionHistory, added: @escaping @Sendable (Host) -> TLSVersions,
+        logger: Logger
+    ) {
+        let transport = Transport()
+        self.gate = gate
+        self.transport = transport
+        self.history = history
+        self.added = added
+        self.logger = logger
+        withdrawal = gate.onWithdrawal { denied in
+            transport.endExchanges(with: LoadError(denied)) { _ in true }
+            transport.closeConnections { _ in true }
+        }
+    }
+
+    // MARK: Connections
+
+    /// Opens a connection. Cancelling the task gives it up.
+    ///
+    /// - Parameters:
+    ///   - address: `HOST:PORT`, IPv6 in brackets.
+    ///   - isSecure: whether TLS is spoken with the server.
+    /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before anything is connected; `networkUnavailable` and
+    ///   `serviceTimeOut` with the cause; `invalidRequest`; `cancelled`.
+    public func connect(
+        to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
+    ) async throws(SocketError) -> SocketConnection {
+        try await connect(to: Self.endpoint(address), isSecure: isSecure, configuration)
+    }
+
+    /// The same to an endpoint.
+    public func connect(
+        to endpoint: Endpoint, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
+    ) async throws(SocketError) -> SocketConnection {
+        try await connect(SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration))
+    }
+
+    /// Opens a connection for as long as `body` runs. Where that returns, our side is ended once all is sent, and the server
+    /// has ``SocketConfiguration/closeTimeout`` to end its own; where it throws, the connection is reset.
+    ///
+    /// - Throws: what `body` throws; ``SocketError`` where there is no connection; `CancellationError` where the task was
+    ///   cancelled before there was one.
+    public func withConnection<Result>(
+        to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
+        _ body: (SocketConnection) async throws -> Result
+    ) async throws -> Result {
+        let connection: SocketConnection
+        do throws(SocketError) {
+            connection = try await connect(to: address, isSecure: isSecure, configuration)
+        } catch {
+            if error.code == .cancelled { throw CancellationError() }
+            throw error
+        }
+        do {
+            let result = try await body(connection)
+            await connection.shutdown()
+            return result
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    func connect(_ target: SocketTarget) async throws(SocketError) -> SocketConnection {
+        let opening = SocketOpening(
+            target, gate: gate, transport: transport, history: history, added: added, logger: logger)
+        do throws(LoadError) {
+            let (tunnel, decision) = try await opening.open()
+            return SocketConnection(tunnel, decision, target, gate)
+        } catch {
+            throw SocketError(reason(of: error))
+        }
+    }
+
+    /// A connection that broke because authorization was withdrawn tells so.
+    private func reason(of error: LoadError) -> LoadError { gate.reason(of: error) }
+
+    // MARK: Documented sockets
+
+    /// A documented socket, in ``SocketState/prepared``. Makes no connection.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an address.
+    ///   - port: 1 to 65535.
+    ///   - isSecure: whether TLS is spoken with the server.
+    /// - Throws: `invalidRequest` for what is no host or no port.
+    public func socket(
+        host: String, port: Int, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
+    ) throws(SocketError) -> SecureSocket {
+        do throws(AddressError) {
+            let endpoint = try Endpoint(host: Host(host), port: UInt16(exactly: port) ?? 0)
+            return SecureSocket(
+                SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration), of: self)
+        } catch {
+            throw .address(error)
+        }
+    }
+
+    /// - Throws: `notAuthorized`, `withdrawn`.
+    func checkAuthorized() throws(SocketError) {
+        do throws(LoadError) {
+            try gate.requireAuthorized()
+        } catch {
+            throw SocketError(error)
+        }
+    }
+
+    private static func endpoint(_ address: String) throws(SocketError) -> Endpoint {
+        do throws(AddressError) {
+            return try Endpoint(address)
+        } catch {
+            throw .address(error)
+        }
+    }
+
+    /// Ends all connections and takes no more. Idempotent.
+    public func shutdown() async { await transport.shutdown() }
+}
+
+extension AccessGate {
+    /// Where authorization is withdrawn, that is the reason for whatever broke.
+    func reason(of error: LoadError) -> LoadError {
+        guard error.code == .connectionLost || error.code == .relayRefused else { return error }
+        do throws(LoadError) {
+            try requireAuthorized()
+            return error
+        } catch {
+            return error
+        }
+    }
+}

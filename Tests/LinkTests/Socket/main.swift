@@ -1,0 +1,4 @@
+// Links the sockets alone, without a store, an authorization, sessions or a gateway.
+import SallyportSocket
+
+print(SocketSystem.self)

@@ -1,0 +1,303 @@
+import Glibc
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportSocket
+
+/// The documented socket with real connections: what the delegate is told, and when.
+@Suite(.timeLimit(.minutes(1)))
+struct SecureSocketTests {
+    private let world: World
+    private let observer = Observer()
+
+    init() throws { world = try World() }
+
+    /// Keeps what it is told; consumes what comes, unless told otherwise.
+    final class Observer: SocketDelegate {
+        struct Told: Sendable {
+            var callbacks: [SocketCallback] = []
+            var text = ""
+            var errors: [SocketError] = []
+            var states: [SocketState] = []
+        }
+        private let told = Lock(Told())
+        private let consumes = Lock(true)
+
+        var current: Told { told.withLock { $0 } }
+        func leaveAlone() { consumes.withLock { $0 = false } }
+
+        private func note(_ callback: SocketCallback, _ socket: SecureSocket) {
+            told.withLock { told in
+                told.callbacks.append(callback)
+                told.states.append(socket.socketState)
+            }
+        }
+
+        func onOpen(_ socket: SecureSocket) { note(.onOpen, socket) }
+        func onRead(_ socket: SecureSocket) {
+            if consumes.withLock({ $0 }), let text = socket.readStream.unreadText() {
+                told.withLock { $0.text += text }
+            }
+            guard current.callbacks.last != .onRead else { return }
+            note(.onRead, socket)
+        }
+        func onClose(_ socket: SecureSocket) { note(.onClose, socket) }
+        func onErr(_ error: SocketError, _ socket: SecureSocket) {
+            told.withLock { $0.errors.append(error) }
+            note(.onErr, socket)
+        }
+
+        func isTold(_ callback: SocketCallback, times: Int = 1) async throws -> Bool {
+            try await eventually { current.callbacks.count { $0 == callback } >= times }
+        }
+    }
+
+    private func socket(
+        _ server: TestServer, isSecure: Bool, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
+    ) throws -> SecureSocket {
+        let socket = try world.sockets.socket(
+            host: "127.0.0.1", port: Int(server.port), isSecure: isSecure, world.configuration(change))
+        socket.delegate = observer
+        return socket
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func goesThroughItsStatesAndBack(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let server = try world.mirror(isSecure: isSecure)
+        let relay = isRelayed ? try world.relayed() : nil
+        let socket = try socket(server, isSecure: isSecure)
+        #expect(socket.socketState == .prepared && socket.peer == nil)
+        for turn in 1...2 {
+            try socket.connect()
+            #expect(try await observer.isTold(.onOpen, times: turn))
+            #expect(socket.socketState == .open && socket.peer?.decision.route == (isRelayed ? .relay : .direct))
+            try socket.writeStream.append("hello \(turn) ")
+            #expect(observer.current.text.isEmpty || turn > 1, "appending sends nothing")
+            try socket.write()
+            #expect(socket.writeStream.bytesUnread == 0)
+            #expect(try await eventually { observer.current.text.hasSuffix("hello \(turn) ") })
+            try socket.disconnect()
+            #expect(try await observer.isTold(.onClose, times: turn))
+            #expect(socket.socketState == .disconnected && socket.peer == nil)
+        }
+        #expect(observer.current.callbacks == [.onOpen, .onRead, .onClose, .onOpen, .onRead, .onClose])
+        #expect(observer.current.states == [.open, .open, .disconnected, .open, .open, .disconnected])
+        #expect(observer.current.errors.isEmpty)
+        _ = relay
+    }
+
+    @Test func whatCameBeforeTheEndComesAfterDisconnect() async throws {
+        let server = try world.server(isSecure: true) { client in
+            let bytes = client.readAll()
+            client.write(bytes)
+            client.end()
+        }
+        let socket = try socket(server, isSecure: true)
+        try socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        try socket.writeStream.append("late answer")
+        try socket.write()
+        try socket.disconnect()
+        #expect(try await observer.isTold(.onClose))
+        #expect(observer.current.text == "late answer")
+        #expect(observer.current.callbacks == [.onOpen, .onRead, .onClose])
+        #expect(observer.current.states[1] == .disconnecting)
+    }
+
+    @Test(arguments: [false, true])
+    func theServersEndClosesIt(_ isSecure: Bool) async throws {
+        let server = try world.server(isSecure: isSecure) { client in
+            client.write(Array("bye".utf8))
+            client.end()
+            _ = client.readAll()
+        }
+        let socket = try socket(server, isSecure: isSecure)
+        try socket.connect()
+        #expect(try await observer.isTold(.onClose))
+        #expect(observer.current.text == "bye" && observer.current.errors.isEmpty)
+        #expect(throws: SocketError(.wrongState, "")) { try socket.write() }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func aConnectionThatBreaksIsAnErrorAndThenClosed() async throws {
+        let server = try world.server(isSecure: true) { $0.write(Array("half".utf8)) }
+        let socket = try socket(server, isSecure: true)
+        try socket.connect()
+        #expect(try await observer.isTold(.onClose))
+        #expect(Array(observer.current.callbacks.suffix(2)) == [.onErr, .onClose])
+        #expect(observer.current.errors.first?.number == 1)
+        #expect(observer.current.errors.first?.cause?.code == .connectionLost)
+        // Disconnected: it may connect again.
+        try socket.connect()
+        #expect(try await observer.isTold(.onClose, times: 2))
+    }
+
+    // MARK: The documented second attempt
+
+    @Test func aFailedConnectionFinishesTheSocketAndAnotherTriesWithLessChecking() async throws {
+        let tls = try TestTLS(TestAuthority(name: "Other").server(names: ["other.example"]))
+        let server = try TestServer { connection in
+            guard let client = tls.accept(connection) else { return }
+            client.write("unsafe")
+            _ = client.read()
+        }
+        let first = try socket(server, isSecure: true)
+        #expect(throws: SocketError(.wrongState, "")) { try first.retrying(disabling: [.peer]) }
+        try first.connect()
+        #expect(try await observer.isTold(.onErr))
+        #expect(first.socketState == .connecting)
+        #expect(observer.current.errors[0].number == 1)
+        #expect(observer.current.errors[0].cause?.underlying is ServerTrustEvaluation)
+        for call in [first.connect, first.write, first.disconnect, first.disablePeerVerification] {
+            #expect(throws: SocketError(.finished, "")) { try call() }
+        }
+        #expect(first.socketState == .connecting)
+        let second = try first.retrying(disabling: [.host])
+        #expect(second.socketState == .prepared && second.endpoint == first.endpoint && second.delegate != nil)
+        try second.connect()
+        #expect(try await observer.isTold(.onErr, times: 2))
+        let third = try second.retrying(disabling: [.peer])
+        try third.connect()
+        #expect(try await observer.isTold(.onOpen))
+        #expect(try await eventually { observer.current.text == "unsafe" })
+        #expect(third.peer?.tls?.disabledChecks == [.host, .peer])
+    }
+
+    @Test func theSwitchesHoldForTheirSocket() async throws {
+        let tls = try TestTLS(world.origin.server(names: ["other.example"]))
+        let server = try TestServer { if let client = tls.accept($0) { _ = client.read() } }
+        let socket = try socket(server, isSecure: true)
+        try socket.disableHostVerification()
+        try socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        let other = try self.socket(server, isSecure: true)
+        try other.connect()
+        #expect(try await observer.isTold(.onErr))
+    }
+
+    @Test func aServerKnownByItsKeyIsAlwaysVerified() async throws {
+        let server = try world.mirror(isSecure: true)
+        let (key, backup) = (PublicKeyPin(sha256: Array(0..<32))!, PublicKeyPin(sha256: Array(1..<33))!)
+        let socket = try socket(server, isSecure: true) { try $0.pin(to: key, backups: [backup]) }
+        #expect(throws: SocketError(.invalidRequest, "")) { try socket.disablePeerVerification() }
+        try socket.connect()
+        #expect(try await observer.isTold(.onErr))
+        #expect(throws: SocketError(.invalidRequest, "")) { try socket.retrying(disabling: [.peer]) }
+    }
+
+    // MARK: Buffers
+
+    @Test func aFullInboundBufferSlowsTheServerDown() async throws {
+        let total = 4 << 20
+        let server = try world.server(isSecure: true) { client in
+            for _ in 0..<total / 16384 { client.write([UInt8](repeating: 65, count: 16384)) }
+            client.end()
+            _ = client.readAll()
+        }
+        let socket = try socket(server, isSecure: true) { $0.inboundLimit = .kilobytes(64) }
+        observer.leaveAlone()
+        try socket.connect()
+        #expect(try await eventually { socket.readStream.bytesUnread >= 64 << 10 })
+        try await Task.sleep(for: .milliseconds(100))
+        #expect(socket.readStream.bytesUnread <= (64 << 10) + (128 << 10))
+        var count = 0
+        #expect(
+            try await eventually {
+                count += socket.readStream.unreadBytes()?.count ?? 0
+                return count == total
+            })
+        #expect(try await observer.isTold(.onClose))
+        #expect(observer.current.errors.isEmpty)
+    }
+
+    @Test func moreThanTheOutboundLimitIsRefusedAndKept() async throws {
+        let server = try TestServer { connection in
+            usleep(500_000)
+            connection.awaitEnd()
+        }
+        let socket = try socket(server, isSecure: false) { $0.outboundLimit = .megabytes(1) }
+        try socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        var refused = false
+        for _ in 0..<64 where !refused {
+            try socket.writeStream.append([UInt8](repeating: 1, count: 1 << 20))
+            do throws(SocketError) { try socket.write() } catch {
+                #expect(error.code == .bufferFull)
+                refused = true
+            }
+        }
+        #expect(refused && socket.writeStream.bytesUnread == 1 << 20 && socket.socketState == .open)
+        #expect(try await eventually { (try? socket.write()) != nil })
+    }
+
+    /// Nobody consumes: that must keep neither the end nor a withdrawal from being told.
+    @Test(arguments: [false, true])
+    func aFullBufferKeepsNoEndFromBeingTold(_ isWithdrawn: Bool) async throws {
+        let server = try world.server(isSecure: false) { client in
+            while client.write([UInt8](repeating: 65, count: 16384)) {}
+        }
+        let socket = try socket(server, isSecure: false) {
+            $0.inboundLimit = .kilobytes(64)
+            $0.closeTimeout = .milliseconds(200)
+        }
+        observer.leaveAlone()
+        try socket.connect()
+        #expect(try await eventually { socket.readStream.bytesUnread >= 64 << 10 })
+        if isWithdrawn { world.gate.withdraw(.blocked) } else { try socket.disconnect() }
+        #expect(try await observer.isTold(.onClose))
+        #expect(observer.current.errors.map(\.code) == (isWithdrawn ? [.withdrawn] : []))
+    }
+
+    // MARK: Authorization and life
+
+    @Test func withoutAuthorizationConnectThrowsAndNothingChanges() async throws {
+        let server = try world.mirror(isSecure: false)
+        let socket = try socket(server, isSecure: false)
+        world.gate.withdraw(.remoteLockout)
+        let error = #expect(throws: SocketError.self) { try socket.connect() }
+        #expect(error?.code == .withdrawn && socket.socketState == .prepared)
+        world.gate.authorize()
+        try socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+    }
+
+    @Test func aDeniedServerIsAnErrorOfTheConnection() async throws {
+        let server = try world.mirror(isSecure: false)
+        world.gate.route(by: RoutingTable(default: .deny))
+        let socket = try socket(server, isSecure: false)
+        try socket.connect()
+        #expect(try await observer.isTold(.onErr))
+        #expect(observer.current.errors[0].code == .refusedByPolicy && observer.current.errors[0].number == 1)
+        #expect(server.acceptedConnections == 0)
+    }
+
+    @Test func withdrawalEndsItWithItsCode() async throws {
+        let server = try world.mirror(isSecure: true)
+        let socket = try socket(server, isSecure: true)
+        try socket.connect()
+        #expect(try await observer.isTold(.onOpen))
+        world.gate.withdraw(.wiped)
+        #expect(try await observer.isTold(.onClose))
+        #expect(observer.current.errors.map(\.code) == [.withdrawn])
+        #expect((observer.current.errors[0].cause?.underlying as? AccessDenied)?.code == .wiped)
+    }
+
+    @Test func aSocketThatNobodyHoldsIsClosed() async throws {
+        let server = try world.mirror(isSecure: true)
+        do {
+            let socket = try socket(server, isSecure: true)
+            try socket.connect()
+            #expect(try await observer.isTold(.onOpen))
+        }
+        #expect(try await eventually { server.openConnections == 0 })
+        #expect(observer.current.callbacks == [.onOpen])
+    }
+
+    @Test(arguments: [("", 1), ("a b", 1), ("host", 0), ("host", 65536), ("host", -1)])
+    func anAddressThatIsNoneIsRefused(_ host: String, _ port: Int) {
+        #expect(throws: SocketError(.invalidRequest, "")) {
+            try world.sockets.socket(host: host, port: port, isSecure: false)
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Glibc
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportSocket
+
+/// Connections, direct and through a relay, with TLS to the server and without.
+@Suite(.timeLimit(.minutes(1)))
+struct SocketConnectionTests {
+    private let world: World
+
+    init() throws { world = try World() }
+
+    @Test(arguments: [false, true], [false, true])
+    func ourEndReachesTheServerAndItsAnswerComesWhole(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let server = try world.echo(isSecure: isSecure)
+        let relay = isRelayed ? try world.relayed() : nil
+        let connection = try await world.open(server, isSecure: isSecure)
+        #expect(connection.peer.decision.route == (isRelayed ? .relay : .direct))
+        let bytes = payload(1_000_000)
+        for start in stride(from: 0, to: bytes.count, by: 250_000) {
+            try await connection.write(Array(bytes[start..<start + 250_000]))
+        }
+        connection.closeWrite()
+        connection.closeWrite()
+        #expect(try await connection.readAll() == bytes)
+        #expect(connection.sentOctets == bytes.count && connection.receivedOctets == bytes.count)
+        #expect(relay?.acceptedConnections ?? 1 == 1 && server.acceptedConnections == 1)
+        await #expect(throws: SocketError(.wrongState, "")) { try await connection.write([1]) }
+    }
+
+    /// The server sends much before it reads anything: both directions flow at once, and neither waits for the other.
+    @Test(arguments: [false, true])
+    func bothDirectionsFlowAtOnce(_ isSecure: Bool) async throws {
+        let server = try world.mirror(isSecure: isSecure)
+        let connection = try await world.open(server, isSecure: isSecure)
+        let bytes = payload(2_000_000)
+        async let received = connection.readAll()
+        for start in stride(from: 0, to: bytes.count, by: 100_000) {
+            try await connection.write(Array(bytes[start..<start + 100_000]))
+        }
+        connection.closeWrite()
+        #expect(try await received == bytes)
+    }
+
+    @Test(arguments: [false, true])
+    func theServersEndLeavesOurSideOpen(_ isRelayed: Bool) async throws {
+        let late = Lock<[UInt8]>([])
+        let server = try world.server(isSecure: true) { client in
+            client.write(Array("first".utf8))
+            client.end()
+            let bytes = client.readAll()
+            late.withLock { $0 = bytes }
+        }
+        let relay = isRelayed ? try world.relayed() : nil
+        let connection = try await world.open(server, isSecure: true)
+        #expect(try await connection.readAll() == Array("first".utf8))
+        try await connection.write("late")
+        await connection.shutdown()
+        #expect(try await eventually { late.withLock { $0 } == Array("late".utf8) })
+        _ = relay
+    }
+
+    @Test(arguments: [false, true])
+    func anEndOfTCPAloneIsNoEndOfTLS(_ isRelayed: Bool) async throws {
+        let server = try world.server(isSecure: true) { $0.write(Array("half".utf8)) }
+        let relay = isRelayed ? try world.relayed() : nil
+        let connection = try await world.open(server, isSecure: true)
+        let error = await #expect(throws: SocketError.self) { try await connection.readAll() }
+        #expect(error?.code == .networkUnavailable && error?.number == 1 && error?.cause?.code == .connectionLost)
+        _ = relay
+    }
+
+    /// close_notify on the TLS to the relay is the server's FIN; the end of TCP alone may be an attacker's.
+    @Test func anEndOfTCPAloneAtTheRelayIsNoEndEither() async throws {
+        let server = try world.mirror(isSecure: false)
+        let relay = try world.relayed { connection, tls in
+            guard let client = tls.accept(connection), client.readHead() != nil else { return }
+            client.write("HTTP/1.1 200 OK\r\n\r\nhalf")
+        }
+        let connection = try await world.open(server, isSecure: false)
+        let error = await #expect(throws: SocketError.self) { try await connection.readAll() }
+        #expect(error?.cause?.code == .connectionLost)
+        _ = relay
+    }
+
+    /// A relay that gives the tunnel up when one direction ends.
+    @Test func aRelayThatKnowsNoHalfCloseIsToldApart() async throws {
+        let server = try world.echo(isSecure: false)
+        let relay = try world.relayed { connection, tls in
+            guard let client = tls.accept(connection), client.readHead() != nil else { return }
+            client.write("HTTP/1.1 200 OK\r\n\r\n")
+            while !client.read().isEmpty {}
+        }
+        let connection = try await world.open(server, isSecure: false)
+        try await connection.write("question")
+        connection.closeWrite()
+        let error = await #expect(throws: SocketError.self) { try await connection.readAll() }
+        #expect(error?.cause?.message.contains("half-close") == true, "\(String(describing: error))")
+        _ = relay
+    }
+
+    @Test(arguments: [false, true])
+    func closingLooksLikeNoEndToTheServer(_ isSecure: Bool) async throws {
+        let ended = Lock<Bool?>(nil)
+        let server = try world.server(isSecure: isSecure) { client in
+            client.write([1])
+            _ = client.readAll()
+            // Without TLS, a reset is told by a write.
+            let isEnd = isSecure ? client.peerEnded : client.write([2])
+            ended.withLock { $0 = isEnd }
+        }
+        let connection = try await world.open(server, isSecure: isSecure)
+        #expect(try await connection.read() == [1])
+        try await connection.write("cut off")
+        connection.close()
+        await #expect(throws: SocketError.self) { try await connection.read() }
+        #expect(try await eventually { ended.withLock { $0 } == false })
+        connection.close()
+    }
+
+    @Test func releasingItClosesIt() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        do { _ = try await world.open(server, isSecure: false) }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    /// A reader that stops stops the server: what lies between is bounded.
+    @Test(arguments: [false, true])
+    func readingSlowlySlowsTheServerDown(_ isSecure: Bool) async throws {
+        let sent = Lock(0)
+        let server = try world.server(isSecure: isSecure) { client in
+            let chunk = [UInt8](repeating: 7, count: 16384)
+            while sent.withLock({ $0 }) < 64 << 20, client.write(chunk) { sent.withLock { $0 += chunk.count } }
+        }
+        let connection = try await world.open(server, isSecure: isSecure)
+        var last = -1
+        // Until nothing moves any more.
+        while sent.withLock({ $0 }) != last {
+            last = sent.withLock { $0 }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        #expect(last < 32 << 20, "\(last)")
+        #expect(connection.receivedOctets <= 512 << 10)
+        connection.close()
+    }
+
+    @Test func aReadGivesNoMoreThanIsAskedAndLosesNothing() async throws {
+        let server = try world.server(isSecure: false) { client in
+            client.write(Array("abcdefg".utf8))
+            client.end()
+        }
+        let connection = try await world.open(server, isSecure: false)
+        var pieces: [UInt8] = []
+        while let piece = try await connection.read(upTo: 3) {
+            #expect(piece.count <= 3 && !piece.isEmpty)
+            pieces += piece
+        }
+        #expect(pieces == Array("abcdefg".utf8))
+        await #expect(throws: SocketError(.invalidRequest, "")) { try await connection.read(upTo: 0) }
+    }
+
+    @Test func aSecondReaderIsRefused() async throws {
+        let server = try world.mirror(isSecure: false)
+        let connection = try await world.open(server, isSecure: false)
+        async let first = connection.read()
+        #expect(try await eventually { connection.isBeingRead })
+        await #expect(throws: SocketError(.wrongState, "")) { try await connection.read() }
+        try await connection.write("x")
+        #expect(try await first == Array("x".utf8))
+    }
+
+    @Test func cancellingAReadClosesTheConnection() async throws {
+        let server = try world.mirror(isSecure: true)
+        let connection = try await world.open(server, isSecure: true)
+        let reading = Task { () -> SocketError? in
+            do throws(SocketError) {
+                _ = try await connection.read()
+                return nil
+            } catch { return error }
+        }
+        #expect(try await eventually { connection.isBeingRead })
+        reading.cancel()
+        #expect(await reading.value?.code == .cancelled)
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    // MARK: Scopes
+
+    @Test func aScopeEndsTheConnectionInPeace() async throws {
+        let seen = Lock<[UInt8]?>(nil)
+        let server = try world.server(isSecure: true) { client in
+            let bytes = client.readAll()
+            seen.withLock { $0 = client.peerEnded ? bytes : [] }
+            client.end()
+        }
+        let bytes = payload(500_000)
+        try await world.sockets.withConnection(
+            to: "\(server.endpoint)", isSecure: true, world.configuration()
+        ) { try await $0.write(bytes) }
+        #expect(try await eventually { seen.withLock { $0 } == bytes })
+    }
+
+    @Test func aScopeThatThrowsResetsTheConnection() async throws {
+        struct Stop: Error {}
+        let ended = Lock<Bool?>(nil)
+        let server = try world.server(isSecure: true) { client in
+            _ = client.readAll()
+            ended.withLock { $0 = client.peerEnded }
+        }
+        await #expect(throws: Stop.self) {
+            try await world.sockets.withConnection(
+                to: "\(server.endpoint)", isSecure: true, world.configuration()
+            ) { connection in
+                try await connection.write("half")
+                throw Stop()
+            }
+        }
+        #expect(try await eventually { ended.withLock { $0 } == false })
+    }
+
+    @Test func aScopeInACancelledTaskThrowsSo() async throws {
+        let server = try world.mirror(isSecure: false)
+        let address = try "\(server.endpoint)"
+        let sockets = world.sockets
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await sockets.withConnection(to: address, isSecure: false) { _ in }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    // MARK: Times
+
+    @Test func whatIdlesTooLongEnds() async throws {
+        let server = try world.mirror(isSecure: false)
+        let connection = try await world.open(server, isSecure: false) { $0.idleTimeout = .milliseconds(200) }
+        let error = await #expect(throws: SocketError.self) { try await connection.read() }
+        #expect(error?.code == .serviceTimeOut && error?.number == 2 && error?.cause?.code == .idleTimeout)
+        await #expect(throws: SocketError(.serviceTimeOut, "")) { try await connection.write("late") }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func whatFlowsDoesNotIdleButHasItsLifetime() async throws {
+        let server = try world.server(isSecure: false) { client in
+            for _ in 0..<200 where client.write([1]) { usleep(20_000) }
+        }
+        let connection = try await world.open(server, isSecure: false) {
+            $0.idleTimeout = .milliseconds(800)
+            $0.lifetime = .milliseconds(1500)
+        }
+        let start = ContinuousClock.now
+        let error = await #expect(throws: SocketError.self) { try await connection.readAll() }
+        #expect(error?.cause?.code == .resourceTimeout && error?.number == 2)
+        #expect(start.duration(to: .now) >= .seconds(1))
+    }
+
+    @Test func aServerThatKeepsItsSideOpenIsWaitedForBriefly() async throws {
+        let server = try world.server(isSecure: true) { client in
+            _ = client.readAll()
+            usleep(3_000_000)
+        }
+        let connection = try await world.open(server, isSecure: true) { $0.closeTimeout = .milliseconds(200) }
+        let start = ContinuousClock.now
+        await connection.shutdown()
+        await connection.shutdown()
+        #expect(start.duration(to: .now) < .seconds(2))
+    }
+
+    @Test func nobodyAnswersInTime() async throws {
+        let server = try TestServer {
+            _ = $0.read(); usleep(2_000_000)
+        }
+        let error = await #expect(throws: SocketError.self) {
+            try await world.open(server, isSecure: true) { $0.connectTimeout = .milliseconds(200) }
+        }
+        #expect(error?.code == .serviceTimeOut && error?.number == 2, "\(String(describing: error))")
+    }
+
+    @Test func aRefusedConnectionIsNumberOneWithItsCause() async throws {
+        let server = try TestServer { _ in }
+        let endpoint = try server.endpoint
+        server.stop()
+        let error = await #expect(throws: SocketError.self) {
+            try await world.sockets.connect(to: endpoint, isSecure: false)
+        }
+        #expect(error?.code == .networkUnavailable && error?.number == 1)
+        #expect(error?.cause?.code == .cannotConnect && error?.cause?.step == .connect)
+    }
+
+    @Test(arguments: ["", "host", "host:0", "host:65536", "a b:1", ":22"])
+    func anAddressThatIsNoneIsRefused(_ address: String) async {
+        let error = await #expect(throws: SocketError.self) {
+            try await world.sockets.connect(to: address, isSecure: false)
+        }
+        #expect(error?.code == .invalidRequest && error?.number == nil)
+    }
+}
