@@ -71,13 +71,20 @@ struct Client {
         _ configuration: SessionConfiguration, _ settings: ConfigReader, _ delegate: (any SessionDelegate)? = nil,
         _ body: @Sendable (SecureSession) async throws -> Void
     ) async throws {
+        try await withInstance(settings) { sallyport in
+            try await body(sallyport.makeSession(configuration, delegate: delegate))
+        }
+    }
+
+    /// Runs `body` with the authorized app.
+    func withInstance(_ settings: ConfigReader, _ body: @Sendable (Sallyport) async throws -> Void) async throws {
         try await checkActivated()
         let sallyport = try await Sallyport.open(
             store: location.store, protectedBy: protection.protector(), configuration: settings,
             logger: Self.silent)
         do {
             try await sallyport.authorize()
-            try await body(sallyport.makeSession(configuration, delegate: delegate))
+            try await body(sallyport)
             await sallyport.shutdown()
         } catch {
             await sallyport.shutdown()

@@ -26,11 +26,15 @@ struct ConnectionOptions: ParsableArguments {
     func session(for urls: [RequestURL]) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         if let ca { configuration.trust = try .systemAnd(pemFile: ca) }
-        guard let cert else { return configuration }
-        let identity = try ClientIdentity.pem(certificates: cert, key: key)
+        guard let identity = try identity() else { return configuration }
         for host in Set(urls.compactMap(\.endpoint?.host)) {
             try configuration.present(identity, to: host.description)
         }
         return configuration
+    }
+
+    /// What is shown to servers that ask for a certificate; nil for nothing.
+    func identity() throws -> ClientIdentity? {
+        try cert.map { try ClientIdentity.pem(certificates: $0, key: key) }
     }
 }

@@ -3,6 +3,7 @@ import SallyportCookies
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
+import SallyportSocket
 import SallyportWire
 
 extension CommandFailure {
@@ -14,6 +15,7 @@ extension CommandFailure {
         case is CancellationError: self.init(.software, name: "cancelled", "Cancelled.")
         case let error as LoadError: self.init(error)
         case let error as AccessDenied: self.init(LoadError(error))
+        case let error as SocketError: self.init(error)
         case let error as AuthorizationError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CookieError: self.init(error)
@@ -59,6 +61,19 @@ extension CommandFailure {
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
         default: nil
+        }
+    }
+}
+
+// MARK: Sockets
+
+extension CommandFailure {
+    /// What happened to the connection, where there was one.
+    init(_ error: SocketError) {
+        if let cause = error.cause {
+            self.init(cause)
+        } else {
+            self.init(.usage, name: "\(error.code)", error.message)
         }
     }
 }

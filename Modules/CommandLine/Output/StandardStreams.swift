@@ -23,6 +23,15 @@ enum StandardStreams {
         return true
     }
 
+    /// What standard input has, at most `limit` octets; none at its end, and where it cannot be read.
+    static func read(upTo limit: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            var result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit)
+            while result < 0, errno == EINTR { result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit) }
+            count = max(0, result)
+        }
+    }
+
     static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
     static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
     static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

@@ -1,0 +1,70 @@
+import ArgumentParser
+import Sallyport
+import SallyportCore
+import SallyportSocket
+
+/// A stream of bytes between the program's own streams and a server.
+struct ConnectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "connect", abstract: "Connect standard input and output to a server, as the policy says.",
+        discussion: """
+            A filter, as in ssh -o ProxyCommand='sallyport connect %h:%p --store DIR'. The end of standard input ends \
+            our side and leaves the server's open; the program ends when the server has ended its side too.
+            """)
+    @Argument(help: ArgumentHelp("The server.", valueName: "host:port")) var address: String
+    @OptionGroup var location: StoreLocationOptions
+    @Flag(help: "Speak TLS with the server.") var tls = false
+    @Option(
+        help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, the best first.", valueName: "name"))
+    var alpn: [String] = []
+    @OptionGroup var connection: ConnectionOptions
+    @Option(name: .customLong("connect-timeout"), help: "Seconds until the connection must stand. Default: 10.")
+    var connectTimeout: Int?
+    @Option(name: .customLong("idle-timeout"), help: "Seconds in which nothing may come or go. Default: no limit.")
+    var idleTimeout: Int?
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        for (name, seconds) in [("connect", connectTimeout), ("idle", idleTimeout)] {
+            if let seconds, seconds < 1 { throw ValidationError("--\(name)-timeout is at least 1.") }
+        }
+        if !tls, !alpn.isEmpty || connection.cert != nil || connection.ca != nil {
+            throw ValidationError("--alpn, --ca and --cert go with --tls.")
+        }
+        _ = try endpoint()
+    }
+
+    private func endpoint() throws -> Endpoint {
+        do {
+            return try Endpoint(address)
+        } catch {
+            throw ValidationError("The server is not HOST:PORT: \(error.message)")
+        }
+    }
+
+    func run() async throws {
+        let command = self
+        let endpoint = try endpoint()
+        try await withInterruption {
+            let configuration = try command.socketConfiguration()
+            let settings = try Settings.reader(file: command.connection.config)
+            try await Client(command.location).withInstance(settings) { sallyport in
+                // A connection may outlive lease and certificate, and a withdrawal must end it.
+                async let _ = sallyport.authorization.run()
+                let connection = try await sallyport.sockets.connect(
+                    to: endpoint, isSecure: command.tls, configuration)
+                try await StreamFilter(connection).run()
+            }
+        }
+    }
+
+    private func socketConfiguration() throws -> SocketConfiguration {
+        var configuration = SocketConfiguration()
+        if let ca = connection.ca { configuration.trust = try .systemAnd(pemFile: ca) }
+        configuration.clientIdentity = try connection.identity()
+        configuration.applicationProtocols = alpn
+        if let connectTimeout { configuration.connectTimeout = .seconds(connectTimeout) }
+        configuration.idleTimeout = idleTimeout.map { .seconds($0) }
+        return configuration
+    }
+}

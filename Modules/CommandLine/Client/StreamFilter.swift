@@ -1,0 +1,56 @@
+import Glibc
+import SallyportCore
+import SallyportSocket
+
+/// One run of `connect`: standard input goes to the server, and what the server sends to standard output.
+struct StreamFilter: Sendable {
+    private let connection: SocketConnection
+    private let input = BlockingCalls("sallyport.input")
+    private let output = BlockingCalls("sallyport.output")
+
+    init(_ connection: SocketConnection) { self.connection = connection }
+
+    /// Ends when both sides have ended theirs; at the server's end alone where standard input is a terminal, which nobody
+    /// would end. Whoever reads standard output may leave: then there is nothing more to do.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { try await self.sendInput() }
+            group.addTask { try await self.receiveOutput() }
+            do {
+                while let isOver = try await group.next(), !isOver {}
+                group.cancelAll()
+            } catch {
+                connection.close()
+                group.cancelAll()
+                throw error
+            }
+        }
+        await connection.shutdown()
+    }
+
+    /// - Returns: false, since the server may still send.
+    private func sendInput() async throws -> Bool {
+        while let bytes = await input.call({ StandardStreams.read(upTo: 64 << 10) }), !Task.isCancelled {
+            guard !bytes.isEmpty else {
+                connection.closeWrite()
+                return false
+            }
+            try await connection.write(bytes)
+        }
+        return false
+    }
+
+    /// - Returns: whether there is nothing more to do.
+    private func receiveOutput() async throws -> Bool {
+        while let bytes = try await connection.read() {
+            let isWritten = await output.call { StandardStreams.write(bytes, to: STDOUT_FILENO) }
+            guard isWritten == true else {
+                connection.close()
+                return true
+            }
+        }
+        // Whoever reads hears of the end, also where our side goes on.
+        _ = await output.call { Glibc.close(STDOUT_FILENO) }
+        return StandardStreams.inputIsTerminal
+    }
+}
