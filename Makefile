@@ -50,6 +50,7 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 	Benchmarks/cookies.sh
 	Benchmarks/authentication.sh
 	Benchmarks/cache.sh
+	Benchmarks/sockets.sh
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests

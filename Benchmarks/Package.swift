@@ -76,6 +76,25 @@ let package = Package(
         .executableTarget(
             name: "NegotiateTable", dependencies: [.product(name: "Sallyport", package: "sallyport")],
             path: "Sources/NegotiateTable"),
+        .target(
+            name: "SocketPeer", path: "Sources/SocketPeer",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .executableTarget(
+            name: "SocketServer", path: "Sources/SocketServer",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .executableTarget(
+            name: "SocketTable",
+            dependencies: [
+                "SocketPeer",
+                .product(name: "Sallyport", package: "sallyport"),
+                .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportEventLoop", package: "sallyport"),
+                .product(name: "SallyportSocket", package: "sallyport"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            path: "Sources/SocketTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",
