@@ -86,6 +86,7 @@ let package = Package(
         .library(name: "SallyportHTTPAuthentication", targets: ["SallyportHTTPAuthentication"]),
         .library(name: "SallyportKerberos", targets: ["SallyportKerberos"]),
         .library(name: "SallyportCache", targets: ["SallyportCache"]),
+        .library(name: "SallyportReachability", targets: ["SallyportReachability"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportSocket", targets: ["SallyportSocket"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
@@ -117,6 +118,7 @@ let package = Package(
     targets: [
         // Level 0: C shims, each imported by one module.
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
+        .systemLibrary(name: "CNetlink", path: "Modules/CNetlink"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
         cLibrary("CPKCS11", pkgConfig: "p11-kit-1", package: "libp11-kit-dev"),
@@ -173,6 +175,13 @@ let package = Package(
             ]),
 
         module("Socket", touching: .touchesC, dependencies: ["SallyportCore", "SallyportTransport", .logging]),
+
+        module(
+            "Reachability", touching: .touchesC,
+            dependencies: [
+                "SallyportCore", "SallyportEventLoop", "SallyportWire", "SallyportTransport", "SallyportAuthorization",
+                "CNetlink", .logging, .httpTypes,
+            ]),
 
         module(
             "Kerberos", touching: .touchesC,
@@ -338,6 +347,12 @@ let package = Package(
             ]),
         tests("Socket", dependencies: ["SallyportSocket", "SallyportTransport", "SallyportCore", .logging]),
         tests(
+            "Reachability",
+            dependencies: [
+                "SallyportReachability", "SallyportAuthorization", "SallyportCore", "SallyportEventLoop",
+                "SallyportTransport", "SallyportWire", .crypto, .x509, .httpTypes,
+            ]),
+        tests(
             "FoundationBridge",
             dependencies: [
                 "SallyportFoundationBridge", "SallyportHTTPAuthentication", "SallyportURLLoading", "SallyportCore",
@@ -416,7 +431,8 @@ let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 let fuzzed: [Target.Dependency] = [
     "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", .httpTypes,
+    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", "SallyportReachability",
+    .httpTypes,
 ]
 package.targets.append(
     isFuzzed

@@ -22,28 +22,54 @@ extension Authorization: NameLookup {
     /// - Throws: the gate's refusal; `refusedByPolicy` for a name that the policy does not relay; `cannotFindHost` where
     ///   there is no such name, and where the gateway's resolver failed; what the exchange with the gateway throws.
     package func answer(to query: DNSMessage) async throws(LoadError) -> DNSMessage {
+        switch try await outcome(of: query) {
+        case .refused(let status):
+            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(status).")
+        case .unreadable: throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer is none to the query.")
+        case .answered(let message):
+            switch message.code {
+            case .noError: return message
+            case .refused:
+                throw LoadError(
+                    .refusedByPolicy, at: .nameLookup, "The policy does not relay \(query.question.name).")
+            case .nameError:
+                throw LoadError(.cannotFindHost, at: .nameLookup, "There is no \(query.question.name) inside.")
+            default: throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's resolver failed.")
+            }
+        }
+    }
+
+    /// What the gateway made of a query.
+    ///
+    /// - Throws: the gate's refusal; what the exchange with the gateway throws.
+    package func outcome(
+        of query: DNSMessage, within limit: Duration = .seconds(10)
+    ) async throws(LoadError) -> NameOutcome {
         do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
         guard let identity, let gateway = try? identity.endpoint(), let octets = try? query.serialized() else {
             throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
         }
         var request = ControlRequest(
             method: .post, gateway: gateway, target: ControlAPI.Path.names, body: octets,
-            trust: .authority(identity.authority), identity: identity.clientIdentity, limit: DNSMessage.maximumLength)
+            trust: .authority(identity.authority), identity: identity.clientIdentity, limit: DNSMessage.maximumLength,
+            timeout: limit)
         request.headerFields[.contentType] = ControlAPI.MediaType.query
         request.headerFields[.accept] = ControlAPI.MediaType.query
         let answer = try await client.send(request)
-        guard answer.status == 200, let message = try? DNSMessage(parsing: answer.body), message.isResponse,
+        guard answer.status == 200 else { return .refused(status: answer.status) }
+        guard let message = try? DNSMessage(parsing: answer.body), message.isResponse,
             message.question == query.question
-        else {
-            throw LoadError(
-                .cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(answer.status).")
-        }
-        switch message.code {
-        case .noError: return message
-        case .refused:
-            throw LoadError(.refusedByPolicy, at: .nameLookup, "The policy does not relay \(query.question.name).")
-        case .nameError: throw LoadError(.cannotFindHost, at: .nameLookup, "There is no \(query.question.name) inside.")
-        default: throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's resolver failed.")
-        }
+        else { return .unreadable }
+        return .answered(message)
     }
+}
+
+/// What became of a query for a name.
+package enum NameOutcome: Sendable, Hashable {
+    /// An answer to the question that was put, whatever it says.
+    case answered(DNSMessage)
+    /// The gateway takes no queries, or not so many.
+    case refused(status: Int)
+    /// It sent something else.
+    case unreadable
 }

@@ -23,6 +23,7 @@ extension Authorization {
             }
         }
         board.set(.unknown)
+        channel.set(.none)
     }
 
     /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
@@ -30,6 +31,8 @@ extension Authorization {
         stop.finish()
         hub.finish()
         board.finish()
+        channel.finish()
+        calls.finish()
     }
 
     private var isWiped: Bool { if case .wiped = state { true } else { false } }
@@ -37,16 +40,50 @@ extension Authorization {
     // MARK: Events
 
     /// How an event stream ended.
-    private enum StreamEnd { case lost, replaced }
+    private enum StreamEnd { case lost, replaced, dropped }
 
     private func followEvents() async -> Bool {
         while !Task.isCancelled, !isWiped {
-            let end = await readEvents()
+            let calls = calls.value ?? ChannelCalls()
+            let end = await readEvents(unlessDroppedSince: calls)
             board.set(end == .replaced || identity == nil ? .unknown : .unreachable)
-            let wait = end == .replaced ? .seconds(60) : Backoff.retry(using: &random)
-            guard (try? await clock.sleep(for: wait)) != nil else { return false }
+            channel.set(end == .replaced ? .displaced : .lost)
+            // What idles on the path that is given up would serve nobody any more.
+            if end == .dropped, let identity { client.retire(identity.clientIdentity) }
+            let goesOn =
+                end == .replaced
+                ? (try? await clock.sleep(for: .seconds(60))) != nil
+                : await pause(Backoff.retry(using: &random), unlessCalledSince: calls)
+            guard goesOn else { return false }
         }
         return false
+    }
+
+    private func readEvents(unlessDroppedSince known: ChannelCalls) async -> StreamEnd {
+        await withTaskGroup(of: StreamEnd?.self) { group in
+            group.addTask { await self.readEvents() }
+            group.addTask {
+                for await calls in self.calls.values() where calls.drops != known.drops { return .dropped }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let end = await group.next() { if let end { return end } }
+            return .lost
+        }
+    }
+
+    /// - Returns: false where the task was cancelled.
+    private func pause(_ duration: Duration, unlessCalledSince known: ChannelCalls) async -> Bool {
+        await withTaskGroup(of: Bool?.self) { group in
+            group.addTask { (try? await self.clock.sleep(for: duration)) != nil }
+            group.addTask {
+                for await calls in self.calls.values() where calls != known { return true }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let goesOn = await group.next() { if let goesOn { return goesOn } }
+            return false
+        }
     }
 
     /// Reads one stream to its end. Hints only say that something changed; what holds is in the signed configuration.
@@ -58,12 +95,16 @@ extension Authorization {
         request.headerFields[.accept] = ControlAPI.MediaType.events
         if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }
         do {
-            let (status, body) = try await client.open(request)
-            guard status == 200 else { return .lost }
+            let stream = try await client.open(request)
+            guard stream.status == 200 else { return .lost }
             board.set(.reachable)
             hint.yield()
+            var heard: UInt64 = 0
+            channel.set(.open(heard: heard, over: stream.connection))
             var parser = ServerSentEventParser()
-            for try await chunk in body {
+            for try await chunk in stream.body {
+                heard += 1
+                channel.set(.open(heard: heard, over: stream.connection))
                 for event in try parser.receive(chunk) where take(event) == .replaced { return .replaced }
             }
         } catch {

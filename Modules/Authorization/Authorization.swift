@@ -12,6 +12,8 @@ public actor Authorization {
     nonisolated let gate: Gate
     nonisolated let hub = EventHub()
     nonisolated let board = InfrastructureBoard()
+    nonisolated let channel = Board(ControlChannel.none)
+    nonisolated let calls = Board(ChannelCalls())
     nonisolated let published = Lock(Published())
     nonisolated let stopped: AsyncStream<Void>
     nonisolated let stop: AsyncStream<Void>.Continuation

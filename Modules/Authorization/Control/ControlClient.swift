@@ -2,6 +2,7 @@ package import HTTPTypes
 package import SallyportCore
 package import SallyportTransport
 internal import SallyportWire
+internal import Synchronization
 
 /// One request to the gateway's control plane.
 package struct ControlRequest: Sendable {
@@ -25,6 +26,8 @@ package struct ControlRequest: Sendable {
     package var limit: Int
     /// For the whole exchange.
     package var timeout: Duration
+    /// Over a connection made for it, and closed behind it: whether one can be made is what is asked.
+    package var isAlone = false
 
     package init(
         method: HTTPRequest.Method = .get, gateway: Endpoint, target: String, body: [UInt8]? = nil, trust: Trust,
@@ -44,10 +47,27 @@ package struct ControlRequest: Sendable {
 package struct ControlAnswer: Sendable {
     package var status: Int
     package var body: [UInt8]
+    /// The connection that it came over; nil where there was none.
+    package var connection: ConnectionFacts?
 
-    package init(status: Int, body: [UInt8]) {
+    package init(status: Int, body: [UInt8], connection: ConnectionFacts? = nil) {
         self.status = status
         self.body = body
+        self.connection = connection
+    }
+}
+
+/// An answer that goes on, as the event stream does.
+package struct ControlStream: Sendable {
+    package var status: Int
+    package var body: ResponseBody
+    /// The connection that it comes over; nil where there is none.
+    package var connection: ConnectionFacts?
+
+    package init(status: Int, body: ResponseBody, connection: ConnectionFacts? = nil) {
+        self.status = status
+        self.body = body
+        self.connection = connection
     }
 }
 
@@ -55,7 +75,7 @@ package struct ControlAnswer: Sendable {
 package protocol ControlClient: Sendable {
     func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer
     /// Opens a stream that lasts; it fails where nothing comes for `request.timeout`.
-    func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody)
+    func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream
     /// Lets no further request use connections that showed `identity`; those in flight go on.
     func retire(_ identity: ClientIdentity)
 }
@@ -68,14 +88,18 @@ package struct TransportControlClient: ControlClient {
     package func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
         var exchange = try exchange(for: request)
         exchange.deadline = .now + request.timeout
-        let response = try await transport.exchange(exchange, via: path(for: request))
+        let path = path(for: request)
+        defer { if request.isAlone { transport.closeConnections { $0.partition == path.partition } } }
+        let response = try await transport.exchange(exchange, via: path)
         let body = try await response.body.collect(upTo: .bytes(request.limit))
-        return ControlAnswer(status: response.head.status.code, body: body)
+        return ControlAnswer(
+            status: response.head.status.code, body: body, connection: response.facts.connection)
     }
 
-    package func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody) {
+    package func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
         let response = try await transport.exchange(exchange(for: request), via: path(for: request))
-        return (response.head.status.code, response.body)
+        return ControlStream(
+            status: response.head.status.code, body: response.body, connection: response.facts.connection)
     }
 
     package func retire(_ identity: ClientIdentity) {
@@ -103,8 +127,11 @@ package struct TransportControlClient: ControlClient {
             case .anybody: .unverified
             case .authority(let authority): .gateway([authority])
             }
-        return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control")
+        let number = request.isAlone ? ".\(Self.lastAlone.add(1, ordering: .relaxed).newValue)" : ""
+        return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control\(number)")
     }
+
+    private static let lastAlone = Atomic<UInt64>(0)
 }
 
 extension LoadError {

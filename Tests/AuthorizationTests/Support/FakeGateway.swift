@@ -108,14 +108,14 @@ final class FakeGateway: ControlClient {
         return Array(try JWS.sign(document.serialized(), header: header, with: signer.key).utf8)
     }
 
-    func open(_ request: ControlRequest) async throws(LoadError) -> (status: Int, body: ResponseBody) {
+    func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
         try admit(request)
-        if let stream = state.withLock({ $0.stream }) { return (200, ResponseBody(stream)) }
+        if let stream = state.withLock({ $0.stream }) { return ControlStream(status: 200, body: ResponseBody(stream)) }
         let text = state.withLock { state in
             defer { state.events = [] }
             return state.events.joined()
         }
-        return (200, ResponseBody(Array(text.utf8)))
+        return ControlStream(status: 200, body: ResponseBody(Array(text.utf8)))
     }
 
     func retire(_ identity: ClientIdentity) { state.withLock { $0.retired += 1 } }

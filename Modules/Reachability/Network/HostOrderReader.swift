@@ -1,0 +1,73 @@
+/// Reads numbers in the machine's own order out of a part of octets, as the kernel lays its structures out. Every read may
+/// find less than it wants, and says so with nil.
+struct HostOrderReader {
+    private let octets: [UInt8]
+    private(set) var offset: Int
+    let end: Int
+
+    init(_ octets: [UInt8], _ range: Range<Int>) {
+        self.octets = octets
+        offset = range.lowerBound
+        end = range.upperBound
+    }
+
+    var remaining: Int { end - offset }
+
+    mutating func byte() -> UInt8? { number(1).map(UInt8.init(truncatingIfNeeded:)) }
+    mutating func number16() -> UInt16? { number(2).map(UInt16.init(truncatingIfNeeded:)) }
+    mutating func number32() -> UInt32? { number(4) }
+
+    private mutating func number(_ length: Int) -> UInt32? {
+        guard remaining >= length else { return nil }
+        defer { offset += length }
+        var value: UInt32 = 0
+        for index in 0..<length {
+            #if _endian(little)
+            value |= UInt32(octets[offset + index]) << UInt32(8 * index)
+            #else
+            value = value << 8 | UInt32(octets[offset + index])
+            #endif
+        }
+        return value
+    }
+
+    /// - Returns: false where there are fewer.
+    mutating func skip(_ count: Int) -> Bool {
+        guard remaining >= count else { return false }
+        offset += count
+        return true
+    }
+
+    /// The rest, as it is.
+    var rest: ArraySlice<UInt8> { octets[offset..<end] }
+
+    /// The next attribute (`struct rtattr`), each on a boundary of 4 octets; nil at the end, and where what is left is none.
+    mutating func attribute() -> NetlinkAttribute? {
+        let start = offset
+        guard let length = number16().map(Int.init), let type = number16(), length >= 4, start + length <= end else {
+            offset = end
+            return nil
+        }
+        defer { offset = min(end, start + (length + 3) & ~3) }
+        // The two highest bits say how the value is laid out.
+        return NetlinkAttribute(type: type & 0x3fff, octets: octets, range: (start + 4)..<(start + length))
+    }
+}
+
+/// A value in a message, behind its type.
+struct NetlinkAttribute {
+    let type: UInt16
+    let octets: [UInt8]
+    let range: Range<Int>
+
+    var reader: HostOrderReader { HostOrderReader(octets, range) }
+    var value: [UInt8] { Array(octets[range]) }
+
+    var number: UInt32? {
+        var reader = reader
+        return reader.number32()
+    }
+
+    /// Text up to its final zero; nil where it is no UTF-8.
+    var text: String? { String(validating: octets[range].prefix { $0 != 0 }, as: UTF8.self) }
+}

@@ -1,0 +1,31 @@
+internal import Glibc
+
+/// What sysfs says of an interface.
+enum Sysfs {
+    /// - Parameter index: the interface's: another one may have the name in the namespace that is mounted here.
+    static func describe(_ name: String, _ index: UInt32, _ facts: inout InterfaceFacts) {
+        // Names have at most 15 octets and no slash; the kernel sees to it, and so does this.
+        guard (1...15).contains(name.utf8.count), !name.contains("/"), name != ".", name != ".." else { return }
+        let folder = "/sys/class/net/\(name)"
+        guard contents("\(folder)/ifindex")?.split(separator: "\n").first.flatMap({ UInt32($0) }) == index else {
+            return
+        }
+        let types = (contents("\(folder)/uevent") ?? "").split(separator: "\n")
+        facts.isMobile = types.contains("DEVTYPE=wwan")
+        facts.isWirelessLAN =
+            types.contains("DEVTYPE=wlan") || exists("\(folder)/wireless") || exists("\(folder)/phy80211")
+    }
+
+    private static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
+    /// At most 4 KiB.
+    private static func contents(_ path: String) -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var octets = [UInt8](repeating: 0, count: 4096)
+        let count = unsafe read(descriptor, &octets, octets.count)
+        guard count >= 0 else { return nil }
+        return String(decoding: octets.prefix(count), as: UTF8.self)
+    }
+}

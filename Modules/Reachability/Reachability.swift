@@ -1,0 +1,242 @@
+public import Logging
+public import SallyportAuthorization
+public import SallyportCore
+internal import SallyportEventLoop
+
+/// Whether the infrastructure, the app's gateway, is within reach: the documents' `GDReachability`.
+///
+/// Looks while ``run()`` runs: at links, addresses and routes of the machine, which the kernel tells of, at the heartbeats of
+/// the gateway's event stream, and by probes where those stay out. A loss is told within 5 s, a return within 1 s of a
+/// change of the network and within 5 s otherwise; what is over in less than 2 s is told to nobody. It is about the gateway,
+/// not about servers behind it: see ``Diagnostics``.
+///
+/// Loads that wait for connectivity follow it through `InfrastructureStatus`.
+public actor Reachability {
+    nonisolated let loop: EventLoop
+    nonisolated let board = Board(ReachabilityState())
+    nonisolated let infrastructureBoard = InfrastructureBoard()
+    nonisolated let delegate = Lock(Delegate())
+    nonisolated let hooks = Lock(Hooks())
+    nonisolated let source: any LinkSource
+    private nonisolated let stopped: AsyncStream<Void>
+    private nonisolated let stop: AsyncStream<Void>.Continuation
+    /// Of probes.
+    private nonisolated let orders: AsyncStream<UInt64>
+    private nonisolated let order: AsyncStream<UInt64>.Continuation
+    private let times: LinkTimes
+    private let logger: Logger
+    private let origin = LoopInstant.now
+    private var watch: LinkWatch?
+    private var monitor: NetworkMonitor?
+    private lazy var timer = LoopTimer { [weak self] in self?.assumeIsolated { $0.take { $0.timeCame(at: $1) } } }
+
+    struct Delegate { weak var delegate: (any ReachabilityDelegate)? }
+    struct Hooks: Sendable { var givenUp: [@Sendable () -> Void] = [] }
+
+    /// Follows the gateway of an authorization, whose `run()` keeps the event stream open.
+    public init(_ authorization: Authorization, logger: Logger = Logger(label: "sallyport.reachability")) {
+        self.init(source: authorization, logger: logger)
+    }
+
+    init(
+        source: any LinkSource, times: LinkTimes = LinkTimes(), on loop: EventLoop = EventLoopGroup.shared.next(),
+        logger: Logger = Logger(label: "sallyport.reachability")
+    ) {
+        self.source = source
+        self.times = times
+        self.loop = loop
+        self.logger = logger
+        (stopped, stop) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (orders, order) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(8))
+    }
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+}
+
+// MARK: What anyone may ask, at any time
+
+extension Reachability {
+    /// As it is now.
+    public nonisolated var state: ReachabilityState { board.value ?? ReachabilityState() }
+    public nonisolated var status: LinkStatus { state.status }
+    public nonisolated var isNetworkAvailable: Bool { state.isNetworkAvailable }
+    public nonisolated var isPushChannelAvailable: Bool { state.isPushChannelAvailable }
+
+    /// Each state from now on, the present one first; every call makes a sequence of its own.
+    public nonisolated func changes() -> ReachabilityChanges { ReachabilityChanges(stream: board.values()) }
+
+    /// Sets who hears of changes; held weakly.
+    public nonisolated func setDelegate(_ delegate: (any ReachabilityDelegate)?) {
+        self.delegate.withLock { $0.delegate = delegate }
+    }
+
+    /// Calls `body` where connections that stand are taken to be dead: the gateway went out of reach, returned, or is reached
+    /// another way. On the loop; it must not block.
+    package nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
+        hooks.withLock { $0.givenUp.append(body) }
+    }
+}
+
+extension Reachability: InfrastructureStatus {
+    public nonisolated var infrastructure: InfrastructureState { infrastructureBoard.infrastructure }
+
+    public nonisolated func infrastructureChanges() -> AsyncStream<InfrastructureState> {
+        infrastructureBoard.infrastructureChanges()
+    }
+}
+
+// MARK: Looking
+
+extension Reachability {
+    /// Looks until the task is cancelled or ``shutdown()`` is called; afterwards the state is unknown. Call it once, beside
+    /// `Authorization.run()`; `Sallyport.run()` does both.
+    public func run() async {
+        begin()
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await self.followChannel() }
+            group.addTask { await self.followOrders() }
+            group.addTask { await self.tellDelegate() }
+            group.addTask { [stopped] in
+                for await _ in stopped {}
+                return true
+            }
+            while let isStopped = await group.next() {
+                if isStopped { group.cancelAll() }
+            }
+        }
+        end()
+    }
+
+    /// Ends ``run()`` and the sequences. Idempotent.
+    public nonisolated func shutdown() {
+        stop.finish()
+        board.finish()
+        infrastructureBoard.finish()
+    }
+
+    private var now: Duration { .nanoseconds(LoopInstant.now.nanoseconds - origin.nanoseconds) }
+
+    private func begin() {
+        guard watch == nil else { return }
+        watch = LinkWatch(at: now, times: times) { $0 * Double.random(in: 0.8...1.2) }
+        monitor = NetworkMonitor(on: loop) { [weak self] state in
+            self?.assumeIsolated { $0.take { $0.networkChanged(state, at: $1) } }
+        }
+        if monitor == nil { logger.debug("The kernel tells nobody of the network here; heartbeats and probes do.") }
+        monitor?.start()
+        take { $0.timeCame(at: $1) }
+    }
+
+    private func end() {
+        monitor?.stop()
+        monitor = nil
+        watch = nil
+        loop.set(timer, at: nil)
+        order.finish()
+        board.set(ReachabilityState())
+        infrastructureBoard.set(.unknown)
+    }
+
+    private func take(_ step: (inout LinkWatch, Duration) -> [LinkWatch.Action]) {
+        guard var present = watch else { return }
+        let actions = step(&present, now)
+        watch = present
+        loop.set(timer, at: present.nextInstant.map { origin.advanced(by: $0) })
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: LinkWatch.Action) {
+        switch action {
+        case .probe(let number): order.yield(number)
+        case .call(let drops):
+            source.callChannel(drops: drops)
+            guard drops else { return }
+            for body in hooks.withLock({ $0.givenUp }) { body() }
+        case .report(let report):
+            let state = ReachabilityState(report)
+            logger.debug("The link changed.", metadata: ["state": "\(state)"])
+            infrastructureBoard.set(state.infrastructure)
+            board.set(state)
+        }
+    }
+
+    // MARK: Children of run()
+
+    private func followChannel() async -> Bool {
+        for await channel in source.channelChanges() {
+            switch channel {
+            case .none: continue
+            case .open(heard: 0, let connection):
+                take { $0.streamOpened(LinkWatch.Ends(connection), at: $1) }
+            case .open(_, let connection):
+                // The first word may have overtaken the opening.
+                take { watch, now in
+                    watch.stream == .open
+                        ? watch.streamSpoke(at: now) : watch.streamOpened(LinkWatch.Ends(connection), at: now)
+                }
+            case .lost: take { $0.streamEnded(at: $1) }
+            case .displaced: take { $0.streamDisplaced(at: $1) }
+            }
+        }
+        return false
+    }
+
+    private func followOrders() async -> Bool {
+        await withDiscardingTaskGroup { group in
+            for await number in orders { group.addTask { await self.probe(number) } }
+            group.cancelAll()
+        }
+        return false
+    }
+
+    private func probe(_ number: UInt64) async {
+        do throws(LoadError) {
+            let connection = try await source.probe(within: times.probe)
+            take { $0.probeAnswered(number, LinkWatch.Ends(connection), at: $1) }
+        } catch {
+            logger.debug("The gateway does not answer.", metadata: ["error": "\(error)"])
+            take { $0.probeFailed(number, at: $1) }
+        }
+    }
+
+    /// Not on the loop: it is the app's code.
+    @concurrent private nonisolated func tellDelegate() async -> Bool {
+        var isFirst = true
+        for await state in board.values() {
+            if !isFirst { delegate.withLock { $0.delegate }?.reachability(self, didChange: state) }
+            isFirst = false
+        }
+        return false
+    }
+}
+
+extension ReachabilityState {
+    var infrastructure: InfrastructureState {
+        switch status {
+        case .unknown: .unknown
+        case .notReachable: .unreachable
+        case .reachable: .reachable
+        }
+    }
+}
+
+extension LinkWatch.Ends {
+    /// Nil where libcurl names no addresses.
+    init?(_ connection: ConnectionFacts?) {
+        guard let connection, let local = IPAddress(connection.localAddress),
+            let remote = IPAddress(connection.remoteAddress)
+        else { return nil }
+        self.init(local: local, remote: remote)
+    }
+}
+
+/// Who speaks with the gateway.
+package protocol LinkSource: Sendable {
+    /// How the event stream fares.
+    func channelChanges() -> AsyncStream<ControlChannel>
+    func callChannel(drops: Bool)
+    /// Asks for a sign of life.
+    func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts?
+}
+
+extension Authorization: LinkSource {}
