@@ -25,7 +25,8 @@ extension Authorization: NameLookup {
         switch try await outcome(of: query) {
         case .refused(let status):
             throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(status).")
-        case .unreadable: throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer is none to the query.")
+        case .unreadable:
+            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer is none to the query.")
         case .answered(let message):
             switch message.code {
             case .noError: return message

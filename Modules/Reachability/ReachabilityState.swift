@@ -8,7 +8,8 @@ public struct ReachabilityState: Sendable, Hashable, CustomStringConvertible {
     /// Whether the gateway's event stream is open, over which changes of the policy are told.
     public let isPushChannelAvailable: Bool
 
-    package init(status: LinkStatus = .unknown, isNetworkAvailable: Bool = false, isPushChannelAvailable: Bool = false) {
+    package init(status: LinkStatus = .unknown, isNetworkAvailable: Bool = false, isPushChannelAvailable: Bool = false)
+    {
         self.status = status
         self.isNetworkAvailable = isNetworkAvailable
         self.isPushChannelAvailable = isPushChannelAvailable

@@ -1,3 +1,5 @@
+import SallyportCore
+
 @testable import SallyportReachability
 
 extension FuzzTarget {

@@ -1,0 +1,99 @@
+public import SallyportCore
+internal import SallyportWire
+
+/// What is said of a name inside.
+public struct NameAnswer: Sendable, Hashable {
+    /// What is asked of a name.
+    public enum RecordType: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        /// Another name for the same.
+        case cname
+        /// IPv4 addresses.
+        case a
+        /// IPv6 addresses.
+        case aaaa
+        /// Where a service is (RFC 2782); the name has its leading labels, as `_kerberos._tcp.corp.example`.
+        case srv
+
+        /// The documented numbers, 0 for CNAME and 1 for A; 2 for AAAA and 3 for SRV are ours.
+        public var number: Int {
+            switch self {
+            case .cname: 0
+            case .a: 1
+            case .aaaa: 2
+            case .srv: 3
+            }
+        }
+
+        public var description: String { rawValue.uppercased() }
+    }
+
+    public struct Record: Sendable, Hashable {
+        public enum Value: Sendable, Hashable {
+            case address(IPAddress)
+            case canonicalName(String)
+            /// Of one priority, the lowest first, clients take the target by weight.
+            case service(target: String, port: UInt16, priority: UInt16, weight: UInt16)
+        }
+        public let value: Value
+        /// For how long it holds.
+        public let timeToLive: Duration
+    }
+
+    /// What was asked about, in A-labels and lower case.
+    public let name: String
+    public let type: RecordType
+    /// Whether there is such a name; one that exists may have no records of the type.
+    public let exists: Bool
+    /// The name to which the records belong, behind those that stand for another.
+    public let canonicalName: String
+    /// Of the type that was asked for.
+    public let records: [Record]
+
+    public var addresses: [IPAddress] {
+        records.compactMap { if case .address(let address) = $0.value { address } else { nil } }
+    }
+}
+
+extension NameAnswer {
+    /// How many names may stand for one another in a row.
+    static let maximumChain = 16
+
+    /// - Throws: ``NameError/Code/parsingResponseError`` where names stand for one another without end.
+    init(_ message: DNSMessage, type: RecordType) throws(NameError) {
+        let asked = message.question.name
+        let last = type == .cname ? asked : try Self.end(of: asked, in: message.answers)
+        name = "\(asked)"
+        self.type = type
+        exists = message.code != .nameError
+        canonicalName = "\(last)"
+        // Records of other names were not asked for, and are not believed.
+        records = message.answers.filter { $0.name == last }.compactMap { Self.record($0, of: type) }
+    }
+
+    /// Follows names that stand for others (RFC 1034 §3.6.2).
+    private static func end(of name: DNSName, in records: [DNSMessage.Record]) throws(NameError) -> DNSName {
+        var name = name
+        for _ in 0...maximumChain {
+            let next = records.lazy.compactMap { record -> DNSName? in
+                guard record.name == name, case .canonicalName(let target) = record.data else { return nil }
+                return target
+            }
+            guard let target = next.first else { return name }
+            name = target
+        }
+        throw NameError(.parsingResponseError, "More than \(maximumChain) names stand for one another.")
+    }
+
+    private static func record(_ record: DNSMessage.Record, of type: RecordType) -> Record? {
+        let value: Record.Value
+        switch (record.data, type) {
+        case (.address(let address), .a) where address.octets.count == 4: value = .address(address)
+        case (.address(let address), .aaaa) where address.octets.count == 16: value = .address(address)
+        case (.canonicalName(let target), .cname): value = .canonicalName("\(target)")
+        case (.service(let priority, let weight, let port, let target), .srv):
+            value = .service(target: "\(target)", port: port, priority: priority, weight: weight)
+        default: return nil
+        }
+        return Record(value: value, timeToLive: .seconds(Int64(record.timeToLive)))
+    }
+}

@@ -1,0 +1,136 @@
+public import SallyportAuthorization
+public import SallyportCore
+package import SallyportWire
+
+/// Looks names up from inside, where the gateway stands: the documents' `nslookup` (RFC 8484 by the gateway's
+/// `/dns-query`).
+///
+/// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks.
+public struct Names: Sendable {
+    /// How many look-ups may be under way at once; one more is refused with ``NameError/Code/couldNotPerformService``.
+    public static let maximumLookups = 64
+    /// The longest time that may be given to a look-up.
+    public static let maximumTime = Duration.seconds(60)
+
+    private let source: any NameSource
+    private let underWay = CountBox()
+
+    private final class CountBox: Sendable {
+        let count = Lock(0)
+    }
+
+    /// Asks the gateway of an authorization.
+    public init(_ authorization: Authorization) { self.init(source: authorization) }
+
+    package init(source: any NameSource) { self.source = source }
+
+    /// Asks about a name.
+    ///
+    /// Cancelling the task gives it up.
+    ///
+    /// - Parameters:
+    ///   - name: a host's name, in any spelling that a URL may have; for ``NameAnswer/RecordType/srv`` with its leading
+    ///     labels. At most 253 octets.
+    ///   - limit: the longest time for it, up to ``maximumTime``.
+    /// - Throws: ``NameError``, with the documented number.
+    public func lookUp(
+        _ name: String, _ type: NameAnswer.RecordType = .a, within limit: Duration = .seconds(10)
+    ) async throws(NameError) -> NameAnswer {
+        let query = DNSMessage(query: .init(try Self.question(name, type), type.wire))
+        guard limit > .zero, limit <= Self.maximumTime else {
+            throw NameError(.parameterError, "A look-up has more than no time, and at most \(Self.maximumTime).")
+        }
+        guard begin() else {
+            throw NameError(.couldNotPerformService, "\(Self.maximumLookups) look-ups are under way already.")
+        }
+        defer { underWay.count.withLock { $0 -= 1 } }
+        let outcome: NameOutcome
+        do throws(LoadError) {
+            outcome = try await source.outcome(of: query, within: limit)
+        } catch {
+            throw NameError(error)
+        }
+        return try Self.answer(outcome, type)
+    }
+
+    /// The addresses of a host, IPv6 first; empty where it has none or does not exist.
+    ///
+    /// - Throws: ``NameError``.
+    public func addresses(
+        of name: String, within limit: Duration = .seconds(10)
+    ) async throws(NameError) -> [IPAddress] {
+        async let six = result(name, .aaaa, limit)
+        async let four = result(name, .a, limit)
+        return try await six.get().addresses + four.get().addresses
+    }
+
+    private func result(
+        _ name: String, _ type: NameAnswer.RecordType, _ limit: Duration
+    ) async -> Result<NameAnswer, NameError> {
+        do throws(NameError) {
+            return .success(try await lookUp(name, type, within: limit))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func begin() -> Bool {
+        underWay.count.withLock { count in
+            guard count < Self.maximumLookups else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    /// The host in one spelling, behind leading labels of a service.
+    private static func question(_ text: String, _ type: NameAnswer.RecordType) throws(NameError) -> DNSName {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        let service = type == .srv ? labels.prefix { $0.hasPrefix("_") } : []
+        let host = labels.dropFirst(service.count).joined(separator: ".")
+        guard case .name(let host)? = try? Host(host) else {
+            throw NameError(.parameterError, "What is looked up is the name of a host.")
+        }
+        guard let name = DNSName((service.map(String.init) + [host]).joined(separator: ".")), !name.labels.isEmpty
+        else {
+            throw NameError(.parameterError, "The name has no form in DNS.")
+        }
+        return name
+    }
+
+    private static func answer(
+        _ outcome: NameOutcome, _ type: NameAnswer.RecordType
+    ) throws(NameError) -> NameAnswer {
+        switch outcome {
+        case .refused(let status):
+            throw NameError(.couldNotPerformService, "The gateway does not answer for names: \(status).")
+        case .unreadable: throw NameError(.parsingResponseError, "The gateway's answer is none to the question.")
+        case .answered(let message):
+            switch message.code {
+            case .noError where message.isTruncated:
+                throw NameError(.parsingResponseError, "The gateway's answer is cut short.")
+            case .noError, .nameError: return try NameAnswer(message, type: type)
+            case .refused: throw NameError(.hostNotListed, "The policy does not relay \(message.question.name).")
+            default: throw NameError(.couldNotPerformService, "The gateway's resolver failed.")
+            }
+        }
+    }
+}
+
+extension NameAnswer.RecordType {
+    var wire: DNSMessage.RecordType {
+        switch self {
+        case .cname: .cname
+        case .a: .a
+        case .aaaa: .aaaa
+        case .srv: .srv
+        }
+    }
+}
+
+/// Who puts queries to the gateway.
+package protocol NameSource: Sendable {
+    /// - Throws: the gate's refusal, and what the exchange threw.
+    func outcome(of query: DNSMessage, within limit: Duration) async throws(LoadError) -> NameOutcome
+}
+
+extension Authorization: NameSource {}
