@@ -196,7 +196,9 @@ let package = Package(
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
                 "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportReachability", "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration,
+                .httpTypes,
+                .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -242,9 +244,9 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-                "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging, .httpTypes,
-                .crypto, .lifecycle, .unixSignals,
+                "SallyportAuthorization", "SallyportCookies", "SallyportReachability", "SallyportURLLoading",
+                "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging,
+                .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -379,7 +381,8 @@ let package = Package(
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportCookies", "SallyportCore", "SallyportGateway", "SallyportHTTPAuthentication",
+                "Sallyport", "SallyportAuthorization", "SallyportCookies", "SallyportCore", "SallyportGateway",
+                "SallyportHTTPAuthentication", "SallyportReachability", "SallyportSecureStore",
                 "SallyportWire", "SallyportTransport", .kerberos, "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
@@ -393,6 +396,8 @@ let package = Package(
             name: "CacheChild",
             dependencies: ["SallyportCache", "SallyportCore", "SallyportSecureStore", .logging, .httpTypes],
             path: "Tests/CacheChild"),
+        // Prints each change of an app's link.
+        .executableTarget(name: "ReachabilityChild", dependencies: ["Sallyport"], path: "Tests/ReachabilityChild"),
         .target(name: "DiskRecorder", path: "Tests/DiskRecorder"),
 
         // A service that takes Kerberos tokens, with channel bindings.

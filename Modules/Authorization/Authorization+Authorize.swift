@@ -84,7 +84,7 @@ extension Authorization {
         published.withLock { $0.document = document }
         let conclusion = Verdict.state(of: document, decisions: decisions, at: leaseTime)
         switch conclusion {
-        case .authorized: gate.open(policy(of: document, identity))
+        case .authorized: gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark))
         case .wiped(let code):
             gate.withdraw(code)
             setState(conclusion)
@@ -100,19 +100,6 @@ extension Authorization {
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
         }
-    }
-
-    private func policy(of document: ConfigurationDocument, _ identity: IdentityRecord) -> Gate.Policy {
-        let clusters = document.clusters.map { cluster in
-            RelayAccess(
-                cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities,
-                identity: identity.clientIdentity)
-        }
-        return Gate.Policy(
-            table: document.routingTable,
-            clusters: Dictionary(clusters.map { ($0.cluster, $0) }) { first, _ in first }, tls: document.tls,
-            schemes: Set(document.schemes),
-            leaseEnd: document.leaseEnd, mark: mark)
     }
 
     /// The store destroys its keys first, then its data; what memory held is dropped.

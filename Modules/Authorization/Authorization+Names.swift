@@ -47,16 +47,29 @@ extension Authorization: NameLookup {
         of query: DNSMessage, within limit: Duration = .seconds(10)
     ) async throws(LoadError) -> NameOutcome {
         do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
-        guard let identity, let gateway = try? identity.endpoint(), let octets = try? query.serialized() else {
+        guard let identity, let gateway = try? identity.endpoint() else {
+            throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
+        }
+        return try await client.ask(
+            query, at: gateway, authority: identity.authority, as: identity.clientIdentity, within: limit)
+    }
+}
+
+extension ControlClient {
+    /// Puts a query to a gateway (RFC 8484).
+    package func ask(
+        _ query: DNSMessage, at gateway: Endpoint, authority: [UInt8], as identity: ClientIdentity,
+        within limit: Duration
+    ) async throws(LoadError) -> NameOutcome {
+        guard let octets = try? query.serialized() else {
             throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
         }
         var request = ControlRequest(
             method: .post, gateway: gateway, target: ControlAPI.Path.names, body: octets,
-            trust: .authority(identity.authority), identity: identity.clientIdentity, limit: DNSMessage.maximumLength,
-            timeout: limit)
+            trust: .authority(authority), identity: identity, limit: DNSMessage.maximumLength, timeout: limit)
         request.headerFields[.contentType] = ControlAPI.MediaType.query
         request.headerFields[.accept] = ControlAPI.MediaType.query
-        let answer = try await client.send(request)
+        let answer = try await send(request)
         guard answer.status == 200 else { return .refused(status: answer.status) }
         guard let message = try? DNSMessage(parsing: answer.body), message.isResponse,
             message.question == query.question

@@ -13,8 +13,9 @@ struct SallyportProgram: AsyncParsableCommand {
             """,
         version: "sallyport \(Version.current)",
         subcommands: [
-            ActivateCommand.self, StatusCommand.self, ExplainCommand.self, FetchCommand.self, ConnectCommand.self,
-            GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self, CacheCommand.self,
+            ActivateCommand.self, StatusCommand.self, ExplainCommand.self, DoctorCommand.self, FetchCommand.self,
+            ConnectCommand.self, GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self,
+            CacheCommand.self,
         ] + kerberos)
 
     #if Kerberos

@@ -2,6 +2,7 @@ public import Logging
 public import SallyportAuthorization
 public import SallyportCore
 internal import SallyportEventLoop
+internal import Synchronization
 
 /// Whether the infrastructure, the app's gateway, is within reach: the documents' `GDReachability`.
 ///
@@ -18,6 +19,7 @@ public actor Reachability {
     nonisolated let delegate = Lock(Delegate())
     nonisolated let hooks = Lock(Hooks())
     nonisolated let source: any LinkSource
+    private nonisolated let changesOfNetwork = Atomic<UInt64>(0)
     private nonisolated let stopped: AsyncStream<Void>
     private nonisolated let stop: AsyncStream<Void>.Continuation
     /// Of probes.
@@ -70,6 +72,9 @@ extension Reachability {
         self.delegate.withLock { $0.delegate = delegate }
     }
 
+    /// Rises with each change of links, addresses and routes.
+    nonisolated var networkVersion: UInt64 { changesOfNetwork.load(ordering: .relaxed) }
+
     /// Calls `body` where connections that stand are taken to be dead: the gateway went out of reach, returned, or is reached
     /// another way. On the loop; it must not block.
     package nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
@@ -120,6 +125,7 @@ extension Reachability {
         guard watch == nil else { return }
         watch = LinkWatch(at: now, times: times) { $0 * Double.random(in: 0.8...1.2) }
         monitor = NetworkMonitor(on: loop) { [weak self] state in
+            self?.changesOfNetwork.add(1, ordering: .relaxed)
             self?.assumeIsolated { $0.take { $0.networkChanged(state, at: $1) } }
         }
         if monitor == nil { logger.debug("The kernel tells nobody of the network here; heartbeats and probes do.") }

@@ -4,6 +4,7 @@
 @_exported public import SallyportCache
 @_exported public import SallyportCookies
 @_exported public import SallyportCore
+@_exported public import SallyportReachability
 @_exported public import SallyportSecureStore
 @_exported public import SallyportSocket
 @_exported public import SallyportURLLoading

@@ -5,6 +5,7 @@ public import SallyportCache
 public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
+public import SallyportReachability
 public import SallyportSecureStore
 public import SallyportSocket
 internal import SallyportTransport
@@ -42,6 +43,12 @@ public final class Sallyport: Sendable {
     /// Who the principals of this instance's sessions are by Kerberos, and their tickets.
     public let kerberos: Kerberos
     #endif
+    /// Whether the gateway is within reach, while ``run()`` runs.
+    public let reachability: Reachability
+    /// Looks names up from inside.
+    public let names: Names
+    /// Finds out what is in the way.
+    public let diagnostics: Diagnostics
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
@@ -91,6 +98,9 @@ public final class Sallyport: Sendable {
         jars = CookieJars(in: data, gate: authorization, logger: logger)
         let shared = SharedCache(SecureCache(store: data, gate: authorization))
         sharedCache = shared
+        let reachability = Reachability(authorization, logger: logger)
+        self.reachability = reachability
+        names = Names(authorization)
         let tunnels = LateTunnels()
         #if Kerberos
         let kerberos = Kerberos(
@@ -116,10 +126,20 @@ public final class Sallyport: Sendable {
             },
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
-            infrastructure: authorization, logger: logger)
+            infrastructure: reachability, logger: logger)
         sockets = SocketSystem(
             gate: authorization, history: loading.versionHistory, added: { versions.versions(for: $0) }, logger: logger)
         tunnels.lead(through: loading.tunnels)
+        reachability.whenGivenUp { [weak loading] in loading?.retireConnections() }
+        diagnostics = Diagnostics(authorization, reachability: reachability) {
+            [weak loading, weak sockets, authorization] in
+            loading?.resetConnections()
+            sockets?.resetConnections()
+            authorization.callChannel(drops: true)
+            control.endExchanges(with: LoadError(.connectionLost, "All connections were reset.")) { _ in true }
+            control.closeConnections { _ in true }
+            return true
+        }
         #if Kerberos
         let forgetTickets: @Sendable () -> Void = { kerberos.forget() }
         credentials.whenClearing { method in
@@ -223,6 +243,7 @@ public final class Sallyport: Sendable {
     /// Ends all loads, frees the connections and closes the store. Idempotent; nothing can be loaded afterwards.
     public func shutdown() async {
         authorization.shutdown()
+        reachability.shutdown()
         await loading.shutdown()
         await sockets.shutdown()
         await jars.shutdown()

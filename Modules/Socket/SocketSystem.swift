@@ -39,6 +39,12 @@ public final class SocketSystem: Sendable {
         }
     }
 
+    /// Ends all connections with `networkUnavailable`, and those that are being opened; the next are made anew.
+    package func resetConnections() {
+        transport.endExchanges(with: LoadError(.connectionLost, "All connections were reset.")) { _ in true }
+        transport.closeConnections { _ in true }
+    }
+
     // MARK: Connections
 
     /// Opens a connection. Cancelling the task gives it up.

@@ -26,7 +26,7 @@ import Testing
         }
         for module in [
             "7NIOCore", "11Hummingbird", "20SallyportSecureStore", "22SallyportAuthorization", "16SallyportCookies",
-            "14SallyportCache",
+            "14SallyportCache", "21SallyportReachability",
         ] {
             #expect(try await symbols(of: "LinkURLLoading", containing: module) == 0, "\(module)")
         }

@@ -16,6 +16,8 @@ public struct StoredAuthorization: Sendable {
     public let user: String?
     /// `HOST:PORT`.
     public let gateway: String?
+    /// The way to the gateway; nil where the store is not activated.
+    package let contact: StoredContact?
     private let document: ConfigurationDocument?
 
     /// Why not authorized.
@@ -46,6 +48,7 @@ public struct StoredAuthorization: Sendable {
         version = contents.decisions.version ?? document?.entitlement.version.description
         user = contents.identity?.user
         gateway = contents.identity?.gateway
+        contact = StoredContact(contents)
     }
 
     /// Says how a URL would be reached.

@@ -106,6 +106,20 @@ public final class URLLoadingSystem: Sendable {
     /// becomes the system session. Sockets, tokens and names are not touched.
     public func disable() { engine.disable(except: session.tag) }
 
+    // MARK: Connections
+
+    /// Lets no new load use the connections that there are: they lead nowhere any more. Loads in flight go on.
+    package func retireConnections() { engine.client.closeConnections { _ in true } }
+
+    /// Closes all connections and tunnels; loads in flight end with `connectionLost`, and the next connect anew.
+    package func resetConnections() {
+        let failure = LoadError(.connectionLost, "All connections were reset.")
+        engine.client.endExchanges(with: failure) { _ in true }
+        engine.client.closeConnections { _ in true }
+    }
+
+    // MARK: End
+
     /// Ends all loads with `sessionInvalidated` and frees the connections. Idempotent.
     public func shutdown() async {
         Self.defaultInstance.withLock { if $0 === self { $0 = nil } }

@@ -9,6 +9,13 @@ package enum LoopbackPort {
         return true
     }
 
+    /// One that nothing listens at now.
+    package static func free() -> UInt16 {
+        var port: UInt16
+        repeat { port = .random(in: 20_000..<32_000) } while isTaken(port)
+        return port
+    }
+
     /// The caller's to close; nil where nothing takes connections.
     static func connect(_ port: UInt16) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

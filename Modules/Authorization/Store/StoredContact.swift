@@ -1,0 +1,118 @@
+package import SallyportCore
+internal import SallyportWire
+
+/// What a store knows of its gateway: enough to look at the way there without changing anything.
+package struct StoredContact: Sendable {
+    package let gateway: Endpoint
+    /// DER of the pinned authority.
+    package let authority: [UInt8]
+    /// What the instance shows.
+    package let identity: ClientIdentity
+    /// Of the certificate, Unix seconds.
+    package let validity: ClosedRange<Int64>
+    /// From when on the certificate is to be renewed, Unix seconds.
+    package let renewalTime: Int64
+    /// How long after its end the certificate can still be renewed, in seconds.
+    package static var renewalGrace: Int64 { IdentityRecord.renewalGrace }
+    /// Nil where none is stored that verifies.
+    package let policy: StoredPolicy?
+    private let identityRecord: IdentityRecord
+    private let decisions: LocalDecisions
+    private let document: ConfigurationDocument?
+
+    init?(_ contents: AuthorizationRecords.Contents) {
+        guard let record = contents.identity, let gateway = try? record.endpoint(), record.notBefore <= record.notAfter
+        else { return nil }
+        identityRecord = record
+        decisions = contents.decisions
+        document = contents.document
+        self.gateway = gateway
+        authority = record.authority
+        identity = record.clientIdentity
+        validity = record.notBefore...record.notAfter
+        renewalTime = record.renewalTime
+        policy = document.map { StoredPolicy($0, decisions: contents.decisions, identity: record.clientIdentity) }
+    }
+
+    /// Asks for the configuration that holds now.
+    package var question: ControlRequest {
+        var target = ControlAPI.Path.configuration
+        if let version = decisions.version { target += "?\(ControlAPI.Query.version)=\(version)" }
+        return ControlRequest(
+            gateway: gateway, target: target, trust: .authority(authority), identity: identity,
+            limit: ControlAPI.Limits.configuration)
+    }
+
+    /// The policy that the gateway's answer holds, where it is the gateway's, for this instance, and no older than the stored
+    /// one.
+    ///
+    /// - Parameter time: Unix seconds at which the signer's certificate must be valid.
+    /// - Throws: `invalidConfiguration`.
+    package func confirm(_ text: [UInt8], at time: Int64) throws(AuthorizationError) -> StoredPolicy {
+        let verifier = ConfigurationVerifier(authority: authority, instance: identityRecord.name)
+        let fresh = try verifier.verify(text, after: document, at: time)
+        return StoredPolicy(fresh, decisions: decisions, identity: identity)
+    }
+
+    /// When the configuration says that it was signed, Unix seconds, though nothing of it is believed.
+    package static func claimedTime(_ text: [UInt8]) -> Int64? {
+        guard let signed = try? JWS(text, type: ConfigurationDocument.type) else { return nil }
+        return try? ConfigurationDocument(parsing: signed.payload).iat
+    }
+
+    /// A sign of life, without the instance's certificate.
+    package func probe(within limit: Duration) -> ControlRequest {
+        var request = ControlRequest(
+            gateway: gateway, target: ControlAPI.Path.health, trust: .authority(authority),
+            limit: ControlAPI.Limits.error, timeout: limit)
+        request.isAlone = true
+        return request
+    }
+
+    /// The first of the listed servers that a relay leads to and that has a name: one that is answered for from inside.
+    package var relayedName: String? {
+        for server in document?.servers ?? [] {
+            guard case .name(let name) = server.endpoint.host else { continue }
+            if document?.routingTable.decide(server.endpoint).route.isRelay == true { return name }
+        }
+        return nil
+    }
+}
+
+/// What a configuration says of ways, apart from a running authorization.
+package struct StoredPolicy: Sendable {
+    private let document: ConfigurationDocument
+    private let decisions: LocalDecisions
+    private let gate: Gate.Policy
+
+    init(_ document: ConfigurationDocument, decisions: LocalDecisions, identity: ClientIdentity) {
+        self.document = document
+        self.decisions = decisions
+        gate = Gate.Policy(document, identity: identity, mark: TimeMark(time: 0, uptime: 0))
+    }
+
+    /// When it was signed, Unix seconds.
+    package var signed: Int64 { document.iat }
+    package var leaseEnd: Int64 { document.leaseEnd }
+    package var epoch: Int64 { document.epoch }
+    package func state(at time: Int64) -> AuthorizationState {
+        Verdict.state(of: document, decisions: decisions, at: time)
+    }
+
+    /// All clusters, in the order of their names.
+    package var clusters: [RelayAccess] { gate.clusters.values.sorted { $0.cluster < $1.cluster } }
+    package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { try gate.access(to: endpoint) }
+}
+
+extension Gate.Policy {
+    init(_ document: ConfigurationDocument, identity: ClientIdentity, mark: TimeMark) {
+        let clusters = document.clusters.map { cluster in
+            RelayAccess(
+                cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities, identity: identity)
+        }
+        self.init(
+            table: document.routingTable,
+            clusters: Dictionary(clusters.map { ($0.cluster, $0) }) { first, _ in first }, tls: document.tls,
+            schemes: Set(document.schemes), leaseEnd: document.leaseEnd, mark: mark)
+    }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import SallyportAuthorization
+import SallyportCore
+import SallyportReachability
+import SallyportSecureStore
+import SallyportURLLoading
+
+/// Finds out what keeps an app from its servers.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Check everything from the store to a server, and say what is wrong and what to do.",
+        discussion: """
+            Opens the store read-only and changes nothing; works beside the app. Ends with 0 where nothing failed, \
+            else as the first failure says.
+            """)
+    @Argument(help: "Servers to reach, as https://HOST[:PORT], http://HOST[:PORT] or HOST:PORT.")
+    var servers: [String] = []
+    @OptionGroup var location: StoreLocationOptions
+    @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
+    var ca: String?
+    @Option(name: .customLong("max-time"), help: "Seconds that each step may take.")
+    var maxTime = 10
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard (1...60).contains(maxTime) else { throw ValidationError("--max-time is 1 to 60.") }
+        for server in servers { _ = try Self.server(server) }
+    }
+
+    func run() async throws {
+        let command = self
+        try await withInterruption {
+            let report = try await command.report()
+            command.output.print(report, report.text)
+            if let failure = report.failure { throw failure }
+        }
+    }
+
+    private func report() async throws -> DoctorReport {
+        let trust = try ca.map { try ServerTrust.systemAnd(pemFile: $0) } ?? .system
+        let servers = try servers.map(Self.server)
+        let store: SecureStore
+        do {
+            store = try await location.open(.readOnly)
+        } catch {
+            guard let failure = CommandFailure(error) else { throw error }
+            return DoctorReport(cannotOpen: failure)
+        }
+        defer { store.close() }
+        let stored: StoredAuthorization
+        do {
+            stored = try StoredAuthorization.read(from: store)
+        } catch {
+            return DoctorReport(cannotOpen: CommandFailure(error))
+        }
+        let doctor = Doctor(stored, trusting: trust, within: .seconds(maxTime))
+        return DoctorReport([.ok(.store, "The store at \(location.store) opens.")] + (await doctor.examine(servers)))
+    }
+
+    /// A URL's server, or `HOST:PORT`, which is plain TCP.
+    static func server(_ text: String) throws -> Doctor.Server {
+        if text.contains("://") {
+            let url = try FetchCommand.parsed(text)
+            guard let endpoint = url.endpoint else { throw ValidationError("'\(text)' is no http or https URL.") }
+            return Doctor.Server(endpoint, isSecure: url.isSecure)
+        }
+        do throws(AddressError) {
+            return Doctor.Server(try Endpoint(text), isSecure: false)
+        } catch {
+            throw ValidationError("'\(text)' is neither a URL nor HOST:PORT: \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+public import SallyportCore
+
+/// What came of trying to reach a server by each configured way.
+public struct ServerReachability: Sendable, Hashable {
+    /// One way.
+    public struct Attempt: Sendable, Hashable {
+        /// The relay, of a relayed way; nil for a direct one.
+        public let relay: Endpoint?
+        public let code: DiagnosticCode
+        /// What failed, and how far it had come; nil where the server was reached.
+        public let failure: LoadError?
+        public let duration: Duration
+
+        package init(relay: Endpoint?, code: DiagnosticCode, failure: LoadError?, duration: Duration) {
+            self.relay = relay
+            self.code = code
+            self.failure = failure
+            self.duration = duration
+        }
+    }
+
+    public let endpoint: Endpoint
+    /// The route, and the rule that decided; nil where the app is not authorized.
+    public let decision: RouteDecision?
+    /// One for the direct way, or for each relay of the cluster, in the order of their priorities.
+    public let attempts: [Attempt]
+    /// The best that an attempt came to; why there was none otherwise.
+    public let code: DiagnosticCode
+
+    package init(_ endpoint: Endpoint, by decision: RouteDecision?, _ attempts: [Attempt], else code: DiagnosticCode) {
+        self.endpoint = endpoint
+        self.decision = decision
+        self.attempts = attempts
+        let codes = attempts.map(\.code)
+        self.code = codes.contains(.noError) ? .noError : codes.first ?? code
+    }
+}

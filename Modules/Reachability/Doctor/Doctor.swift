@@ -1,0 +1,177 @@
+internal import HTTPTypes
+package import SallyportAuthorization
+package import SallyportCore
+internal import SallyportTransport
+internal import SallyportWire
+
+/// Checks everything between a store and a server, step by step, and says in words what is wrong and what to do.
+///
+/// Changes nothing: the store is only read, no event stream is opened, and what the gateway sends is not kept.
+package struct Doctor: Sendable {
+    /// A server to look at.
+    package struct Server: Sendable, Hashable {
+        package let endpoint: Endpoint
+        package let isSecure: Bool
+
+        package init(_ endpoint: Endpoint, isSecure: Bool) { (self.endpoint, self.isSecure) = (endpoint, isSecure) }
+    }
+
+    private let stored: StoredAuthorization
+    private let contact: StoredContact?
+    private let trust: ServerTrust
+    private let limit: Duration
+    private let clock: any AuthorizationClock
+
+    /// - Parameters:
+    ///   - trust: who may issue the certificates of servers.
+    ///   - limit: the longest time for each step.
+    package init(
+        _ stored: StoredAuthorization, trusting trust: ServerTrust = .system, within limit: Duration = .seconds(10),
+        clock: any AuthorizationClock = SystemClock()
+    ) {
+        self.stored = stored
+        contact = stored.contact
+        self.trust = trust
+        self.limit = limit
+        self.clock = clock
+    }
+
+    /// What each check found, in their order. Those that need what an earlier one missed are skipped.
+    package func examine(_ servers: [Server]) async -> [Finding] {
+        var findings = StoreFindings.of(stored, contact, at: clock.wall)
+        guard let contact else { return findings }
+        let transport = Transport()
+        let client = TransportControlClient(transport)
+        findings += await gateway(contact, client)
+        var policy = contact.policy
+        if findings.contains(where: { $0.check == .authority && $0.outcome == .ok }) {
+            let asked = await ask(contact, client)
+            findings += asked.findings
+            policy = asked.policy ?? policy
+            if asked.policy != nil { findings.append(await names(contact, client)) }
+        }
+        findings += await relays(policy, client)
+        for server in servers { findings.append(await check(server, policy)) }
+        await transport.shutdown()
+        return findings
+    }
+
+    // MARK: The gateway
+
+    private func gateway(_ contact: StoredContact, _ client: TransportControlClient) async -> [Finding] {
+        do throws(LoadError) {
+            let answer = try await client.send(contact.probe(within: limit))
+            guard answer.status == 200 else {
+                throw LoadError(.protocolViolation, at: .response, "The gateway answers with \(answer.status).")
+            }
+            return GatewayFindings.contact(contact.gateway, nil)
+        } catch {
+            return GatewayFindings.contact(contact.gateway, error)
+        }
+    }
+
+    /// Asks what holds now.
+    private func ask(
+        _ contact: StoredContact, _ client: TransportControlClient
+    ) async -> (findings: [Finding], policy: StoredPolicy?) {
+        var question = contact.question
+        question.timeout = limit
+        let answer: ControlAnswer
+        do throws(LoadError) {
+            answer = try await client.send(question)
+        } catch {
+            return ([GatewayFindings.identity(error)], nil)
+        }
+        let identity = GatewayFindings.identity(status: answer.status)
+        guard answer.status == 200 else { return ([identity], nil) }
+        let now = clock.wall
+        do throws(AuthorizationError) {
+            // The certificate of who signed is judged by the time of the signature: the clock is another finding.
+            let signed = StoredContact.claimedTime(answer.body) ?? now
+            let policy = try contact.confirm(answer.body, at: signed)
+            let status = GatewayFindings.status(policy.state(at: policy.signed))
+            return ([GatewayFindings.clock(signed: policy.signed, now: now), identity, status], policy)
+        } catch {
+            return ([identity, GatewayFindings.unverified(error)], nil)
+        }
+    }
+
+    private func names(_ contact: StoredContact, _ client: TransportControlClient) async -> Finding {
+        guard let name = contact.relayedName else {
+            return .skipped(.names, "No listed server has a name that a relay leads to.")
+        }
+        let source = ContactNames(contact: contact, client: client)
+        do throws(NameError) {
+            return GatewayFindings.names(name, .success(try await Names(source: source).lookUp(name, within: limit)))
+        } catch {
+            return GatewayFindings.names(name, .failure(error))
+        }
+    }
+
+    // MARK: Relays and servers
+
+    private func relays(_ policy: StoredPolicy?, _ client: TransportControlClient) async -> [Finding] {
+        var findings: [Finding] = []
+        for cluster in policy?.clusters ?? [] {
+            for relay in cluster.relays {
+                findings.append(
+                    GatewayFindings.relay(relay.endpoint, cluster.cluster, await knock(relay.endpoint, cluster)))
+            }
+        }
+        return findings.isEmpty ? [.skipped(.relay, "The policy names no relays.")] : findings
+    }
+
+    /// A request that is no CONNECT: a relay refuses it, once it has taken the certificate.
+    private func knock(_ relay: Endpoint, _ cluster: RelayAccess) async -> RelayAttempt {
+        let transport = Transport()
+        var path = ConnectionPath(trust: .gateway(cluster.authorities), identity: cluster.identity)
+        path.partition = "sallyport.doctor"
+        let attempt: RelayAttempt
+        do throws(LoadError) {
+            guard let url = try? RequestURL("https://\(relay)/") else {
+                throw LoadError(.invalidRequest, "The relay's address makes no URL.")
+            }
+            var request = ExchangeRequest(.get, url)
+            request.protocols = .http1Only
+            request.idleTimeout = limit
+            request.connectTimeout = limit
+            request.deadline = .now + limit
+            let response = try await transport.exchange(request, via: path)
+            response.body.discard()
+            attempt = .answered
+        } catch {
+            attempt = .failed(error)
+        }
+        await transport.shutdown()
+        return attempt
+    }
+
+    private func check(_ server: Server, _ policy: StoredPolicy?) async -> Finding {
+        let access: ServerAccess
+        do throws(AccessDenied) {
+            guard let policy else { throw AccessDenied(.notAuthorized) }
+            access = try policy.access(to: server.endpoint)
+        } catch {
+            var (decision, code) = (nil as RouteDecision?, DiagnosticCode.notAuthorized)
+            if case .denied(let denied) = error.reason { (decision, code) = (denied, .refused) }
+            return GatewayFindings.server(
+                server.endpoint, ServerReachability(server.endpoint, by: decision, [], else: code))
+        }
+        let attempts = await ServerCheck(
+            endpoint: server.endpoint, isSecure: server.isSecure, trust: trust.anchors, limit: limit
+        ).run(access)
+        return GatewayFindings.server(
+            server.endpoint, ServerReachability(server.endpoint, by: access.decision, attempts, else: .notReachable))
+    }
+}
+
+/// Puts queries with what a store knows.
+private struct ContactNames: NameSource {
+    let contact: StoredContact
+    let client: TransportControlClient
+
+    func outcome(of query: DNSMessage, within limit: Duration) async throws(LoadError) -> NameOutcome {
+        try await client.ask(
+            query, at: contact.gateway, authority: contact.authority, as: contact.identity, within: limit)
+    }
+}

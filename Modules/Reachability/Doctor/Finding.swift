@@ -1,0 +1,63 @@
+/// What one check found, in words.
+package struct Finding: Sendable, Hashable {
+    /// In the order in which they are made.
+    package enum Check: String, Sendable, Hashable, CaseIterable {
+        /// The store opens, and holds an activation.
+        case store, activation
+        /// Of the instance.
+        case certificate
+        /// What the store holds of it.
+        case configuration, lease
+        /// Of the gateway: that its name is known, that its control port takes connections, that it is the pinned one.
+        case name, port, authority
+        /// Of this machine.
+        case clock
+        /// That the gateway takes the instance's certificate, and what it says of the instance now.
+        case identity, status
+        /// Each relay: that it is reached, is the right one, and takes the certificate.
+        case relay
+        /// That names inside are answered for.
+        case names
+        /// Each server that was asked about.
+        case server
+    }
+
+    package enum Outcome: String, Sendable, Hashable {
+        case ok
+        /// All works, but not for long, or not as well as it could.
+        case warning
+        case failed
+        /// Something before it failed, or there is nothing to check.
+        case skipped
+    }
+
+    /// What stands in the way, as exit statuses tell it apart.
+    package enum Trouble: Sendable, Hashable {
+        case usage, unreachable, store, protocolError, notAuthorized
+    }
+
+    package let check: Check
+    package let outcome: Outcome
+    /// What is so.
+    package let message: String
+    /// What to do; nil where nothing is to be done.
+    package let advice: String?
+    /// Nil where the check did not fail.
+    package let trouble: Trouble?
+
+    package static func ok(_ check: Check, _ message: String) -> Finding {
+        Finding(check: check, outcome: .ok, message: message, advice: nil, trouble: nil)
+    }
+
+    package static func warning(_ check: Check, _ message: String, _ advice: String) -> Finding {
+        Finding(check: check, outcome: .warning, message: message, advice: advice, trouble: nil)
+    }
+
+    package static func failed(_ check: Check, _ trouble: Trouble, _ message: String, _ advice: String) -> Finding {
+        Finding(check: check, outcome: .failed, message: message, advice: advice, trouble: trouble)
+    }
+
+    package static func skipped(_ check: Check, _ message: String) -> Finding {
+        Finding(check: check, outcome: .skipped, message: message, advice: nil, trouble: nil)
+    }
+}

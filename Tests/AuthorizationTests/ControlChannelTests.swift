@@ -1,0 +1,106 @@
+import SallyportAuthorization
+import SallyportCore
+import SallyportWire
+import TestSupport
+import Testing
+
+/// The event stream as others follow it: they ask for it to be opened, given up, and for a sign of life.
+@Suite(.timeLimit(.minutes(1))) struct ControlChannelTests {
+    private func opened(_ fixture: Fixture) -> Int { fixture.gateway.sent(to: ControlAPI.Path.events).count }
+
+    private func wait(_ isTrue: () -> Bool) async -> Bool {
+        for _ in 0..<100_000 where !isTrue() { await Task.yield() }
+        return isTrue()
+    }
+
+    @Test func eachWordOfTheStreamIsTold() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        let stream = BodyPipe()
+        fixture.gateway.state.withLock { $0.stream = stream }
+        var changes = authorization.channelChanges().makeAsyncIterator()
+        #expect(await changes.next() == ControlChannel.none)
+        async let running: Void = authorization.run()
+        #expect(await changes.next() == .open(heard: 0, over: nil))
+        for number: UInt64 in 1...3 {
+            _ = stream.push(Array(ServerSentEvent.heartbeat.utf8))
+            #expect(await changes.next() == .open(heard: number, over: nil))
+        }
+        stream.finish(LoadError(.connectionLost, "The gateway is gone."))
+        #expect(await changes.next() == .lost)
+        authorization.shutdown()
+        await running
+    }
+
+    /// Without the call it would wait for 4 to 6 s, which this clock never ends.
+    @Test func aCallOpensItAtOnce() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        async let running: Void = authorization.run()
+        for number in 1...5 {
+            #expect(await wait { opened(fixture) >= number && authorization.infrastructure == .unreachable })
+            authorization.callChannel(drops: false)
+        }
+        #expect(await wait { opened(fixture) >= 6 })
+        authorization.shutdown()
+        await running
+    }
+
+    @Test func aStreamThatHangsIsGivenUpAndItsConnectionsWithIt() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
+        async let running: Void = authorization.run()
+        #expect(await wait { authorization.infrastructure == .reachable })
+        let retired = fixture.gateway.state.withLock { $0.retired }
+        // A call alone leaves it.
+        authorization.callChannel(drops: false)
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(opened(fixture) == 1)
+        fixture.gateway.state.withLock { $0.stream = BodyPipe() }
+        authorization.callChannel(drops: true)
+        #expect(await wait { opened(fixture) == 2 })
+        #expect(fixture.gateway.state.withLock { $0.retired } == retired + 1)
+        authorization.shutdown()
+        await running
+    }
+
+    @Test func aStreamThatAnotherHasIsLeftToIt() async throws {
+        let fixture = try Fixture(clock: TestClock(lasts: true))
+        let (authorization, _) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.events = [ControlEvent(.replaced, id: 7).serverSentEvent.serialized] }
+        async let running: Void = authorization.run()
+        #expect(await wait { fixture.clock.sleeps.contains(.seconds(60)) })
+        authorization.callChannel(drops: true)
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(opened(fixture) == 1)
+        authorization.shutdown()
+        await running
+    }
+
+    @Test func aSignOfLifeShowsNoCertificate() async throws {
+        let fixture = try Fixture()
+        let store = try await fixture.store()
+        let authorization = try fixture.authorization(on: store)
+        await #expect(throws: LoadError(.notAuthorized, "")) { _ = try await authorization.probe(within: .seconds(1)) }
+        try await authorization.activate(link: fixture.gateway.link())
+        try await authorization.probe(within: .seconds(1))
+        let sent = try #require(fixture.gateway.sent.last)
+        #expect(sent.target == ControlAPI.Path.health && sent.identity == nil && sent.isAlone)
+        let authority = try fixture.gateway.authority.der
+        #expect(sent.trust == .authority(authority))
+        fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.health] = 500 }
+        await #expect(throws: LoadError(.protocolViolation, "")) {
+            _ = try await authorization.probe(within: .seconds(1))
+        }
+    }
+
+    @Test func whatIsSetIsToldWithoutSecrets() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let settings = await authorization.settings().map { "\($0.name): \($0.value)" }
+        #expect(settings.contains("state: authorized") && settings.contains("default route: direct"))
+        #expect(settings.contains("gateway: gateway.example:17433"))
+        #expect(!settings.joined().contains("PRIVATE KEY") && !settings.joined().contains("secret-key"))
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import SallyportCore
+import TestSupport
+import Testing
+
+/// A gateway and an app, each in a network namespace of its own, and the cable between them, which the test pulls.
+@Suite(.timeLimit(.minutes(3)), .enabled("takes root and network namespaces", NetworkNamespace.isAllowed))
+struct NamespaceTests {
+    /// A line of the child.
+    private struct Told {
+        var at: Int
+        var number: Int
+        var hasNetwork: Bool
+        var hasPush: Bool
+        var isReachable: Bool { number > 0 }
+
+        init?(_ line: Substring) {
+            let parts = line.split(separator: " ").compactMap { Int($0) }
+            guard parts.count == 4 else { return nil }
+            (at, number, hasNetwork, hasPush) = (parts[0], parts[1], parts[2] == 1, parts[3] == 1)
+        }
+    }
+
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+
+    private func told(_ app: ChildProcess) -> [Told] {
+        // The last line may not be whole.
+        app.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { Told($0) }
+    }
+
+    private func first(
+        _ app: ChildProcess, since start: Int, within limit: Duration = .seconds(15), _ isWanted: (Told) -> Bool
+    ) async throws -> Told {
+        let isThere = try await eventually(within: limit) { told(app).contains { $0.at >= start && isWanted($0) } }
+        try #require(isThere, "\(app.output)\n\(app.error)")
+        return try #require(told(app).first { $0.at >= start && isWanted($0) })
+    }
+
+    @Test func aPulledLinkIsALossAndItsReturnIsNoticedAtOnce() async throws {
+        let wire = try await Wire()
+        let app = try await wire.startApp()
+        let up = try await first(app, since: 0) { $0.isReachable && $0.hasPush }
+        // One end of a pair.
+        #expect(up.number == 5 && up.hasNetwork)
+
+        let pulled = Self.now
+        try await wire.set("down")
+        // It happened between the two.
+        let isPulled = Self.now
+        let loss = try await first(app, since: pulled) { !$0.isReachable }
+        #expect(loss.at - isPulled <= 5000 && loss.at - pulled >= 2000, "\(loss.at - isPulled) ms")
+        _ = try await first(app, since: pulled) { !$0.hasNetwork }
+
+        let plugged = Self.now
+        try await wire.set("up")
+        let isPlugged = Self.now
+        let back = try await first(app, since: plugged) { $0.isReachable }
+        #expect(back.at - isPlugged <= 1000, "\(back.at - isPlugged) ms")
+        _ = try await first(app, since: plugged) { $0.isReachable && $0.hasPush && $0.hasNetwork }
+
+        // Less than 2 s is told to nobody.
+        let count = told(app).count
+        try await wire.set("down")
+        try await Task.sleep(for: .milliseconds(1500))
+        try await wire.set("up")
+        try await Task.sleep(for: .seconds(6))
+        #expect(told(app).count == count, "\(app.output)")
+        app.signal(SIGTERM)
+        _ = try? await app.outcome(within: .seconds(10))
+    }
+
+    /// The other end falls silent: no word of the kernel's, no end of a connection.
+    @Test func aGatewayThatIsCutOffIsNoticedByItsSilence() async throws {
+        let wire = try await Wire()
+        let app = try await wire.startApp()
+        _ = try await first(app, since: 0) { $0.isReachable && $0.hasPush }
+        let cut = Self.now
+        try await wire.silence(true)
+        let isCut = Self.now
+        let loss = try await first(app, since: cut) { !$0.isReachable }
+        #expect(loss.at - isCut <= 5000 && loss.at - cut >= 2000, "\(loss.at - isCut) ms")
+        #expect(loss.hasNetwork)
+        let back = Self.now
+        try await wire.silence(false)
+        let isBack = Self.now
+        let found = try await first(app, since: back) { $0.isReachable }
+        #expect(found.at - isBack <= 5000, "\(found.at - isBack) ms")
+        _ = try await first(app, since: back) { $0.isReachable && $0.hasPush }
+        app.signal(SIGTERM)
+        _ = try? await app.outcome(within: .seconds(10))
+    }
+
+    @Test func aGatewayThatStartsAnewIsFoundAgain() async throws {
+        let wire = try await Wire()
+        let app = try await wire.startApp()
+        _ = try await first(app, since: 0) { $0.isReachable && $0.hasPush }
+        let ended = Self.now
+        await wire.stopGateway()
+        let isOver = Self.now
+        let loss = try await first(app, since: ended) { !$0.isReachable }
+        #expect(loss.at - isOver <= 5000 && !loss.hasPush)
+        let started = Self.now
+        try await wire.startGateway()
+        let ready = Self.now
+        let back = try await first(app, since: started) { $0.isReachable }
+        #expect(back.at - ready <= 5000, "\(back.at - ready) ms")
+        app.signal(SIGTERM)
+        _ = try? await app.outcome(within: .seconds(10))
+    }
+}
+
+/// Two namespaces, a pair of interfaces between them, a gateway in the one.
+private final class Wire: Sendable {
+    private static let (outside, inside) = ("10.231.77.1", "10.231.77.2")
+    private static let last = Lock(0)
+
+    private let (gatewaySpace, appSpace): (String, String)
+    private let folder: TemporaryDirectory
+    private let gateway = Lock<ChildProcess?>(nil)
+
+    init() async throws {
+        let number = Self.last.withLock { last in
+            last += 1
+            return last
+        }
+        (gatewaySpace, appSpace) = ("sallyport-g\(getpid())-\(number)", "sallyport-a\(getpid())-\(number)")
+        folder = try TemporaryDirectory()
+        try await Self.shell(
+            """
+            set -e
+            ip netns add \(gatewaySpace)
+            ip netns add \(appSpace)
+            ip -n \(gatewaySpace) link add wire type veth peer name wire netns \(appSpace)
+            for end in "\(gatewaySpace) \(Self.outside)" "\(appSpace) \(Self.inside)"; do
+                set -- $end
+                ip -n $1 link set lo up
+                ip -n $1 addr add $2/24 dev wire
+                ip -n $1 link set wire up
+            done
+            """)
+        let made = try await sallyport(
+            "gateway", "init", "--data", folder.file("gateway"), "--name", Self.outside)
+        try #require(made.status == 0, "\(made.error)")
+        try await startGateway()
+    }
+
+    deinit {
+        let (one, other) = (gatewaySpace, appSpace)
+        gateway.withLock { $0 }?.signal(SIGTERM)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; ip netns del \(one); ip netns del \(other)"]
+        process.standardError = FileHandle.nullDevice
+        try? process.run()
+        process.waitUntilExit()
+    }
+
+    /// In the app's namespace, activated.
+    func startApp() async throws -> ChildProcess {
+        for arguments in [
+            ["user", "add", Site.user], ["app", "add", Site.app, Site.version],
+            ["entitle", Site.user, Site.app, Site.version],
+        ] {
+            _ = try await admin(arguments)
+        }
+        let link = try await admin(["key", "issue", Site.user, Site.app])
+        let file = try folder.write(link, to: "link")
+        let store = folder.file("app")
+        try await Self.shell(
+            "ip netns exec \(appSpace) \(Programs.built("sallyport")) activate --link-file \(file) --store \(store)")
+        return try ChildProcess(
+            "/usr/bin/env", ["ip", "netns", "exec", appSpace, Programs.built("ReachabilityChild"), store])
+    }
+
+    func startGateway() async throws {
+        let child = try ChildProcess(
+            "/usr/bin/env",
+            [
+                "ip", "netns", "exec", gatewaySpace, Programs.built("sallyport"), "gateway", "run", "--data",
+                folder.file("gateway"), "--control", "\(Self.outside):17433", "--relay", "\(Self.outside):17533",
+                "--json",
+            ])
+        let isReady = try await eventually(within: .seconds(30)) { child.output.hasSuffix("\n") || !child.isRunning }
+        try #require(isReady && child.isRunning, "\(child.error)")
+        gateway.withLock { $0 = child }
+    }
+
+    func stopGateway() async {
+        let child = gateway.withLock { $0.take() }
+        child?.signal(SIGKILL)
+        _ = try? await child?.outcome(within: .seconds(10))
+    }
+
+    private func admin(_ arguments: [String]) async throws -> String {
+        let outcome = try await ChildProcess(
+            Programs.built("sallyport"), ["admin"] + arguments + ["--data", folder.file("gateway")]
+        ).outcome()
+        try #require(outcome.status == 0, "\(outcome.error)")
+        return outcome.output
+    }
+
+    /// Of the app's end.
+    func set(_ state: String) async throws { try await Self.shell("ip -n \(appSpace) link set wire \(state)") }
+
+    /// The gateway's packets to the app go nowhere, and the app hears nothing of it.
+    func silence(_ isSilent: Bool) async throws {
+        let verb = isSilent ? "add" : "del"
+        try await Self.shell("ip -n \(gatewaySpace) route \(verb) blackhole \(Self.inside)/32")
+    }
+
+    private static func shell(_ script: String) async throws {
+        let outcome = try await ChildProcess("/bin/sh", ["-c", "PATH=$PATH:/usr/sbin:/sbin\n" + script]).outcome()
+        try #require(outcome.status == 0, "\(outcome.error)")
+    }
+}

@@ -1,0 +1,97 @@
+import SallyportCore
+import SallyportTransport
+import TestSupport
+import Testing
+
+@testable import SallyportReachability
+
+/// What is found of servers that answer, do not, are slow, or are not who they should be.
+@Suite(.timeLimit(.minutes(1))) struct ServerCheckTests {
+    private func check(
+        _ endpoint: Endpoint, isSecure: Bool = false, validates: Bool = true, trust: TrustAnchors = .system,
+        within limit: Duration = .seconds(10)
+    ) async -> ServerReachability.Attempt? {
+        let check = ServerCheck(
+            endpoint: endpoint, isSecure: isSecure, validatesCertificate: validates, trust: trust, limit: limit)
+        let decision = RoutingTable(default: .direct).decide(endpoint)
+        let attempts = await check.run(ServerAccess(decision: decision, relay: nil))
+        #expect(attempts.count == 1)
+        return attempts.first
+    }
+
+    @Test func aServerThatAnswersIsReachedAndSentNothing() async throws {
+        let octets = Lock<Int?>(nil)
+        let server = try TestServer { connection in
+            let count = connection.read().count
+            octets.withLock { $0 = count }
+        }
+        let attempt = await check(try server.endpoint)
+        #expect(attempt?.code == .noError && attempt?.failure == nil && attempt?.relay == nil)
+        #expect(try await eventually { octets.withLock { $0 } == 0 })
+        server.stop()
+        let gone = await check(try server.endpoint)
+        #expect(gone?.code == .notReachable && gone?.failure?.code == .cannotConnect)
+    }
+
+    @Test func itsCertificateMustBeGoodUnlessItNeedNot() async throws {
+        let authority = try TestAuthority()
+        let tls = TestTLS(try authority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
+        let server = try TestServer { connection in _ = tls.accept(connection)?.read() }
+        defer { server.stop() }
+        let endpoint = try server.endpoint
+        #expect(await check(endpoint, isSecure: true)?.code == .notTrusted)
+        #expect(await check(endpoint, isSecure: true, validates: false)?.code == .noError)
+        let trust = TrustAnchors.systemAnd([try authority.der])
+        #expect(await check(endpoint, isSecure: true, trust: trust)?.code == .noError)
+    }
+
+    @Test func aServerThatSaysNothingIsOutOfTime() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        defer { server.stop() }
+        let start = ContinuousClock.now
+        let attempt = await check(try server.endpoint, isSecure: true, within: .milliseconds(500))
+        #expect(attempt?.code == .timedOut && attempt?.failure != nil)
+        #expect(start.duration(to: .now) < .seconds(5))
+    }
+
+    @Test func cancellingEndsIt() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        defer { server.stop() }
+        let endpoint = try server.endpoint
+        let task = Task { await check(endpoint, isSecure: true, within: .seconds(60)) }
+        #expect(try await eventually { server.acceptedConnections > 0 })
+        task.cancel()
+        #expect(await task.value?.code == .cancelled)
+    }
+
+    /// Each relay by itself: the one that leads there, the one that is not there.
+    @Test func eachRelayIsAWayOfItsOwn() async throws {
+        let (authority, decoy) = (try TestAuthority(), try TestAuthority())
+        let relayTLS = TestTLS(
+            try authority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]), requiring: authority)
+        let relay = try TestServer { TestRelay.serve($0, relayTLS) }
+        let server = try TestServer { $0.awaitEnd() }
+        defer {
+            relay.stop()
+            server.stop()
+        }
+        let identity = try authority.client().clientIdentity
+        let there = try relay.endpoint
+        let missing = try Endpoint("127.0.0.1:\(LoopbackPort.free())")
+        func access(_ authority: TestAuthority) throws -> ServerAccess {
+            let cluster = RelayAccess(
+                cluster: "main",
+                relays: [.init(missing, priority: 2), .init(there, priority: 1)],
+                authorities: [try authority.der], identity: identity)
+            return ServerAccess(decision: RoutingTable(default: .relay).decide(try server.endpoint), relay: cluster)
+        }
+        let check = ServerCheck(endpoint: try server.endpoint, isSecure: false, limit: .seconds(10))
+        let attempts = await check.run(try access(authority))
+        #expect(attempts.map(\.relay) == [there, missing])
+        #expect(attempts.map(\.code) == [.noError, .notReachable])
+        let whole = ServerReachability(try server.endpoint, by: nil, attempts, else: .notReachable)
+        #expect(whole.code == .noError)
+        // Another relay in its place.
+        #expect(await check.run(try access(decoy)).map(\.code) == [.notTrusted, .notReachable])
+    }
+}
