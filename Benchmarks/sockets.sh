@@ -64,7 +64,7 @@ after=($(resident "$gateway") $(resident "$server") $(resident "$client"))
 read -r _ opened _ took _ idle full <<<"$(sed -n 's/,//; 1p' "$work/many")"
 each() { awk "BEGIN { printf \"%.1f\", ($2 - $1) / $count }"; }
 echo
-echo "$count sockets at once through a gateway, opened in $took s:"
+printf '%d sockets at once through a gateway, opened in %.0f s:\n' "$count" "$took"
 gateway_each=$(each "${before[0]}" "${after[0]}")
 echo "  the gateway: $gateway_each KiB each (${before[0]} KiB before, ${after[0]} after)"
 echo "  the client: $(each "$idle" "${after[2]}") KiB each"

@@ -190,7 +190,8 @@ static inline int sallyport_carry_over_tls(SSL *inner, SSL *outer) {
 static inline void sallyport_prepare_to_carry(SSL *tls) {
     SSL_set_mode(
         tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    SSL_set_default_read_buffer_len(tls, 64 * 1024);
+    // One call into the kernel for a record instead of two. The buffer stays as long as one: OpenSSL moves what is left in it
+    // to its front for each.
     SSL_set_read_ahead(tls, 1);
     SSL_clear_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }

@@ -127,6 +127,28 @@ import Testing
 
     // MARK: The app's sockets
 
+    /// `Examples/Chat`, with a server that says everything back.
+    @Test func theExampleOfAChatTalks() async throws {
+        let server = try TestServer { connection in
+            connection.write("* welcome\n")
+            while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }
+        }
+        let site = try await Site.start()
+        try await site.admin("server", "add", "127.0.0.1:\(server.port)", "--app", Site.app)
+        let store = try await site.activatedStore()
+        let chat = try ChildProcess(
+            Programs.built("Chat"), [store, "127.0.0.1", "\(server.port)", "ann"], input: "hello\nbye\n")
+        let outcome = try await chat.outcome()
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.error)")
+        #expect(outcome.output.contains("* connected by relay") && outcome.output.contains("* welcome\n"))
+        #expect(outcome.output.contains("ann: hello\nann: bye\n") && outcome.output.hasSuffix("* left\n"))
+        let strangers = try TestServer { _ in }
+        let refused = try await ChildProcess(
+            Programs.built("Chat"), [store, "127.0.0.1", "\(strangers.port)", "ann"]
+        ).outcome()
+        #expect(refused.status == 1 && refused.output.contains("refusedByPolicy"), "\(refused.output)")
+    }
+
     @Test func aWithdrawalEndsTheSocketsOfAnAppThatRuns() async throws {
         let server = try TestServer { connection in
             while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }

@@ -64,6 +64,24 @@ struct SocketSecurityTests {
         #expect(throws: SocketError(.invalidRequest, "")) { try configuration.pin(to: good, backups: [good]) }
     }
 
+    @Test(arguments: [false, true])
+    func octetsThatAreNoRecordEndItAsAnError(_ isRelayed: Bool) async throws {
+        let tls = try world.originTLS
+        let server = try TestServer { connection in
+            guard let client = tls.accept(connection) else { return }
+            client.write("good")
+            connection.write([0x17, 0x03, 0x03, 0, 20] + Array(0..<20))
+            connection.awaitEnd()
+        }
+        let relay = isRelayed ? try world.relayed() : nil
+        let connection = try await world.open(server, isSecure: true)
+        #expect(try await connection.read() == Array("good".utf8))
+        let error = await #expect(throws: SocketError.self) { try await connection.read() }
+        #expect(error?.code == .networkUnavailable)
+        #expect(try await eventually { server.openConnections == 0 })
+        _ = relay
+    }
+
     // MARK: What the two agree on
 
     @Test(arguments: [false, true])

@@ -3,21 +3,42 @@
 @safe
 final class Scratch: @unchecked Sendable {
     // SAFETY: used on its engine's loop only.
-    private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
+
+    /// Octets that are read at once.
+    private static let length = 64 << 10
+    private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
 
     deinit { unsafe room.deallocate() }
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
-    func chunk(
-        _ read: (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
-    ) -> ([UInt8], TunnelLink.Outcome) {
-        var count = 0
+    ///
+    /// - Parameter expectsMuch: most of the room is likely to be filled: what comes is read where it stays.
+    func chunk(expectingMuch expectsMuch: Bool, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
-        while unsafe count < room.count {
+        guard expectsMuch else {
+            let count = unsafe Self.fill(room, &outcome, read)
+            return unsafe (Array(room[..<count]), outcome)
+        }
+        let chunk = unsafe [UInt8](unsafeUninitializedCapacity: Self.length) { buffer, count in
+            count = unsafe Self.fill(UnsafeMutableRawBufferPointer(buffer), &outcome, read)
+        }
+        return (chunk, outcome)
+    }
+
+    private static func fill(
+        _ room: UnsafeMutableRawBufferPointer, _ outcome: inout TunnelLink.Outcome, _ read: Read
+    ) -> Int {
+        var count = 0
+        while count < room.count {
             outcome = unsafe read(UnsafeMutableRawBufferPointer(rebasing: room[count...]))
+            if case .drained(let last) = outcome { return count + last }
             guard case .moved(let more) = outcome else { break }
             count += more
         }
-        return unsafe (Array(room[..<count]), outcome)
+        return count
     }
+
+    /// Whether so many octets are most of what is read at once.
+    static func isMuch(_ count: Int) -> Bool { count > length / 2 }
 }

@@ -13,6 +13,8 @@ struct TunnelLink {
     /// What became of a call.
     enum Outcome {
         case moved(Int)
+        /// So many octets were read, and most likely there are no more now: the socket tells when there are.
+        case drained(Int)
         /// Nothing now; again when the socket is ready for this.
         case waits(Interest)
         /// The peer has ended its side, and said so: close_notify where there is TLS, else FIN.
@@ -50,12 +52,26 @@ struct TunnelLink {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {
             let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            return count == 0 ? .ended : Self.outcome(ofCall: count, waitingFor: .read)
+            if count == 0 { return .ended }
+            let isLast = count > 0 && count < buffer.count
+            return isLast ? .drained(count) : Self.outcome(ofCall: count, waitingFor: .read)
         }
         var count = 0
         ERR_clear_error()
         let code = unsafe SSL_read_ex(tls, buffer.baseAddress, buffer.count, &count)
-        return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
+        guard code == 1 else { return unsafe outcome(of: tls, code) }
+        return count < Self.record && !hasPending ? .drained(count) : .moved(count)
+    }
+
+    /// The longest record (RFC 8446 §5.1): behind a shorter one there is mostly nothing.
+    private static let record = 16 << 10
+
+    /// Whether OpenSSL has octets that the socket will not tell of.
+    private var hasPending: Bool {
+        for handshake in handshakes {
+            if let connection = unsafe handshake.connection, unsafe SSL_has_pending(connection) == 1 { return true }
+        }
+        return false
     }
 
     /// - Parameter buffer: not empty.

@@ -24,6 +24,11 @@ final class TunnelStream: @unchecked Sendable {
     private let descriptor: Int32
     private var unsent: ArraySlice<UInt8> = []
     private var isDownFull = false
+    /// The connection may have something to read; else it says so when it is ready for `readInterest`.
+    private var isReadable = true
+    private var readInterest = Interest.read
+    /// The last read brought much.
+    private var isFlooding = false
     private var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
@@ -81,9 +86,10 @@ final class TunnelStream: @unchecked Sendable {
         guard pool != nil else { return }
         isDownFull = false
         var interest = sendAll()
-        interest.formUnion(receiveAll())
+        receiveAll()
         guard let pool else { return }
         if isUpEnded && isDownEnded { return close() }
+        if !isDownFull && !isDownEnded { interest.formUnion(readInterest) }
         if interest.isEmpty {
             pool.loop.forget(descriptor)
         } else {
@@ -98,7 +104,7 @@ final class TunnelStream: @unchecked Sendable {
             let isLast = unsent.isEmpty
             let outcome = unsafe isLast ? link.endSending() : unsent.withUnsafeBytes { unsafe link.send($0) }
             switch outcome {
-            case .moved(let count): sent(count)
+            case .moved(let count), .drained(let count): sent(count)
             case .waits(let interest): return interest
             case .ended: isUpEnded = true
             case .failed: fail(link)
@@ -127,20 +133,28 @@ final class TunnelStream: @unchecked Sendable {
         if let pool { limits.moved(at: pool.now) }
     }
 
-    private func receiveAll() -> Interest {
-        while !isDownFull && !isDownEnded, let link {
-            let (chunk, outcome) = unsafe engine.scratch.chunk { unsafe link.receive(into: $0) }
+    private func receiveAll() {
+        while isReadable && !isDownFull && !isDownEnded, let link {
+            let (chunk, outcome) = unsafe engine.scratch.chunk(expectingMuch: isFlooding) {
+                unsafe link.receive(into: $0)
+            }
+            isFlooding = Scratch.isMuch(chunk.count)
             if !chunk.isEmpty { received(chunk) }
             switch outcome {
             case .moved: break
-            case .waits(let interest): return isDownFull ? [] : interest
+            case .drained: waitToRead(until: .read)
+            case .waits(let interest): waitToRead(until: interest)
             case .ended:
                 isDownEnded = true
                 down.finish()
             case .failed: fail(link)
             }
         }
-        return []
+    }
+
+    private func waitToRead(until interest: Interest) {
+        isReadable = false
+        readInterest = interest
     }
 
     private func received(_ chunk: [UInt8]) {
@@ -229,5 +243,8 @@ final class TunnelStream: @unchecked Sendable {
 }
 
 extension TunnelStream: DescriptorHandler {
-    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) { pump() }
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        isReadable = true
+        pump()
+    }
 }
