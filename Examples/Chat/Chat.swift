@@ -18,7 +18,7 @@ final class ChatRoom: SocketDelegate {
     private let (openings, opening) = AsyncStream.makeStream(of: Void.self)
 
     func onOpen(_ socket: SecureSocket) {
-        print("* connected by \(socket.peer?.decision.description ?? "")")
+        print("* connected by \(socket.peer?.decision.route.description ?? "")")
         opening.yield()
     }
 

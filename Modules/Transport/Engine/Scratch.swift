@@ -5,8 +5,8 @@ final class Scratch: @unchecked Sendable {
     // SAFETY: used on its engine's loop only.
     typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
 
-    /// Octets that are read at once.
-    private static let length = 64 << 10
+    /// Octets that are read at once: three records, and less than what makes glibc tidy its heap when it is freed.
+    private static let length = 48 << 10
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
 
     deinit { unsafe room.deallocate() }
