@@ -6,7 +6,7 @@ struct PathConfiguration {
     let path: ConnectionPath
     private let relayAuthorities: [UInt8]
     private let relayChain: [UInt8]
-    private let trusted: [UInt8]?
+    private let authorities: PoolAuthorities
     private let chain: [UInt8]
     /// libcurl reads them as long as the pool's handles live.
     let proxyLines: HeaderLines?
@@ -15,11 +15,8 @@ struct PathConfiguration {
         self.path = path
         relayAuthorities = path.relay.map { PEM.certificates($0.authorities) } ?? []
         relayChain = path.relay.map { PEM.certificates($0.identity.certificates) } ?? []
-        trusted =
-            switch path.trust {
-            case .only(let anchors), .gateway(let anchors): PEM.certificates(anchors)
-            case .system, .systemAnd, .unverified: nil
-            }
+        let isGateway = if case .gateway = path.trust { true } else { false }
+        authorities = PoolAuthorities(path.trust, isGateway ? [] : path.revocation.lists)
         chain = path.identity.map { PEM.certificates($0.certificates) } ?? []
         proxyLines = path.proxy.flatMap(\.headerLines)
     }
@@ -41,12 +38,10 @@ struct PathConfiguration {
         settings.asksForIdentity = path.asksForIdentity
         settings.signed = path.identity?.signer == nil ? nil : path.identity
         settings.revocation = path.revocation
-        switch path.trust {
-        case .systemAnd(let anchors): settings.additionalAuthorities = anchors
-        case .gateway:
+        settings.authorities = authorities.current
+        if case .gateway = path.trust {
             settings.demandsServerUsage = true
             settings.revocation = Self.noRevocation
-        case .system, .only, .unverified: break
         }
         return settings
     }
@@ -79,9 +74,9 @@ struct PathConfiguration {
         let checksHost = path.trust != .unverified && path.decision == .verification && path.checksHost
         handle.set(CURLOPT_SSL_VERIFYHOST, checksHost ? 2 : 0)
         handle.set(CURLOPT_SSLVERSION, versionRange)
-        // libcurl keeps the parsed authorities between connections only where no directory is looked through.
         handle.setNothing(CURLOPT_CAPATH)
-        if let trusted { handle.set(CURLOPT_CAINFO_BLOB, blob: trusted) }
+        // It reads none where ours are put in their place before the handshake.
+        if authorities.current != nil { handle.setNothing(CURLOPT_CAINFO) }
         if let minimum = path.versions.minimum, minimum < .tls12 {
             handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:@SECLEVEL=0")
         }

@@ -7,6 +7,9 @@ struct HandshakeSettings {
     var peer: HandshakeRecord.Peer
     var versions: TLSVersions
     var isFallback = false
+    /// In place of those that libcurl read; nil where they hold.
+    var authorities: AuthorityStore?
+    /// Besides those that libcurl read.
     var additionalAuthorities: [[UInt8]] = []
     /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
     var isVerified = true
@@ -47,7 +50,10 @@ struct HandshakeSettings {
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, stepVerified)
         unsafe SSL_CTX_set_cert_verify_callback(context, chainShown, nil)
         if let host { unsafe demand(host, context) }
-        for authority in additionalAuthorities { unsafe trust(authority, context) }
+        unsafe authorities?.use(in: context)
+        for authority in additionalAuthorities {
+            unsafe AuthorityStore.add(authority, to: SSL_CTX_get_cert_store(context))
+        }
         unsafe applyRevocation(context)
     }
 
@@ -86,30 +92,11 @@ struct HandshakeSettings {
         }
     }
 
-    private func trust(_ authority: [UInt8], _ context: OpaquePointer) {
-        unsafe authority.withUnsafeBufferPointer { buffer in
-            var start = buffer.baseAddress
-            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return }
-            unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate)
-            unsafe X509_free(certificate)
-        }
-    }
-
     private func applyRevocation(_ context: OpaquePointer) {
         if revocation.stapling != .ignored { unsafe sallyport_ask_for_staple(context, stapleCame) }
         guard !revocation.lists.isEmpty else { return }
         let flags = X509_V_FLAG_CRL_CHECK | (revocation.coversAuthorities ? X509_V_FLAG_CRL_CHECK_ALL : 0)
         _ = unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
-        for list in revocation.lists { unsafe add(list, context) }
-    }
-
-    private func add(_ list: [UInt8], _ context: OpaquePointer) {
-        unsafe list.withUnsafeBufferPointer { buffer in
-            var start = buffer.baseAddress
-            guard let list = unsafe d2i_X509_CRL(nil, &start, buffer.count) else { return }
-            unsafe X509_STORE_add_crl(SSL_CTX_get_cert_store(context), list)
-            unsafe X509_CRL_free(list)
-        }
     }
 }
 

@@ -1,0 +1,128 @@
+internal import CCurl
+internal import COpenSSL
+internal import Glibc
+internal import SallyportCore
+
+/// Authorities that a server's certificate may lead to, and lists of what they revoked, read once for all pools that want
+/// the same ones: those of the system alone take most of a megabyte, and more time than the rest of a handshake.
+///
+/// It lives as long as somebody holds it.
+final class AuthorityStore: @unchecked Sendable {
+    // SAFETY: constant, and nothing is added to it once it is made; OpenSSL counts its users and locks what it looks up.
+    private let store: OpaquePointer
+
+    /// What one is made of.
+    struct Contents: Sendable, Hashable {
+        /// As it was when it was read.
+        var system: FileStamp?
+        var anchors: [[UInt8]]
+        var lists: [[UInt8]]
+    }
+
+    /// Nil where the system's file cannot be read.
+    private init?(_ contents: Contents) {
+        guard let store = unsafe X509_STORE_new() else { return nil }
+        unsafe self.store = store
+        // As libcurl has it: an anchor need not be its own issuer.
+        _ = unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
+        if let file = contents.system, unsafe X509_STORE_load_file(store, file.path) != 1 {
+            unsafe ERR_clear_error()
+            return nil
+        }
+        for anchor in contents.anchors { unsafe Self.add(anchor, to: store) }
+        for list in contents.lists { unsafe Self.addList(list, to: store) }
+    }
+
+    deinit { unsafe X509_STORE_free(store) }
+
+    /// What `context` had before is let go.
+    func use(in context: OpaquePointer) { unsafe SSL_CTX_set1_cert_store(context, store) }
+
+    /// What cannot be read is no anchor.
+    static func add(_ anchor: [UInt8], to store: OpaquePointer?) {
+        unsafe anchor.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return unsafe ERR_clear_error() }
+            unsafe X509_STORE_add_cert(store, certificate)
+            unsafe X509_free(certificate)
+        }
+    }
+
+    private static func addList(_ list: [UInt8], to store: OpaquePointer) {
+        unsafe list.withUnsafeBufferPointer { buffer in
+            var start = buffer.baseAddress
+            guard let list = unsafe d2i_X509_CRL(nil, &start, buffer.count) else { return unsafe ERR_clear_error() }
+            unsafe X509_STORE_add_crl(store, list)
+            unsafe X509_CRL_free(list)
+        }
+    }
+
+    // MARK: Those that there are
+
+    private struct Weak { weak var store: AuthorityStore? }
+    private static let known = Lock<[Contents: Weak]>([:])
+
+    /// The one that somebody holds already, else a new one.
+    static func of(_ contents: Contents) -> AuthorityStore? {
+        // Made under the lock: who else wants the same one waits for it instead of making another.
+        known.withLock { known in
+            if let store = known[contents]?.store { return store }
+            known = known.filter { $0.value.store != nil }
+            let store = AuthorityStore(contents)
+            known[contents] = Weak(store: store)
+            return store
+        }
+    }
+}
+
+/// Which file a path led to, and whether it was changed since.
+struct FileStamp: Sendable, Hashable {
+    let path: String
+    private let numbers: [Int]
+
+    /// Nil where there is none.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.path = path
+        numbers = [
+            Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
+            status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+        ]
+    }
+}
+
+/// The authorities of a pool, read anew once the system's are others. On the loop only.
+final class PoolAuthorities {
+    private let isSystem: Bool
+    private let anchors: [[UInt8]]
+    private let lists: [[UInt8]]
+    private var held: (system: FileStamp?, store: AuthorityStore)?
+
+    init(_ trust: TrustAnchors, _ lists: [[UInt8]]) {
+        (isSystem, anchors) =
+            switch trust {
+            case .system: (true, [])
+            case .systemAnd(let anchors): (true, anchors)
+            case .only(let anchors), .gateway(let anchors): (false, anchors)
+            case .unverified: (false, [])
+            }
+        self.lists = lists
+    }
+
+    /// Nil where the system's cannot be read, and none were held: libcurl says what is wrong with them then.
+    var current: AuthorityStore? {
+        let system = isSystem ? Self.systemFile.flatMap { FileStamp($0) } : nil
+        guard held == nil || held?.system != system else { return held?.store }
+        guard !isSystem || system != nil,
+            let store = AuthorityStore.of(.init(system: system, anchors: anchors, lists: lists))
+        else { return held?.store }
+        held = (system, store)
+        return store
+    }
+
+    /// As libcurl was built.
+    private static let systemFile: String? = unsafe curl_version_info(CURLVERSION_NOW).pointee.cainfo.map {
+        unsafe String(cString: $0)
+    }
+}
