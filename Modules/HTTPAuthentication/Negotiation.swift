@@ -375,9 +375,12 @@ struct Negotiation {
         }
         // What the cache answers has seen no proof.
         guard let signature, signature.isMade else { return response }
-        let checked = try response.map { (response) throws(LoadError) in try signature.accepted(by: response) }
+        let wasAsked = answers > 0
+        let checked = try response.map { (response) throws(LoadError) in
+            try signature.accepted(by: response, wasAsked: wasAsked)
+        }
         // What was sent unasked went where it was known to hold.
-        let scopes = challenger.kind == .server && answers > 0 ? session.scopes(of: original.url) : []
+        let scopes = challenger.kind == .server && wasAsked ? session.scopes(of: original.url) : []
         credentials.accepted(last.credential, for: last.space, of: principal, scopes: scopes)
         return checked
     }

@@ -62,6 +62,32 @@ struct HostileNegotiateTests {
         await world.loading.shutdown()
     }
 
+    /// A token that nobody asked for may stay without an answer, but not get a wrong one.
+    @Test func aWrongAnswerToATokenSentAheadIsAnError() async throws {
+        let kdc = try await realm()
+        let answers = Lock(0)
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                let count = answers.withLock { count in
+                    count += 1
+                    return count
+                }
+                let isAsking = !head.lowercased().contains("\r\nauthorization:")
+                // The first answer is an error, which needs no proof; the next says nothing; the last one lies.
+                let status = isAsking ? "401 U\r\nWWW-Authenticate: Negotiate" : count == 2 ? "404 N" : "200 OK"
+                let field = count == 4 ? Self.field(.answer(SPNEGOAnswer(.completed, token: Self.forged))) : ""
+                connection.write("HTTP/1.1 \(status)\r\n\(field)Content-Length: 0\r\n\r\n")
+            }
+        }
+        let world = try World([kdc])
+        let url = "http://127.0.0.1:\(server.port)/"
+        #expect(try await world.load(url, .ann()).status == 404)
+        #expect(try await world.load(url, .ann()).status == 200)
+        await #expect(throws: LoadError(.serverNotAuthenticated, "")) { try await world.load(url, .ann()) }
+        #expect(answers.withLock { $0 } == 4)
+        await world.loading.shutdown()
+    }
+
     /// What stands before a service may fail without asking it.
     @Test func anErrorNeedsNoProof() async throws {
         let (kdc, server) = (try await realm(), try Self.server(status: "503 Service Unavailable", ""))

@@ -48,6 +48,18 @@ struct NegotiateTests {
         await world.loading.shutdown()
     }
 
+    /// A token goes there ahead, and nobody looks at it.
+    @Test func pagesThatAreEverybodysNeedNoProofBesideThoseThatDo() async throws {
+        let site = try await Site.start()
+        let world = try World([site.kdc])
+        for path in ["/vault/page", "/free/page", "/vault/page", "/free/page"] {
+            let answer = try await world.load(site.apache.url(path), .ann())
+            #expect(answer.status == 200 && answer.body == "inside", "\(path)")
+        }
+        #expect(try await site.statuses(5) == ["401", "200", "200", "200", "200"])
+        await world.loading.shutdown()
+    }
+
     @Test func aWrongPasswordIsTheServersAnswer() async throws {
         let site = try await Site.start()
         let world = try World([site.kdc])

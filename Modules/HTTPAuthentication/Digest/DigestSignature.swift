@@ -34,7 +34,7 @@ final class DigestSignature: RequestSignature {
         return made.withLock { $0?.nonce != challenge.nonce }
     }
 
-    func accepted(by response: LoadResponse) throws(LoadError) -> LoadResponse {
+    func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
         guard let proof = made.withLock({ $0 }) else { return response }
         let values = response.head.headerFields[values: infoField]
         guard !values.isEmpty else { return response }

@@ -108,7 +108,7 @@ final class NTLMDialogue: ConnectionDialogue {
         if case .known = state.withLock({ $0.leg }) { true } else { false }
     }
 
-    func accepted(by response: LoadResponse) throws(LoadError) -> LoadResponse {
+    func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
         let (lease, number) = state.withLock { ($0.lease.take(), $0.facts?.number) }
         guard let lease, let number, lease.credential.persistence != .none else { return response }
         var response = response

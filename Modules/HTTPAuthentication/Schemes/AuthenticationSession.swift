@@ -41,9 +41,10 @@ package protocol RequestSignature: AnyObject, Sendable {
     func isOutdated(by offered: OfferedScheme) -> Bool
     /// Learns from an answer by whoever accepted the proof.
     ///
+    /// - Parameter wasAsked: false for a proof that was sent unasked, maybe for what is everybody's.
     /// - Returns: the answer; its body may end in an error where it is not the one that the server vouched for.
     /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
-    func accepted(by response: LoadResponse) throws(LoadError) -> LoadResponse
+    func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse
 }
 
 /// The proofs of one request to server and proxy.

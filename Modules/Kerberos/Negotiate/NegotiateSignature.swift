@@ -47,13 +47,15 @@ final class NegotiateSignature: RequestSignature {
         return true
     }
 
-    func accepted(by response: LoadResponse) throws(LoadError) -> LoadResponse {
+    func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
         guard let proof = made.withLock({ $0 }) else { return response }
         switch Self.answer(in: response, to: kind) {
         case nil:
             // What the cache keeps was vouched for when it came; that it still holds, or that its server is out of order,
             // is all that was learnt now.
             guard !response.facts.hops.isEmpty else { return response }
+            // Where nobody asked, the service may not have looked: whoever plays it could as well have asked for nothing.
+            guard wasAsked else { return response }
             // What stands before the service may end a request without it; what it gives out it must stand for.
             guard kind == .proxy || response.head.status.code >= 400 else {
                 throw Self.failure("The server does not say who it is.")

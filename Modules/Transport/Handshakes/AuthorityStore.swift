@@ -7,6 +7,7 @@ internal import SallyportCore
 /// the same ones: those of the system alone take most of a megabyte, and more time than the rest of a handshake.
 ///
 /// It lives as long as somebody holds it.
+@safe
 final class AuthorityStore: @unchecked Sendable {
     // SAFETY: constant, and nothing is added to it once it is made; OpenSSL counts its users and locks what it looks up.
     private let store: OpaquePointer
@@ -26,7 +27,7 @@ final class AuthorityStore: @unchecked Sendable {
         // As libcurl has it: an anchor need not be its own issuer.
         _ = unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
         if let file = contents.system, unsafe X509_STORE_load_file(store, file.path) != 1 {
-            unsafe ERR_clear_error()
+            ERR_clear_error()
             return nil
         }
         for anchor in contents.anchors { unsafe Self.add(anchor, to: store) }
@@ -42,7 +43,7 @@ final class AuthorityStore: @unchecked Sendable {
     static func add(_ anchor: [UInt8], to store: OpaquePointer?) {
         unsafe anchor.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
-            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return unsafe ERR_clear_error() }
+            guard let certificate = unsafe d2i_X509(nil, &start, buffer.count) else { return ERR_clear_error() }
             unsafe X509_STORE_add_cert(store, certificate)
             unsafe X509_free(certificate)
         }
@@ -51,7 +52,7 @@ final class AuthorityStore: @unchecked Sendable {
     private static func addList(_ list: [UInt8], to store: OpaquePointer) {
         unsafe list.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
-            guard let list = unsafe d2i_X509_CRL(nil, &start, buffer.count) else { return unsafe ERR_clear_error() }
+            guard let list = unsafe d2i_X509_CRL(nil, &start, buffer.count) else { return ERR_clear_error() }
             unsafe X509_STORE_add_crl(store, list)
             unsafe X509_CRL_free(list)
         }
@@ -83,7 +84,7 @@ struct FileStamp: Sendable, Hashable {
     /// Nil where there is none.
     init?(_ path: String) {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard unsafe stat(path, &status) == 0 else { return nil }
         self.path = path
         numbers = [
             Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
@@ -122,7 +123,7 @@ final class PoolAuthorities {
     }
 
     /// As libcurl was built.
-    private static let systemFile: String? = unsafe curl_version_info(CURLVERSION_NOW).pointee.cainfo.map {
+    private static let systemFile: String? = unsafe curl_version_info(CURLVERSION_SEVENTH).pointee.cainfo.map {
         unsafe String(cString: $0)
     }
 }

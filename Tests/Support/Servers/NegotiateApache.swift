@@ -1,5 +1,5 @@
 extension Apache {
-    /// With mod_auth_gssapi: below `/vault/` it wants a ticket.
+    /// With mod_auth_gssapi: below `/vault/` it wants a ticket, below `/free/` nothing.
     ///
     /// - Parameters:
     ///   - keytab: of its names.
@@ -12,7 +12,7 @@ extension Apache {
         environment["KRB5RCACHENAME"] = "none:"
         return try await start(
             Settings(
-                modules: ["auth_gssapi"], pages: ["vault"], folders: ["delegated"], address: address,
+                modules: ["auth_gssapi"], pages: ["vault", "free"], folders: ["delegated"], address: address,
                 environment: environment, network: network
             ) { path in
                 """

@@ -1,3 +1,4 @@
+import SallyportCore
 import TestSupport
 import Testing
 
