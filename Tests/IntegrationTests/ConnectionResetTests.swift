@@ -81,6 +81,32 @@ import Testing
         }
     }
 
+    /// It waits for the relay, which nobody runs, and goes on when the gateway is there again.
+    @Test func aLoadThatWaitsGoesOnWhenTheGatewayReturns() async throws {
+        try await withApp { (app: App) async throws -> Void in
+            app.site.gateway.signal(SIGKILL)
+            #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
+            var request = try LoadRequest.get("\(app.intranet.url)/report.txt")
+            request.options.waitsForConnectivity = true
+            let asked = request
+            let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4)) }
+            let again = try ChildProcess(
+                Programs.built("sallyport"),
+                [
+                    "gateway", "run", "--data", app.site.data, "--control", app.site.ready.control, "--relay",
+                    app.site.ready.relay, "--egress", Intranet.egress, "--json",
+                ])
+            let ready = try await eventually(within: .seconds(30)) {
+                again.output.hasSuffix("\n") || !again.isRunning
+            }
+            #expect(ready && again.isRunning, "\(again.error)")
+            #expect(try await eventually(within: .seconds(6)) { app.sallyport.reachability.status.isReachable })
+            let (body, answer) = try await load.value
+            #expect(answer.status.code == 200 && String(decoding: body, as: UTF8.self) == "The figures of today.\n")
+            again.signal(SIGTERM)
+        }
+    }
+
     @Test func withoutItsGatewayTheConsoleIsOutOfReach() async throws {
         try await withApp { (app: App) async throws -> Void in
             app.site.gateway.signal(SIGKILL)
