@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [Cause.path, .gateway], [6000, 11_000, 20_350])
+    @Test(arguments: [Cause.path, .gateway], Array(stride(from: 6000, to: 14_000, by: 400)))
     func aReturnOfWhatLiesBehindIsNoticedWithinFiveSeconds(_ cause: Cause, _ length: Int) throws {
         for phase in Self.phases {
             let link = link(cause, cutFor: .milliseconds(length), phase: phase)

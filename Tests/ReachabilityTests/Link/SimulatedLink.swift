@@ -54,7 +54,8 @@ struct SimulatedLink {
 
     /// - Parameter phase: of the heartbeats, within their 2 s.
     init(phase: Duration = .zero) {
-        watch = LinkWatch(at: .zero)
+        // The longest pauses that the actor makes.
+        watch = LinkWatch(at: .zero) { $0 * 1.2 }
         add(.network(Self.network(isUp: true)), after: .zero)
         add(.stream(opened: 0), after: .milliseconds(100))
         add(.heartbeat, after: .milliseconds(200) + phase)
