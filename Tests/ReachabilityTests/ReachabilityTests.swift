@@ -102,14 +102,17 @@ import Testing
         #expect(reachability.status == .unknown)
     }
 
+    /// Half a minute's words in three seconds, with room for a machine that is busy elsewhere.
     @Test func heartbeatsKeepItWithinReach() async throws {
         let source = Source()
         source.isAnswering.withLock { $0 = false }
-        let reachability = Reachability(source: source, times: Self.times)
+        var times = Self.times
+        (times.silence, times.silentLoss) = (.milliseconds(1200), .milliseconds(2000))
+        let reachability = Reachability(source: source, times: times)
         let task = Task { await reachability.run() }
-        for beat in 0..<20 {
+        for beat in 0..<30 {
             source.channel.set(.open(heard: UInt64(beat), over: Source.connection))
-            try await Task.sleep(for: .milliseconds(50))
+            try await Task.sleep(for: .milliseconds(100))
         }
         #expect(reachability.status == .reachable(via: .loopback))
         #expect(source.calls.withLock { $0 }.isEmpty)
