@@ -3,8 +3,10 @@ internal import SallyportCore
 
 /// What a redirect means (RFC 9110 §15.4): values only.
 enum RedirectRules {
-    /// Fields that speak of credentials for one origin.
-    private static let credentialFields: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
+    /// Fields that speak of credentials for one origin; auth tokens and their proofs are such.
+    private static let credentialFields: Set<HTTPField.Name> = Set(
+        [.authorization, .cookie, .proxyAuthorization]
+            + ["X-Good-GD-AuthToken", "DPoP"].compactMap { HTTPField.Name($0) })
 
     /// Fields that describe a body, dropped where the new request has none (RFC 9110 §15.4, Fetch §4.4).
     private static let bodyFields: Set<HTTPField.Name> = [

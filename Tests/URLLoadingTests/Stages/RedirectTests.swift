@@ -63,7 +63,8 @@ import Testing
 
     private static let secrets: HTTPFields = [
         .authorization: "Bearer planted", .cookie: "planted=1", .proxyAuthorization: "Basic planted",
-        .custom("X-Api-Key"): "planted", .accept: "*/*",
+        .custom("X-Api-Key"): "planted", .custom("X-Good-GD-AuthToken"): "planted", .custom("DPoP"): "planted",
+        .accept: "*/*",
     ]
 
     @Test(arguments: [
