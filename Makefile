@@ -42,6 +42,7 @@ demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|w
 	$(SWIFT) build --product sallyport
 	$(SWIFT) build --product Demo
 	$(SWIFT) build --product NativeURLSession
+	$(SWIFT) build --product TokenService
 	@BREAK="$(BREAK)" Examples/Demo/run "$$($(SWIFT) build --show-bin-path)"
 
 bench: dependencies ## Prints the table of speed, side by side with the alternatives.
@@ -51,6 +52,7 @@ bench: dependencies ## Prints the table of speed, side by side with the alternat
 	Benchmarks/authentication.sh
 	Benchmarks/cache.sh
 	Benchmarks/sockets.sh
+	Benchmarks/tokens.sh
 
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.
 	$(SWIFT) build --build-tests

@@ -89,6 +89,8 @@ let package = Package(
         .library(name: "SallyportReachability", targets: ["SallyportReachability"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportSocket", targets: ["SallyportSocket"]),
+        .library(name: "SallyportAuthToken", targets: ["SallyportAuthToken"]),
+        .library(name: "SallyportAuthTokenVerification", targets: ["SallyportAuthTokenVerification"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
         .library(name: "SallyportGateway", targets: ["SallyportGateway"]),
         .executable(name: "sallyport", targets: ["SallyportCommandLine"]),
@@ -149,6 +151,8 @@ let package = Package(
             "Transport", touching: .touchesC,
             dependencies: ["SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL"]),
 
+        module("AuthTokenVerification", dependencies: ["SallyportCore", "SallyportWire", .crypto, .httpTypes]),
+
         // Level 4
         module(
             "Authorization",
@@ -190,15 +194,21 @@ let package = Package(
                 .logging, .httpTypes,
             ]),
 
+        module(
+            "AuthToken",
+            dependencies: [
+                "SallyportCore", "SallyportAuthorization", "SallyportSecureStore", "SallyportWire", .crypto, .httpTypes,
+            ]),
+
         // Level 6
         .target(
             name: "Sallyport",
             dependencies: [
                 "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportReachability", "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration,
-                .httpTypes,
-                .lifecycle, .logging,
+                "SallyportAuthorization", "SallyportAuthToken", "SallyportCache", "SallyportCookies",
+                "SallyportHTTPAuthentication", "SallyportReachability", "SallyportURLLoading", "SallyportSocket",
+                .kerberos,
+                .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -244,9 +254,9 @@ let package = Package(
             name: "SallyportCommandLine",
             dependencies: [
                 "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportCookies", "SallyportReachability", "SallyportURLLoading",
-                "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging,
-                .httpTypes, .crypto, .lifecycle, .unixSignals,
+                "SallyportAuthorization", "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies",
+                "SallyportReachability", "SallyportURLLoading", "SallyportGateway", "SallyportSocket", "SallyportWire",
+                .kerberos, .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -278,6 +288,14 @@ let package = Package(
         .executableTarget(
             name: "NativeURLSession", dependencies: ["Sallyport", "SallyportFoundationBridge", "SallyportURLLoading"],
             path: "Examples/NativeURLSession"),
+
+        .executableTarget(
+            name: "TokenService",
+            dependencies: [
+                "SallyportAuthTokenVerification", "SallyportCore", .hummingbird, .hummingbirdCore, .httpTypes, .logging,
+                .nioCore, .nioPosix, .nioHTTP1, .nioSSL,
+            ],
+            path: "Examples/TokenService"),
 
         .executableTarget(
             name: "StoreAlone", dependencies: ["SallyportSecureStore"], path: "Examples/StoreAlone"),
@@ -317,6 +335,28 @@ let package = Package(
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
         tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop", .crypto]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
+        tests(
+            "AuthToken",
+            dependencies: [
+                "SallyportAuthToken", "SallyportAuthorization", "SallyportCore", "SallyportSecureStore",
+                "SallyportWire",
+                .crypto, .httpTypes,
+            ]),
+        tests(
+            "AuthTokenVerification",
+            dependencies: [
+                "SallyportAuthTokenVerification", "SallyportCore", "SallyportWire", .crypto, .httpTypes,
+            ]),
+        // Tokens end to end: app, gateway and a service of Hummingbird's.
+        .testTarget(
+            name: "TokenServiceTests",
+            dependencies: [
+                "TokenService", "Sallyport", "SallyportAuthToken", "SallyportAuthTokenVerification",
+                "SallyportAuthorization", "SallyportCore", "SallyportGateway", "SallyportSecureStore",
+                "SallyportTransport", "SallyportWire", "TestSupport", .crypto, .httpTypes, .hummingbird, .logging,
+                .x509,
+            ],
+            path: "Tests/TokenServiceTests"),
         tests(
             "Cookies",
             dependencies: [
@@ -416,6 +456,9 @@ let package = Package(
         .executableTarget(
             name: "LinkURLLoading", dependencies: ["SallyportURLLoading"], path: "Tests/LinkTests/URLLoading"),
         .executableTarget(name: "LinkSocket", dependencies: ["SallyportSocket"], path: "Tests/LinkTests/Socket"),
+        .executableTarget(
+            name: "LinkAuthTokenVerification", dependencies: ["SallyportAuthTokenVerification"],
+            path: "Tests/LinkTests/AuthTokenVerification"),
         .executableTarget(name: "LinkSallyport", dependencies: ["Sallyport"], path: "Tests/LinkTests/Sallyport"),
         .executableTarget(
             name: "LinkClients",

@@ -12,6 +12,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
@@ -95,6 +96,13 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             path: "Sources/SocketTable"),
+        .executableTarget(
+            name: "TokenTable",
+            dependencies: [
+                .product(name: "SallyportAuthTokenVerification", package: "sallyport"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Sources/TokenTable"),
         .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",

@@ -15,7 +15,7 @@ struct SallyportProgram: AsyncParsableCommand {
         subcommands: [
             ActivateCommand.self, StatusCommand.self, ExplainCommand.self, DoctorCommand.self, FetchCommand.self,
             ConnectCommand.self, GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self,
-            CacheCommand.self,
+            CacheCommand.self, TokenCommand.self,
         ] + kerberos)
 
     #if Kerberos

@@ -1,5 +1,6 @@
 // Whoever imports the front door has the vocabulary of the parts that it hands out.
 @_exported public import HTTPTypes
+@_exported public import SallyportAuthToken
 @_exported public import SallyportAuthorization
 @_exported public import SallyportCache
 @_exported public import SallyportCookies

@@ -1,5 +1,6 @@
 public import Configuration
 public import Logging
+public import SallyportAuthToken
 public import SallyportAuthorization
 public import SallyportCache
 public import SallyportCookies
@@ -49,6 +50,8 @@ public final class Sallyport: Sendable {
     public let names: Names
     /// Finds out what is in the way.
     public let diagnostics: Diagnostics
+    /// Tokens that tell app servers who uses the app, while it is authorized.
+    public let authTokens: AuthTokens
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
 
@@ -160,6 +163,7 @@ public final class Sallyport: Sendable {
             cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })
             jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
         }
+        authTokens = AuthTokens(in: data, authorization: authorization)
         store = GatedStore(data, gate: authorization)
         loading.makeDefaultIfFirst()
     }
@@ -244,6 +248,7 @@ public final class Sallyport: Sendable {
     public func shutdown() async {
         authorization.shutdown()
         reachability.shutdown()
+        await authTokens.shutdown()
         await loading.shutdown()
         await sockets.shutdown()
         await jars.shutdown()

@@ -18,6 +18,22 @@ import Testing
         #expect(try await symbols(of: program, containing: "7NIOCore") == 0)
     }
 
+    /// An app server that checks tokens brings its own HTTP client, and gets neither ours nor a store.
+    @Test func verificationAloneLinksNoClientAndNoStore() async throws {
+        let needed = try await needed(by: "LinkAuthTokenVerification")
+        for library in [
+            "libcurl", "liblmdb", "libssl", "libkrb5", "libgssapi", "libpsl", "libFoundation.so",
+            "libFoundationNetworking",
+        ] {
+            #expect(!needed.contains { $0.hasPrefix(library) }, "\(library) among \(needed)")
+        }
+        for module in [
+            "7NIOCore", "11Hummingbird", "20SallyportSecureStore", "22SallyportAuthorization", "18SallyportTransport",
+        ] {
+            #expect(try await symbols(of: "LinkAuthTokenVerification", containing: module) == 0, "\(module)")
+        }
+    }
+
     @Test func sessionAloneLinksNoStoreAndNoGateway() async throws {
         let needed = try await needed(by: "LinkURLLoading")
         #expect(needed.contains { $0.hasPrefix("libcurl.so") })

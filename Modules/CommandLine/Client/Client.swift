@@ -77,15 +77,18 @@ struct Client {
     }
 
     /// Runs `body` with the authorized app.
-    func withInstance(_ settings: ConfigReader, _ body: @Sendable (Sallyport) async throws -> Void) async throws {
+    func withInstance<Result: Sendable>(
+        _ settings: ConfigReader? = nil, _ body: @Sendable (Sallyport) async throws -> Result
+    ) async throws -> Result {
         try await checkActivated()
         let sallyport = try await Sallyport.open(
             store: location.store, protectedBy: protection.protector(), configuration: settings,
             logger: Self.silent)
         do {
             try await sallyport.authorize()
-            try await body(sallyport)
+            let result = try await body(sallyport)
             await sallyport.shutdown()
+            return result
         } catch {
             await sallyport.shutdown()
             throw error

@@ -39,6 +39,10 @@ struct GatewayCommand: ParsableCommand {
         var egress: String?
         @Option(help: ArgumentHelp("The resolver of names inside. Default: the system's.", valueName: "host[:port]"))
         var dns: String?
+        @Option(
+            help: ArgumentHelp("Where to verify auth tokens without TLS, for development.", valueName: "host:port"))
+        var verificationPlain: BindArgument?
+        @Flag(help: "Let --verification-plain listen where other machines reach it.") var insecure = false
         @Option(help: "Tunnels that one instance may have open.")
         var maxTunnels = 1024
         @Option(help: "trace, debug, info, notice, warning or error.")
@@ -47,6 +51,9 @@ struct GatewayCommand: ParsableCommand {
 
         func validate() throws {
             guard (1...65_536).contains(maxTunnels) else { throw ValidationError("--max-tunnels is 1 to 65536.") }
+            guard !insecure || verificationPlain != nil else {
+                throw ValidationError("--insecure goes with --verification-plain.")
+            }
             if let egress, IPAddress(egress) == nil { throw ValidationError("--egress is an IP address.") }
             if let dns, (try? Endpoint(dns, defaultPort: 53)) == nil { throw ValidationError("--dns is HOST[:PORT].") }
         }
@@ -55,7 +62,8 @@ struct GatewayCommand: ParsableCommand {
             logLevel.bootstrap()
             let output = output
             try await GatewayHost(location).run(configuration(), logger: Logger(label: "sallyport.gateway")) { bound in
-                output.print(bound, "ready: control \(bound.control), relay \(bound.relay)")
+                let verification = bound.verification.map { ", verification without TLS \($0)" } ?? ""
+                output.print(bound, "ready: control \(bound.control), relay \(bound.relay)\(verification)")
             }
         }
 
@@ -68,6 +76,9 @@ struct GatewayCommand: ParsableCommand {
             configuration.egress = egress.flatMap { IPAddress($0) }
             configuration.resolver = try dns.map { try Endpoint($0, defaultPort: 53) }
             configuration.maximumTunnels = maxTunnels
+            configuration.plainVerification = verificationPlain.map {
+                .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
+            }
             return configuration
         }
     }

@@ -30,6 +30,8 @@ struct GatewayHost {
     struct Addresses: Encodable {
         let control: String
         let relay: String
+        /// Without TLS, where it was asked for.
+        let verification: String?
         let ready = true
     }
 
@@ -42,7 +44,10 @@ struct GatewayHost {
             whenReady(
                 Addresses(
                     control: Self.address(configuration.controlHost, bound.controlPort),
-                    relay: Self.address(configuration.relayHost, bound.relayPort)))
+                    relay: Self.address(configuration.relayHost, bound.relayPort),
+                    verification: bound.verificationPort.map {
+                        Self.address(configuration.plainVerification?.host ?? "", $0)
+                    }))
         }
         var group = ServiceGroupConfiguration(
             services: [.init(service: gateway)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)

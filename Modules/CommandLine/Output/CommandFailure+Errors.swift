@@ -1,3 +1,5 @@
+import SallyportAuthToken
+import SallyportAuthTokenVerification
 import SallyportAuthorization
 import SallyportCookies
 import SallyportCore
@@ -19,6 +21,8 @@ extension CommandFailure {
         case let error as AuthorizationError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CookieError: self.init(error)
+        case let error as AuthTokenError: self.init(error)
+        case let error as AuthTokenVerificationError: self.init(error)
         case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
         case let error as WireError: self.init(.usage, name: "\(error.code)", error.message)

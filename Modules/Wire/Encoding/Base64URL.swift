@@ -31,19 +31,22 @@ package enum Base64URL {
     /// Strict: no padding, no white space, no bits left over, so that every value has one spelling.
     package static func decode(_ text: some Collection<UInt8>) throws(WireError) -> [UInt8] {
         guard text.count % 4 != 1 else { throw WireError(.malformed, "Not the length of base64url.") }
-        var octets: [UInt8] = []
-        octets.reserveCapacity(text.count * 3 / 4)
-        var bits = 0
-        var buffer: UInt32 = 0
+        // Tokens are decoded with each request: the table is looked up once, and one look at the end is enough for what is
+        // not of the alphabet.
+        let values = values
+        var octets = [UInt8](repeating: 0, count: text.count * 3 / 4)
+        var (count, bits, buffer, seen) = (0, 0, UInt32(0), UInt8(0))
         for character in text {
             let value = values[Int(character)]
-            guard value != 255 else { throw WireError(.malformed, "Not the alphabet of base64url.") }
-            buffer = buffer << 6 | UInt32(value)
+            seen |= value
+            buffer = buffer << 6 | UInt32(value & 63)
             bits += 6
             guard bits >= 8 else { continue }
             bits -= 8
-            octets.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
+            octets[count] = UInt8(truncatingIfNeeded: buffer >> UInt32(bits))
+            count += 1
         }
+        guard seen < 64 else { throw WireError(.malformed, "Not the alphabet of base64url.") }
         guard buffer & (1 << UInt32(bits) - 1) == 0 else {
             throw WireError(.malformed, "The last character of base64url has bits left over.")
         }

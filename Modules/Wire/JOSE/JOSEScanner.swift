@@ -121,7 +121,12 @@ struct JOSEScanner {
     }
 
     private mutating func skipSpace() {
-        while [0x20, 0x0a, 0x0d, 0x09].contains(current) { position += 1 }
+        while true {
+            switch current {
+            case 0x20, 0x0a, 0x0d, 0x09: position += 1
+            default: return
+            }
+        }
     }
 
     private var malformed: WireError { WireError(.malformed, "The text is not JSON.") }

@@ -6,9 +6,21 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
 
     /// Reads the 36 characters of a UUID (RFC 9562 §4) in either case.
     package init?(_ text: String) {
-        guard text.utf8.count == 36, let uuid = UUID(uuidString: text) else { return nil }
-        description = uuid.uuidString.lowercased()
+        guard text.utf8.count == 36 else { return nil }
+        let isUUID = text.utf8.enumerated().allSatisfy { place, octet in
+            switch octet {
+            case UInt8(ascii: "-"): Self.hyphens.contains(place)
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                !Self.hyphens.contains(place)
+            default: false
+            }
+        }
+        guard isUUID else { return nil }
+        description = text.lowercased()
     }
+
+    private static let hyphens = [8, 13, 18, 23]
 
     /// A new random one (version 4).
     package init() { description = UUID().uuidString.lowercased() }

@@ -1,0 +1,65 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import SallyportAuthTokenVerification
+
+/// A request to this service, and who sent it.
+struct ServiceContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// Set for routes behind ``AuthTokenMiddleware``.
+    var token: VerifiedAuthToken?
+
+    init(source: ApplicationRequestContextSource) { coreContext = .init(source: source) }
+}
+
+/// Lets requests through that come with a token of the gateway; denies others, with a challenge for the next token.
+///
+/// The app sends `X-Good-GD-AuthToken`, the token, and `X-Good-GD-UserID`, who it says uses it; where proofs are demanded,
+/// `DPoP` too. A denial is 401, with `{"error":…,"challenge":…}`. Copy this file into your service.
+struct AuthTokenMiddleware: RouterMiddleware {
+    private static let token = HTTPField.Name("X-Good-GD-AuthToken")
+    private static let user = HTTPField.Name("X-Good-GD-UserID")
+    private static let proof = HTTPField.Name("DPoP")
+
+    let sessions: AuthTokenSessions
+    /// What apps ask for tokens with.
+    let server: String
+    /// How apps reach this service: `https://HOST[:PORT]`. Proofs are for URLs below.
+    let origin: String
+
+    func handle(
+        _ request: Request, context: ServiceContext,
+        next: @concurrent (Request, ServiceContext) async throws -> Response
+    ) async throws -> Response {
+        guard let text = Self.value(Self.token, of: request), let user = Self.value(Self.user, of: request) else {
+            return try await denial("noToken")
+        }
+        let proof = PresentedProof(
+            Self.value(Self.proof, of: request), method: request.method.rawValue, url: origin + request.uri.path)
+        var context = context
+        do throws(AuthTokenVerificationError) {
+            context.token = try await sessions.admit(text, for: .init(user: user, server: server), proof: proof)
+        } catch {
+            context.logger.notice("A token was refused.", metadata: ["verdict": "\(error.code)"])
+            guard error.code != .unavailable, error.code != .store else { throw HTTPError(.serviceUnavailable) }
+            return try await denial("\(error.code)")
+        }
+        return try await next(request, context)
+    }
+
+    private static func value(_ name: HTTPField.Name?, of request: Request) -> String? {
+        name.flatMap { request.headers[$0] }
+    }
+
+    private func denial(_ verdict: String) async throws -> Response {
+        let challenge = try await sessions.makeChallenge()
+        // Both are letters and digits: nothing to escape.
+        let body = "{\"error\":\"\(verdict)\",\"challenge\":\"\(challenge)\"}\n"
+        return Response(
+            status: .unauthorized,
+            headers: [
+                .wwwAuthenticate: "GDAuthToken challenge=\"\(challenge)\"", .contentType: "application/json",
+                .cacheControl: "no-store",
+            ], body: .init(byteBuffer: .init(string: body)))
+    }
+}

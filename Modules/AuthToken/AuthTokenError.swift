@@ -1,0 +1,93 @@
+public import SallyportCore
+
+/// Why there is no token.
+public struct AuthTokenError: CodedError, Sendable {
+    /// The documented domain of ``Code/number``.
+    public static let domain = "GDAuthTokenDomain"
+
+    public let code: Code
+    /// What happened, for people. Holds no challenge, token or key.
+    public let message: String
+    public let underlying: (any Error)?
+    public let location: ErrorLocation
+
+    package init(
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
+        line: UInt = #line
+    ) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        location = ErrorLocation(fileID: fileID, line: line)
+    }
+}
+
+extension AuthTokenError {
+    /// What went wrong. New codes may come; match the ones that you handle.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String {
+            case retry, notSupported, notAuthorized, withdrawn, invalidChallenge, invalidServerName, invalidRequest
+            case noDelegate, store, cancelled
+        }
+        private let value: Value
+
+        /// -1, `GDAuthTokenErrRetry`: the gateway cannot be reached or failed, or too many tokens were asked for. The
+        /// same request may succeed later.
+        public static let retry = Code(value: .retry)
+        /// -2, `GDAuthTokenErrNotSupported`: this gateway knows no tokens.
+        public static let notSupported = Code(value: .notSupported)
+        /// `authorize()` has not succeeded. Nothing was sent.
+        public static let notAuthorized = Code(value: .notAuthorized)
+        /// Authorization is withdrawn; the underlying `AccessDenied` has the documented code where it is known here.
+        public static let withdrawn = Code(value: .withdrawn)
+        /// A challenge is ASCII letters and digits, at most 256. Nothing was sent.
+        public static let invalidChallenge = Code(value: .invalidChallenge)
+        /// A server name is visible ASCII, at most 255 octets. Nothing was sent.
+        public static let invalidServerName = Code(value: .invalidServerName)
+        /// A proof is for an `http` or `https` URL, and for a method.
+        public static let invalidRequest = Code(value: .invalidRequest)
+        /// The form with a delegate needs one. Nothing was sent.
+        public static let noDelegate = Code(value: .noDelegate)
+        /// The store of the instance's key failed; the underlying error is the store's.
+        public static let store = Code(value: .store)
+        public static let cancelled = Code(value: .cancelled)
+
+        public var description: String { value.rawValue }
+
+        /// The documented number; none for codes that are ours.
+        public var number: Int? {
+            switch self {
+            case .retry: -1
+            case .notSupported: -2
+            default: nil
+            }
+        }
+    }
+
+    init(_ denied: AccessDenied, fileID: StaticString = #fileID, line: UInt = #line) {
+        let code: Code = denied.reason == .notAuthorized ? .notAuthorized : .withdrawn
+        self.init(code, "\(denied)", underlying: denied, fileID: fileID, line: line)
+    }
+
+    /// What an exchange with the gateway ended with.
+    init(_ error: LoadError, fileID: StaticString = #fileID, line: UInt = #line) {
+        if let denied = error.underlying as? AccessDenied {
+            self.init(denied, fileID: fileID, line: line)
+            return
+        }
+        self.init(
+            error.code == .cancelled ? .cancelled : .retry, "The gateway gave no token.", underlying: error,
+            fileID: fileID, line: line)
+    }
+
+    /// What the gateway answered instead of a token.
+    init(status: Int, fileID: StaticString = #fileID, line: UInt = #line) {
+        let code: Code =
+            switch status {
+            case 404, 405, 501: .notSupported
+            case 403: .withdrawn
+            default: .retry
+            }
+        self.init(code, "The gateway gives no token: status \(status).", fileID: fileID, line: line)
+    }
+}

@@ -1,0 +1,190 @@
+internal import SallyportWire
+
+/// Checks auth tokens in an app server: off-line against the gateway's published keys, or on-line by its service.
+///
+/// ```swift
+/// let verifier = AuthTokenVerifier(keys: PublishedKeys(from: source), issuer: "https://gateway.corp.example:17433")
+/// let token = try await verifier.verify(text, for: .init(user: sentUser, server: "reports.corp.example"))
+/// ```
+///
+/// Off-line costs one verification of P-256 and sees a withdrawal when the token expires, within five minutes; on-line
+/// costs a request and sees it at once. Neither uses a token up: see ``AuthTokenSessions``. Without a proof a token is a
+/// bearer token, that whoever reads it can use until it expires: take it over TLS only, and keep it out of logs.
+public struct AuthTokenVerifier: Sendable {
+    private enum Way: Sendable {
+        case keys(PublishedKeys, issuer: String)
+        case service(any AuthTokenService)
+    }
+
+    private let way: Way
+    private let leeway: Int64
+    private let requireProof: Bool
+    private let proofs: any ProofMemory
+    let clock: @Sendable () -> Int64
+
+    /// A verifier that works off-line.
+    ///
+    /// - Parameters:
+    ///   - issuer: `https://NAME:PORT` of the gateway, as its tokens say.
+    ///   - leeway: seconds by which this machine's clock and the gateway's may differ.
+    ///   - requireProof: whether a token must be bound to a key, and come with a proof of it (RFC 9449). A proof that
+    ///     comes with a bound token is checked in any case.
+    ///   - proofs: what keeps a proof from counting twice.
+    public init(
+        keys: PublishedKeys, issuer: String, leeway: Int64 = 30, requireProof: Bool = false,
+        proofs: any ProofMemory = ProofsInMemory()
+    ) {
+        self.init(.keys(keys, issuer: issuer), leeway, requireProof, proofs, keys.clock)
+    }
+
+    /// A verifier that asks the gateway for each token.
+    public init(
+        service: any AuthTokenService, leeway: Int64 = 30, requireProof: Bool = false,
+        proofs: any ProofMemory = ProofsInMemory()
+    ) {
+        self.init(
+            service: service, leeway: leeway, requireProof: requireProof, proofs: proofs, clock: WallClock.seconds)
+    }
+
+    package init(
+        service: any AuthTokenService, leeway: Int64 = 30, requireProof: Bool = false,
+        proofs: any ProofMemory = ProofsInMemory(), clock: @escaping @Sendable () -> Int64
+    ) {
+        self.init(.service(service), leeway, requireProof, proofs, clock)
+    }
+
+    private init(
+        _ way: Way, _ leeway: Int64, _ requireProof: Bool, _ proofs: any ProofMemory,
+        _ clock: @escaping @Sendable () -> Int64
+    ) {
+        self.way = way
+        self.leeway = max(0, leeway)
+        self.requireProof = requireProof
+        self.proofs = proofs
+        self.clock = clock
+    }
+
+    /// Checks a token, at most 8 KiB.
+    ///
+    /// - Parameters:
+    ///   - expected: what the app sent beside it, and what this server is called.
+    ///   - proof: of the request that the token came with; needed where `requireProof` is set.
+    /// - Throws: ``AuthTokenVerificationError``, with the verdict as its code. Cancelling the task ends it with
+    ///   `cancelled`.
+    public func verify(
+        _ token: String, for expected: AuthTokenExpectation, proof: PresentedProof? = nil
+    ) async throws(AuthTokenVerificationError) -> VerifiedAuthToken {
+        let claims = try await claims(of: token)
+        try Self.compare(claims, with: expected)
+        let isProven = try await checkProof(proof, of: claims, token: token)
+        return VerifiedAuthToken(claims, isProven: isProven)
+    }
+
+    private func claims(of token: String) async throws(AuthTokenVerificationError) -> AuthTokenClaims {
+        let signed: SignedAuthToken
+        do throws(WireError) {
+            signed = try SignedAuthToken(Array(token.utf8))
+        } catch {
+            throw AuthTokenVerificationError(.malformed, "The text is no token.", underlying: error)
+        }
+        switch way {
+        case .keys(let keys, let issuer): return try await offline(signed, keys, issuer)
+        case .service(let service): return try await online(signed, token, service)
+        }
+    }
+
+    /// Until when a token can be accepted at all.
+    func end(of token: VerifiedAuthToken) -> Int64 { token.expires + leeway }
+}
+
+// MARK: Off-line and on-line
+
+extension AuthTokenVerifier {
+    private func offline(
+        _ signed: SignedAuthToken, _ keys: PublishedKeys, _ issuer: String
+    ) async throws(AuthTokenVerificationError) -> AuthTokenClaims {
+        let key = try await keys.key(named: signed.keyID)
+        let claims: AuthTokenClaims
+        do throws(WireError) {
+            claims = try signed.claims(signedWith: key)
+        } catch {
+            throw AuthTokenVerificationError(.malformed, "The token does not verify.", underlying: error)
+        }
+        guard claims.issuer == issuer else {
+            throw AuthTokenVerificationError(.malformed, "The token is another issuer's.")
+        }
+        let now = clock()
+        guard now < claims.expires + leeway else {
+            throw AuthTokenVerificationError(.expired, "The token has expired.")
+        }
+        guard claims.begins <= now + leeway else {
+            throw AuthTokenVerificationError(.notYetValid, "The token is of the future.")
+        }
+        return claims
+    }
+
+    private func online(
+        _ signed: SignedAuthToken, _ token: String, _ service: any AuthTokenService
+    ) async throws(AuthTokenVerificationError) -> AuthTokenClaims {
+        let answer: ServiceAnswer
+        do {
+            answer = try ServiceAnswer(await service.verify(ServiceAnswer.request(for: token)))
+        } catch {
+            if Task.isCancelled { throw AuthTokenVerificationError(.cancelled, "The task was cancelled.") }
+            throw error as? AuthTokenVerificationError
+                ?? AuthTokenVerificationError(.unavailable, "The service cannot be reached.", underlying: error)
+        }
+        switch answer.verdict {
+        case .valid: break
+        case .malformed: throw AuthTokenVerificationError(.malformed, "The service does not know the token.")
+        case .expired: throw AuthTokenVerificationError(.expired, "The token has expired.")
+        case .notYetValid: throw AuthTokenVerificationError(.notYetValid, "The token is of the future.")
+        case .withdrawn: throw AuthTokenVerificationError(.withdrawn, "The instance is withdrawn.")
+        case .userRemoved: throw AuthTokenVerificationError(.userRemoved, "The user is gone.")
+        }
+        guard let claims = try? signed.claimsVouchedFor(), answer.speaks(of: claims) else {
+            throw AuthTokenVerificationError(.unavailable, "The service speaks of another token.")
+        }
+        return claims
+    }
+}
+
+// MARK: What the app said
+
+extension AuthTokenVerifier {
+    private static func compare(
+        _ claims: AuthTokenClaims, with expected: AuthTokenExpectation
+    ) throws(AuthTokenVerificationError) {
+        guard ConstantTime.areEqual(claims.user, expected.user) else {
+            throw AuthTokenVerificationError(.wrongUser, "The token is another user's.")
+        }
+        guard ConstantTime.areEqual(claims.server, expected.server) else {
+            throw AuthTokenVerificationError(.wrongServer, "The token is for another server.")
+        }
+        guard let challenge = expected.challenge else { return }
+        guard ConstantTime.areEqual(claims.challenge, challenge) else {
+            throw AuthTokenVerificationError(.wrongChallenge, "The token has another challenge.")
+        }
+    }
+
+    /// - Returns: whether there was a proof.
+    private func checkProof(
+        _ proof: PresentedProof?, of claims: AuthTokenClaims, token: String
+    ) async throws(AuthTokenVerificationError) -> Bool {
+        guard let thumbprint = claims.keyThumbprint, let proof, requireProof || proof.text != nil else {
+            guard !requireProof else {
+                throw AuthTokenVerificationError(.noProof, "The token is not bound to a key, or comes without proof.")
+            }
+            return false
+        }
+        let checked = try ProofRules(leeway: leeway).check(proof, with: token, boundTo: thumbprint, at: clock())
+        let isNew: Bool
+        do {
+            isNew = try await proofs.remember(checked.name, until: checked.until)
+        } catch {
+            throw AuthTokenVerificationError(.store, "The memory of proofs failed.", underlying: error)
+        }
+        guard isNew else { throw AuthTokenVerificationError(.replayed, "The proof was used before.") }
+        return true
+    }
+}

@@ -1,0 +1,18 @@
+/// Where the gateway's published keys come from. The app server brings its own HTTP client: this module links none.
+public protocol AuthTokenKeySource: Sendable {
+    /// Gets the document at `https://GATEWAY/.well-known/jwks.json`, over TLS that verified to the gateway's authority.
+    ///
+    /// Called at most once in 10 s, by the task of a verification that waits for it: it must end in time, and may throw
+    /// anything. More than 64 KiB is refused.
+    func fetchKeys() async throws -> [UInt8]
+}
+
+/// A document of keys that was got before: from a file, or in tests. It is never fetched anew.
+public struct FixedKeys: AuthTokenKeySource {
+    private let document: [UInt8]
+
+    /// - Parameter document: JSON as the gateway publishes it.
+    public init(_ document: [UInt8]) { self.document = document }
+
+    public func fetchKeys() async throws -> [UInt8] { document }
+}

@@ -1,0 +1,46 @@
+internal import Crypto
+
+/// The published keys as last fetched, and when to ask again. A value without clock and I/O; times are Unix seconds.
+struct KeyCache: Sendable {
+    /// How long keys count without a look: the gateway publishes a new one an hour before it signs.
+    static let maximumAge: Int64 = 600
+    /// How long they still count while they cannot be fetched: a day.
+    static let staleLimit: Int64 = 86_400
+    /// Between two tries, also for keys that are not known: nobody makes this server ask for each token.
+    static let pause: Int64 = 10
+
+    enum Decision: Sendable {
+        /// Use it.
+        case key(P256.Signing.PublicKey)
+        /// Ask now; the key, where there is one, counts if that fails, or while others ask.
+        case fetch(otherwise: P256.Signing.PublicKey?)
+        /// The published keys are known, and it is none of them.
+        case unknown
+        /// Nothing is known, and it was tried a moment ago.
+        case unavailable
+    }
+
+    private var keys: [String: P256.Signing.PublicKey] = [:]
+    private var fetched: Int64?
+    private var tried: Int64?
+
+    func decide(_ id: String, at now: Int64) -> Decision {
+        let mayTry = tried.map { Self.isOver($0, Self.pause, now) } ?? true
+        guard let fetched, !Self.isOver(fetched, Self.staleLimit, now) else {
+            return mayTry ? .fetch(otherwise: nil) : .unavailable
+        }
+        guard let key = keys[id] else { return mayTry ? .fetch(otherwise: nil) : .unknown }
+        return Self.isOver(fetched, Self.maximumAge, now) && mayTry ? .fetch(otherwise: key) : .key(key)
+    }
+
+    mutating func received(_ new: [String: P256.Signing.PublicKey], at now: Int64) {
+        (keys, fetched, tried) = (new, now, now)
+    }
+
+    mutating func failed(at now: Int64) { tried = now }
+
+    /// A clock that was turned back makes everything over.
+    private static func isOver(_ then: Int64, _ length: Int64, _ now: Int64) -> Bool {
+        now < then || now - then >= length
+    }
+}

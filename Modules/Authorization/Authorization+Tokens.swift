@@ -1,0 +1,22 @@
+internal import HTTPTypes
+package import SallyportCore
+package import SallyportWire
+
+extension Authorization {
+    /// Asks the gateway for an auth token, and gives its answer, whatever it is.
+    ///
+    /// - Throws: the gate's refusal, before anything is sent; what the exchange throws.
+    package func authToken(for request: AuthTokenAPI.Request) async throws(LoadError) -> ControlAnswer {
+        do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
+        guard let identity, let gateway = try? identity.endpoint(), let body = try? WireJSON.encode(request) else {
+            throw LoadError(.internalFailure, "The request for a token cannot be put.")
+        }
+        var control = ControlRequest(
+            method: .post, gateway: gateway, target: AuthTokenAPI.Path.issue, body: body,
+            trust: .authority(identity.authority), identity: identity.clientIdentity,
+            limit: AuthTokenAPI.Limits.answer)
+        control.headerFields[.contentType] = ControlAPI.MediaType.json
+        control.headerFields[.accept] = ControlAPI.MediaType.json
+        return try await client.send(control)
+    }
+}

@@ -1,0 +1,55 @@
+import SallyportAuthToken
+import SallyportAuthTokenVerification
+import SallyportCore
+import SallyportSecureStore
+
+extension CommandFailure {
+    init(_ error: AuthTokenError) {
+        if let denied = error.underlying as? AccessDenied {
+            self.init(LoadError(denied))
+        } else if let store = error.underlying as? StoreError {
+            self.init(store)
+        } else {
+            self.init(
+                Self.status(of: error.code), code: error.code.number, name: "\(error.code)", error.message,
+                hint: Self.hint(for: error.code))
+        }
+    }
+
+    private static func status(of code: AuthTokenError.Code) -> ExitStatus {
+        switch code {
+        case .retry, .notSupported: .unavailable
+        case .notAuthorized, .withdrawn: .notAuthorized
+        case .store: .inputOutput
+        case .cancelled: .software
+        default: .usage
+        }
+    }
+
+    private static func hint(for code: AuthTokenError.Code) -> String? {
+        switch code {
+        case .retry: "try again later"
+        case .notSupported: "this gateway issues no tokens"
+        case .withdrawn: "ask the administrator; 'sallyport status' shows the code"
+        default: nil
+        }
+    }
+}
+
+extension CommandFailure {
+    /// A verdict: its number where the documented service has one, else the exit status.
+    init(_ error: AuthTokenVerificationError) {
+        let cause = (error.underlying as? LoadError).map { " \($0)" } ?? ""
+        self.init(
+            Self.status(of: error.code), code: error.code.number, name: "\(error.code)", error.message + cause,
+            hint: error.code.isMendedByANewToken ? "a new token is needed" : nil)
+    }
+
+    private static func status(of code: AuthTokenVerificationError.Code) -> ExitStatus {
+        switch code {
+        case .unavailable: .unavailable
+        case .store, .cancelled: .software
+        default: .notAuthorized
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import ArgumentParser
+import HTTPTypes
+import SallyportAuthTokenVerification
+import SallyportCore
+import SallyportTransport
+
+/// The verification of one token, with the program's own client.
+struct TokenVerification {
+    private let command: TokenCommand.VerifyCommand
+
+    init(_ command: TokenCommand.VerifyCommand) { self.command = command }
+
+    static func isURL(_ text: String) -> Bool { text.contains("://") }
+
+    /// TLS, but on this machine: keys that anybody may have sent prove nothing.
+    static func check(_ text: String) throws {
+        guard let url = try? RequestURL(text), let endpoint = url.endpoint else {
+            throw ValidationError("--keys and --online take http and https URLs.")
+        }
+        guard url.isSecure || isLocal(endpoint.host) else {
+            throw ValidationError("Without TLS only this machine is asked.")
+        }
+    }
+
+    private static func isLocal(_ host: Host) -> Bool {
+        switch host {
+        case .address(let address): address.scope == .loopback
+        case .name(let name): name == "localhost"
+        }
+    }
+
+    /// What `token verify` prints of a token that holds.
+    struct Report: Encodable, Sendable {
+        let verdict = "valid"
+        let code = 100
+        let user: String
+        let server: String
+        let challenge: String
+        let application: String
+        let instance: String
+        /// Unix seconds.
+        let issuedAt: Int64
+        let expires: Int64
+
+        init(_ token: VerifiedAuthToken) {
+            (user, server, challenge) = (token.user, token.server, token.challenge)
+            (application, instance) = (token.application, token.instance)
+            (issuedAt, expires) = (token.issuedAt, token.expires)
+        }
+
+        var text: String {
+            OneLine.of("valid: \(user) by \(application) for \(server.isEmpty ? "any server" : server)")
+        }
+    }
+
+    func run() async throws -> Report {
+        // One octet more than a token has, so that a longer one is seen to be none.
+        let text = try InputFile.text(command.tokenFile, limit: 16 << 10)
+        let transport = Transport()
+        do {
+            let verifier = try verifier(by: transport)
+            let expected = AuthTokenExpectation(
+                user: command.user, server: command.server, challenge: command.challenge)
+            let token = try await verifier.verify(String(text.filter { !$0.isWhitespace }), for: expected)
+            await transport.shutdown()
+            return Report(token)
+        } catch {
+            await transport.shutdown()
+            throw error
+        }
+    }
+
+    private func verifier(by transport: Transport) throws -> AuthTokenVerifier {
+        let own = try command.ca.map { try PEMFile.blocks("CERTIFICATE", at: $0, limit: 1 << 20) }
+        let anchors = own.map { TrustAnchors.gateway($0) } ?? .system
+        if let online = command.online {
+            return AuthTokenVerifier(
+                service: GatewayAnswers(transport: transport, url: try RequestURL(online), anchors: anchors), leeway: 0)
+        }
+        guard let keys = command.keys else { throw CommandFailure(.usage, name: "usage", "Give --keys or --online.") }
+        guard Self.isURL(keys) else {
+            let document = FixedKeys(try InputFile.bytes(keys, limit: 64 << 10))
+            return AuthTokenVerifier(keys: PublishedKeys(from: document), issuer: command.issuer ?? "")
+        }
+        let url = try RequestURL(keys)
+        let source = GatewayAnswers(transport: transport, url: url, anchors: anchors)
+        return AuthTokenVerifier(keys: PublishedKeys(from: source), issuer: command.issuer ?? url.origin)
+    }
+}
+
+/// What the gateway answers at one URL, in 10 s at the most.
+private struct GatewayAnswers: AuthTokenKeySource, AuthTokenService {
+    let transport: Transport
+    let url: RequestURL
+    let anchors: TrustAnchors
+
+    func fetchKeys() async throws -> [UInt8] {
+        let response = try await response([:])
+        guard response.head.status == .ok else {
+            throw LoadError(.protocolViolation, "The keys are not there: status \(response.head.status.code).")
+        }
+        return try await response.body.collect(upTo: .kilobytes(64))
+    }
+
+    func verify(_ headerFields: HTTPFields) async throws -> HTTPResponse {
+        let response = try await response(headerFields)
+        _ = try await response.body.collect(upTo: .kilobytes(64))
+        return response.head
+    }
+
+    private func response(_ fields: HTTPFields) async throws -> ExchangeResponse {
+        var request = ExchangeRequest(.get, url, headerFields: fields, body: nil)
+        request.deadline = .now + .seconds(10)
+        return try await transport.exchange(request, via: ConnectionPath(trust: anchors, identity: nil))
+    }
+}

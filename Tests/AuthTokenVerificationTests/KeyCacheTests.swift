@@ -1,0 +1,137 @@
+import Crypto
+import SallyportAuthTokenVerification
+import SallyportCore
+import SallyportWire
+import Testing
+
+/// Published keys: rotated, kept, and fetched a bounded number of times.
+@Suite(.timeLimit(.minutes(1))) struct KeyCacheTests {
+    @Test func aRotatedKeyIsFetchedWhenATokenNamesIt() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        issuer.state.withLock { $0.keys["k2"] = P256.Signing.PrivateKey() }
+        issuer.advance(10)
+        _ = try await verifier.verify(issuer.token(by: "k2"), for: .ann())
+        #expect(issuer.fetches == 2)
+        // With overlap: the old one still counts, and one that is gone does not once that is known.
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        let old = try issuer.token { $0.expires += 10_000 }
+        issuer.state.withLock { $0.keys["k1"] = nil }
+        issuer.advance(600)
+        await #expect(throws: AuthTokenVerificationError.of(.malformed)) { try await verifier.verify(old, for: .ann()) }
+        #expect(issuer.fetches == 3)
+    }
+
+    /// Whoever sends tokens with keys that do not exist must not make this server ask for each of them.
+    @Test func unknownKeysAreLookedForOnceInTenSeconds() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        for second in 0..<30 {
+            for _ in 0..<5 {
+                let text = try SignedAuthToken.sign(issuer.claims(), with: .init(), keyID: "unknown")
+                await #expect(throws: AuthTokenVerificationError.of(.malformed)) {
+                    try await verifier.verify(text, for: .ann())
+                }
+            }
+            #expect(issuer.fetches == 1 + second / 10)
+            issuer.advance(1)
+        }
+    }
+
+    @Test func theLastKeysCountForADayWhileTheGatewayIsDown() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        issuer.state.withLock { $0.isDown = true }
+        issuer.advance(700)
+        for _ in 0..<5 { _ = try await verifier.verify(issuer.token(), for: .ann()) }
+        #expect(issuer.fetches == 2)
+        issuer.advance(86_400)
+        let text = try issuer.token()
+        await #expect(throws: AuthTokenVerificationError.of(.unavailable)) {
+            try await verifier.verify(text, for: .ann())
+        }
+        await #expect(throws: AuthTokenVerificationError.of(.unavailable)) {
+            try await verifier.verify(text, for: .ann())
+        }
+        #expect(issuer.fetches == 3)
+        issuer.state.withLock { $0.isDown = false }
+        issuer.advance(10)
+        _ = try await verifier.verify(text, for: .ann())
+    }
+
+    @Test(arguments: ["", "{}", #"{"keys":[{"kty":"EC"}]}"#, "<html>"])
+    func aDocumentThatIsNoneChangesNothing(_ document: String) async throws {
+        let issuer = Issuer()
+        issuer.state.withLock { $0.document = Array(document.utf8) }
+        let verifier = issuer.verifier()
+        let text = try issuer.token()
+        // Of a set that holds no key that counts, none is known.
+        let isSet = document.hasPrefix(#"{"keys""#)
+        await #expect(throws: AuthTokenVerificationError.of(isSet ? .malformed : .unavailable)) {
+            try await verifier.verify(text, for: .ann())
+        }
+        issuer.state.withLock { $0.document = nil }
+        issuer.advance(10)
+        _ = try await verifier.verify(text, for: .ann())
+        issuer.state.withLock { $0.document = Array(document.utf8) }
+        issuer.advance(600)
+        if !isSet { _ = try await verifier.verify(issuer.token(), for: .ann()) }
+    }
+
+    @Test func allThatWaitShareOneFetch() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        let text = try issuer.token()
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<50 { group.addTask { (try? await verifier.verify(text, for: .ann())) != nil } }
+            for await isAccepted in group { #expect(isAccepted) }
+        }
+        #expect(issuer.fetches == 1)
+    }
+
+    @Test func fixedKeysComeFromAFile() async throws {
+        let issuer = Issuer()
+        let document = try await issuer.fetchKeys()
+        let keys = PublishedKeys(from: FixedKeys(document), clock: issuer.clock)
+        let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+    }
+
+    /// The one that fetches is cancelled: those that wait with it go on, and the next may try at once.
+    @Test func aCancelledFetchIsNobodyElsesFailure() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        let keys = PublishedKeys(from: source, clock: issuer.clock)
+        let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
+        let text = try issuer.token()
+        let first = Task { () -> AuthTokenVerificationError.Code? in
+            do throws(AuthTokenVerificationError) {
+                _ = try await verifier.verify(text, for: .ann())
+                return nil
+            } catch { return error.code }
+        }
+        await source.waitUntilAsked()
+        let second = Task { (try? await verifier.verify(text, for: .ann())) != nil }
+        first.cancel()
+        #expect(await first.value == .cancelled)
+        await source.answer(try issuer.fetchKeys())
+        #expect(await second.value)
+    }
+}
+
+/// Answers when it is told to; throws where the task is cancelled before.
+actor HeldSource: AuthTokenKeySource {
+    private var document: [UInt8]?
+    private var isAsked = false
+
+    func fetchKeys() async throws -> [UInt8] {
+        isAsked = true
+        while document == nil { try await Task.sleep(for: .milliseconds(1)) }
+        return document ?? []
+    }
+
+    func waitUntilAsked() async { while !isAsked { try? await Task.sleep(for: .milliseconds(1)) } }
+    func answer(_ document: [UInt8]) { self.document = document }
+}

@@ -1,0 +1,4 @@
+// Links the verification of tokens alone.
+import SallyportAuthTokenVerification
+
+print(AuthTokenVerifier.self)
