@@ -77,6 +77,10 @@ DefaultRuntimeDir $work
 ErrorLog $work/error.log
 DocumentRoot $work/www
 MaxKeepAliveRequests 0
+ServerLimit 1
+ThreadLimit 512
+ThreadsPerChild 512
+MaxRequestWorkers 512
 StartServers 1
 LogFormat "%>s %U" line
 CustomLog $work/access.log line

@@ -125,7 +125,8 @@ struct ControlPlane: Sendable {
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await current(context)
         let record = try await data.admitted(presented)
-        guard limiter.withLock({ $0.takes(record.name.instance, at: .now) }) else {
+        let now = data.clock()
+        guard limiter.withLock({ $0.takes(record.name.instance, at: now) }) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.queries.rate)) queries a second for long: try again in a second.")
         }

@@ -33,7 +33,7 @@ struct TokenEndpoints: Sendable {
 
     /// - Parameter record: of the instance whose certificate was presented and admitted.
     func issue(_ request: Request, to record: InstanceRecord) async throws -> Response {
-        guard issuing.withLock({ $0.takes(record.name.instance, at: .now) }) else {
+        guard issuing.withLock({ $0.takes(record.name.instance, at: service.clock()) }) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.tokens.rate)) tokens a second for long: try again in a second.")
         }
@@ -56,7 +56,7 @@ struct TokenEndpoints: Sendable {
     /// Only a token that holds is told about: who reads the user and forgets the code gets none.
     private func verify(_ request: Request, _ context: ControlContext) throws -> Response {
         let source = context.network
-        guard verifying.withLock({ $0.takes(source, at: .now) }) else {
+        guard verifying.withLock({ $0.takes(source, at: service.clock()) }) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.verifications.rate)) tokens a second for long: wait a second.")
         }
