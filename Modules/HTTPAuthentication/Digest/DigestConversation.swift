@@ -4,8 +4,9 @@ package import SallyportCore
 package struct DigestConversation: Sendable {
     package private(set) var challenge: DigestChallenge
     private var nonces: NonceBook
-    /// H(user:realm:password) of the one user who was asked for last, who is the user of the requests that follow.
-    private var base: (credential: Credential, key: [UInt8])?
+    /// H(user:realm:password) of the one user who was asked for last, who is the user of the requests that follow, and
+    /// H(user:realm) where the server wants to see no name (§3.4.4).
+    private var base: (credential: Credential, key: [UInt8], name: [UInt8]?)?
     /// The key of a `-sess` algorithm: made with the first request after a challenge, and kept with the nonce that the
     /// client chose then (RFC 7616 §3.4.2).
     private var session: (key: [UInt8], clientNonce: String)?
@@ -19,6 +20,7 @@ package struct DigestConversation: Sendable {
     package mutating func challenged(by challenge: DigestChallenge) {
         let isSameKey =
             challenge.realm == self.challenge.realm && challenge.algorithm.function == self.challenge.algorithm.function
+            && challenge.hashesUser == self.challenge.hashesUser
         if !isSameKey { base = nil }
         session = nil
         self.challenge = challenge
@@ -45,7 +47,7 @@ package struct DigestConversation: Sendable {
             algorithm: challenge.algorithm, key: key, nonce: nonces.current,
             count: Hexadecimal.digits(of: count.bigEndianOctets),
             clientNonce: clientNonce, protection: challenge.protection, message: message)
-        return (proof, proof.field(of: credential.user, answering: challenge))
+        return (proof, proof.field(of: credential.user, hashed: base?.name, answering: challenge))
     }
 
     /// H(A1) (§3.4.2), and the client's nonce that belongs to it.
@@ -53,7 +55,8 @@ package struct DigestConversation: Sendable {
         let function = challenge.algorithm.function
         if base?.credential != credential {
             let parts = [credential.user, challenge.realm, credential.password.reveal()].map { Array($0.utf8) }
-            base = (credential, function.hash(parts[0], parts[1], parts[2]))
+            let name = challenge.hashesUser ? function.hash(parts[0], parts[1]) : nil
+            base = (credential, function.hash(parts[0], parts[1], parts[2]), name)
             session = nil
         }
         let key = base?.key ?? []

@@ -53,11 +53,12 @@ extension DigestProof {
     /// What `Authorization` says (§3.4).
     ///
     /// User and realm stand first: what goes before the nonce is the same for each request of a user.
-    func field(of user: String, answering challenge: DigestChallenge) -> String {
+    ///
+    /// - Parameter hashed: the user in a form that shows no name; nil where the server wants the name.
+    func field(of user: String, hashed: [UInt8]?, answering challenge: DigestChallenge) -> String {
         var writer = FieldWriter()
-        if challenge.hashesUser {
-            let hash = algorithm.function.hash(Array(user.utf8), Array(challenge.realm.utf8))
-            writer.write("username", quoted: String(decoding: hash, as: UTF8.self))
+        if let hashed {
+            writer.write("username", quoted: String(decoding: hashed, as: UTF8.self))
         } else if challenge.isUTF8, !user.utf8.allSatisfy({ 32..<127 ~= $0 }) {
             writer.write("username*", extended: user)
         } else {
@@ -74,7 +75,7 @@ extension DigestProof {
             writer.write("nc", token: String(decoding: count, as: UTF8.self))
         }
         if let opaque = challenge.opaque { writer.write("opaque", quoted: opaque) }
-        if challenge.hashesUser { writer.write("userhash", token: "true") }
+        if hashed != nil { writer.write("userhash", token: "true") }
         return writer.text
     }
 }

@@ -31,9 +31,8 @@ package struct DigestScheme: AuthenticationScheme {
     /// 128 bits of the system's random numbers.
     private static func random() -> String {
         var numbers = SystemRandomNumberGenerator()
-        let words = [numbers.next(), numbers.next()]
-        let octets = words.flatMap(\.bigEndianOctets)
-        return Hexadecimal.text(octets)
+        // Each short enough to need no memory of its own.
+        return String(numbers.next(), radix: 36) + String(numbers.next(), radix: 36)
     }
 }
 
