@@ -45,7 +45,7 @@ demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|w
 	$(SWIFT) build --product TokenService
 	@BREAK="$(BREAK)" Examples/Demo/run "$$($(SWIFT) build --show-bin-path)"
 
-bench: dependencies ## Prints the table of speed, side by side with the alternatives.
+bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/run.sh
 	Benchmarks/store.sh
 	Benchmarks/cookies.sh

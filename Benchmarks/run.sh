@@ -1,35 +1,16 @@
 #!/usr/bin/env bash
 # Starts nginx and a gateway on loopback, enrols a key, and prints the table. Arguments go to the table.
 # With --regression it runs the benchmarks of the benchmark tool instead, whose arguments follow (`baseline update main`).
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=$(dirname "$here")
-work=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-bench.XXXXXX")
-chmod 755 "$work"
-started=()
-stop() {
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+work_below "${TMPDIR:-/tmp}"
+build Table sallyport
 
-build=(swift build --package-path "$here" -c release)
-"${build[@]}" --product Table >&2
-"${build[@]}" --product sallyport >&2
-bin=$("${build[@]}" --show-bin-path)
-sallyport=$bin/sallyport
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 plain=$(free_port) secure=$(free_port) relayed_plain=$(free_port) relayed_secure=$(free_port)
-control=$(free_port) relay=$(free_port)
-
 mkdir "$work/www"
 head -c 128 /dev/urandom > "$work/www/small"
 head -c 1048576 /dev/urandom > "$work/www/1m"
 head -c 104857600 /dev/urandom > "$work/www/100m"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$work/server.key" -out "$work/server.pem" 2>/dev/null
+make_certificate
 
 cat > "$work/nginx.conf" <<CONF
 daemon off; worker_processes 1; pid $work/nginx.pid; error_log $work/error.log crit;
@@ -49,20 +30,9 @@ CONF
 nginx -p "$work" -c "$work/nginx.conf" 2>/dev/null &
 started+=($!)
 
-data=$work/gateway
-"$sallyport" gateway init --data "$data" --name localhost >/dev/null
-"$sallyport" gateway run --data "$data" --control "127.0.0.1:$control" --relay "127.0.0.1:$relay" >"$work/gateway.log" 2>&1 &
-started+=($!)
-for _ in $(seq 100); do grep -q ready "$work/gateway.log" && break; sleep 0.1; done
-admin() { "$sallyport" admin "$@" --data "$data" >/dev/null; }
-admin user add bench
-admin app add com.example.bench 1.0.0.0
-admin entitle bench com.example.bench 1.0.0.0
-for port in $relayed_plain $relayed_secure; do admin server add "localhost:$port" --route relay; done
-
-# An identity for the relay, issued in the way that any EST client gets one.
-"$sallyport" admin key issue bench com.example.bench --data "$data" --json > "$work/link.json"
-python3 "$here/enroll.py" "$work/link.json" "$work" "$control"
+start_gateway
+for port in $relayed_plain $relayed_secure; do admin server add "localhost:$port" --route relay >/dev/null; done
+enrol "$work"
 
 python3 - "$work" <<SETTING
 import json, os, platform

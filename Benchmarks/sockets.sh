@@ -2,26 +2,10 @@
 # Prints what sockets cost: echo and bulk over TLS beside NIOSSL and OpenSSL in C, then 8,000 at once through a gateway
 # (client, gateway and server a process each), what each takes of memory, and what one more is answered.
 # Needs 17,000 descriptors; with fewer it says so and opens fewer.
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-bench.XXXXXX")
-started=()
-stop() {
-    exec 8>&- || true
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-build=(swift build --package-path "$here" -c release)
-for product in SocketTable SocketServer sallyport; do "${build[@]}" --product "$product" >&2; done
-bin=$("${build[@]}" --show-bin-path)
-sallyport=$bin/sallyport
-await() { for _ in $(seq 600); do "$@" && return; sleep 0.1; done; echo "did not come: $*" >&2; exit 1; }
-
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost -keyout "$work/server.key" -out "$work/server.pem" 2>/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+work_below "${TMPDIR:-/tmp}"
+build SocketTable SocketServer sallyport
+make_certificate
 "$bin/SocketServer" "$work/server.pem" "$work/server.key" >"$work/ports" &
 server=$!
 started+=("$server")
@@ -36,20 +20,11 @@ if [ "$limit" != unlimited ] && [ "$limit" -lt 17000 ]; then
     count=$(((limit - 1000) / 2))
     echo "only $limit descriptors are allowed, 17,000 are needed for 8,000 sockets: $count are opened"
 fi
-data=$work/gateway store=$work/store
-"$sallyport" gateway init --data "$data" --name localhost >/dev/null
-"$sallyport" gateway run --data "$data" --control 127.0.0.1:0 --relay 127.0.0.1:0 --max-tunnels "$count" \
-    >"$work/gateway.log" 2>&1 &
-gateway=$!
-started+=("$gateway")
-await grep -q ready "$work/gateway.log"
-admin() { "$sallyport" admin "$@" --data "$data" >/dev/null; }
-admin user add bench
-admin app add com.example.bench 1.0.0.0
-admin entitle bench com.example.bench 1.0.0.0
-admin server add "127.0.0.1:$plain" --route relay
-"$sallyport" admin key issue bench com.example.bench --data "$data" >"$work/link"
-"$sallyport" activate --link-file "$work/link" --store "$store" >/dev/null 2>&1
+store=$work/store
+start_gateway --max-tunnels "$count"
+admin server add "127.0.0.1:$plain" --route relay >/dev/null
+admin key issue bench com.example.bench >"$work/link"
+"$bin/sallyport" activate --link-file "$work/link" --store "$store" >/dev/null 2>&1
 
 resident() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
 before=($(resident "$gateway") $(resident "$server"))

@@ -2,43 +2,14 @@
 # Prints what tokens cost: off-line beside one verification of P-256, and at a gateway on loopback how many it issues and
 # verifies, by its own CPU time. Clients are curls that keep their connections; there are as many instances and source
 # addresses as the gateway's limits of rate demand.
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-bench.XXXXXX")
-started=()
-stop() {
-    for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-build=(swift build --package-path "$here" -c release)
-"${build[@]}" --product TokenTable >&2
-"${build[@]}" --product sallyport >&2
-bin=$("${build[@]}" --show-bin-path)
-sallyport=$bin/sallyport
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+work_below "${TMPDIR:-/tmp}"
+build TokenTable sallyport
 "$bin/TokenTable"
 
 readonly instances=10 each=200 checks=4000 sources=4
-data=$work/gateway
-"$sallyport" gateway init --data "$data" --name localhost >/dev/null 2>&1
-"$sallyport" gateway run --data "$data" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json >"$work/ready" 2>"$work/gateway.log" &
-gateway=$!
-started+=("$gateway")
-for _ in $(seq 100); do grep -q ready "$work/ready" && break; sleep 0.1; done
-control=$(sed -nE 's/.*"control":"[^"]*:([0-9]+)".*/\1/p' "$work/ready")
-admin() { "$sallyport" admin "$@" --data "$data"; }
-{
-    admin user add bench
-    admin app add com.example.bench 1.0.0.0
-    admin entitle bench com.example.bench 1.0.0.0
-} >/dev/null
-for number in $(seq "$instances"); do
-    mkdir "$work/$number"
-    admin key issue bench com.example.bench --json >"$work/$number/link.json"
-    python3 "$here/enroll.py" "$work/$number/link.json" "$work/$number" "$control"
-done
+start_gateway
+for number in $(seq "$instances"); do enrol "$work/$number"; done
 
 # measure NAME COUNT COMMAND…: the gateway's CPU for each, and how many a second.
 measure() {
