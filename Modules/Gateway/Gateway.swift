@@ -73,10 +73,12 @@ package final class Gateway: Service {
 
     package func run() async throws {
         let plain = try plainAddress()
+        // Before anybody sees them.
+        try await data.renewOwnCertificates()
+        try await data.renewTokenKeys()
         let authority = await data.authorityDER
         let certificate = ServerCertificate(await data.serverIdentity)
         let policy = await data.relayPolicy()
-        try await data.renewTokenKeys()
         let keys = CurrentTokenKeys(await data.tokenKeys)
         let events = EventHub(start: await data.settings.starts + 1)
         let ports = ListenerPorts()
@@ -129,13 +131,12 @@ package final class Gateway: Service {
     private func tick(_ events: EventHub) async throws {
         var beats = 0
         while !Task.isCancelled {
-            if beats % 1800 == 0 {
-                try await data.renewOwnCertificates()
-                try await data.renewTokenKeys()
-            }
-            beats += 1
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             events.beat()
+            beats += 1
+            guard beats % 1800 == 0 else { continue }
+            try await data.renewOwnCertificates()
+            try await data.renewTokenKeys()
         }
     }
 
