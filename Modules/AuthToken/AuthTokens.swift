@@ -146,12 +146,12 @@ extension AuthTokens {
             state.next += 1
             let number = state.next
             state.tasks[number] = Task { [weak delegate] in
-                let result = await self.result(challenge, serverName)
-                self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
-                switch result {
+                switch await self.result(challenge, serverName) {
                 case .success(let token): delegate?.authTokens(self, didIssue: token)
                 case .failure(let error): delegate?.authTokens(self, didFailWith: error)
                 }
+                // Only now, so that whoever shuts down waits until the delegate has heard.
+                self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
             }
             return true
         }

@@ -173,20 +173,23 @@ import Testing
 
 /// The form of the documents, with a delegate.
 @Suite(.timeLimit(.minutes(1))) struct AuthTokenDelegateTests {
+    /// Thrown at once: the delegate hears nothing.
+    private static func refuses(_ world: World, _ code: AuthTokenError.Code, challenge: String = "") {
+        #expect(throws: AuthTokenError(code, "")) {
+            try world.tokens.requestToken(challenge: challenge, serverName: "")
+        }
+    }
+
     @Test func withoutADelegateNothingIsSent() async throws {
         try await World.with { world in
-            #expect(throws: AuthTokenError(.noDelegate, "")) {
-                try world.tokens.requestToken(challenge: "", serverName: "")
-            }
+            Self.refuses(world, .noDelegate)
             do {
                 let listener = Listener()
                 world.tokens.delegate = listener
                 #expect(world.tokens.delegate === listener)
             }
             // Held weakly.
-            #expect(throws: AuthTokenError(.noDelegate, "")) {
-                try world.tokens.requestToken(challenge: "", serverName: "")
-            }
+            Self.refuses(world, .noDelegate)
             #expect(world.source.asked.isEmpty)
         }
     }
@@ -217,13 +220,9 @@ import Testing
         try await World.with { world in
             let listener = Listener()
             world.tokens.delegate = listener
-            #expect(throws: AuthTokenError(.invalidChallenge, "")) {
-                try world.tokens.requestToken(challenge: "-", serverName: "")
-            }
+            Self.refuses(world, .invalidChallenge, challenge: "-")
             world.gate.denied.withLock { $0 = AccessDenied(.notAuthorized) }
-            #expect(throws: AuthTokenError(.notAuthorized, "")) {
-                try world.tokens.requestToken(challenge: "", serverName: "")
-            }
+            Self.refuses(world, .notAuthorized)
             #expect(world.source.asked.isEmpty)
         }
     }
@@ -236,14 +235,12 @@ import Testing
             for _ in 0..<AuthTokens.maximumRequests {
                 try world.tokens.requestToken(challenge: "", serverName: "")
             }
-            #expect(throws: AuthTokenError(.retry, "")) {
-                try world.tokens.requestToken(challenge: "", serverName: "")
-            }
+            Self.refuses(world, .retry)
             await world.tokens.shutdown()
+            // All have heard by then.
+            #expect(listener.heard == AuthTokens.maximumRequests)
             for _ in 0..<AuthTokens.maximumRequests { #expect(await listener.next() == "cancelled") }
-            #expect(throws: AuthTokenError(.retry, "")) {
-                try world.tokens.requestToken(challenge: "", serverName: "")
-            }
+            Self.refuses(world, .retry)
         }
     }
 }

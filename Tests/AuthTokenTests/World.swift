@@ -1,3 +1,4 @@
+import Glibc
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire
@@ -84,11 +85,21 @@ final class TokenGate: AccessGate {
 final class Listener: AuthTokenDelegate {
     private let stream: AsyncStream<String>
     private let continuation: AsyncStream<String>.Continuation
+    private let count = Lock(0)
+    /// How often it was called, and returned.
+    var heard: Int { count.withLock { $0 } }
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    func authTokens(_ tokens: AuthTokens, didIssue token: AuthToken) { continuation.yield(token.text.reveal()) }
-    func authTokens(_ tokens: AuthTokens, didFailWith error: AuthTokenError) { continuation.yield("\(error.code)") }
+    func authTokens(_ tokens: AuthTokens, didIssue token: AuthToken) { hear(token.text.reveal()) }
+    func authTokens(_ tokens: AuthTokens, didFailWith error: AuthTokenError) { hear("\(error.code)") }
+
+    private func hear(_ text: String) {
+        continuation.yield(text)
+        // Takes its time, so that whoever does not wait for it is seen.
+        usleep(1000)
+        count.withLock { $0 += 1 }
+    }
 
     func next() async -> String? { await stream.first { _ in true } }
 }

@@ -106,18 +106,52 @@ import Testing
         let keys = PublishedKeys(from: source, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
         let text = try issuer.token()
-        let first = Task { () -> AuthTokenVerificationError.Code? in
-            do throws(AuthTokenVerificationError) {
-                _ = try await verifier.verify(text, for: .ann())
-                return nil
-            } catch { return error.code }
-        }
+        let first = Task { await Self.verdict(verifier, text) }
         await source.waitUntilAsked()
-        let second = Task { (try? await verifier.verify(text, for: .ann())) != nil }
+        let second = Task { await Self.verdict(verifier, text) }
         first.cancel()
         #expect(await first.value == .cancelled)
         await source.answer(try issuer.fetchKeys())
-        #expect(await second.value)
+        #expect(await second.value == nil)
+    }
+
+    /// It ends at once, while the source has yet to answer, and those that wait beside it go on.
+    @Test func whoeverWaitsForAFetchOfOthersCanBeCancelled() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        let verifier = AuthTokenVerifier(
+            keys: PublishedKeys(from: source, clock: issuer.clock), issuer: Issuer.name)
+        let text = try issuer.token()
+        let tasks = (0..<2).map { _ in Task { await Self.verdict(verifier, text) } }
+        await source.waitUntilAsked()
+        let waiting = Task { await Self.verdict(verifier, text) }
+        waiting.cancel()
+        #expect(await waiting.value == .cancelled)
+        await source.answer(try issuer.fetchKeys())
+        for task in tasks { #expect(await task.value == nil) }
+    }
+
+    @Test func oneMoreThanMayWaitIsTurnedAway() async throws {
+        let (issuer, source) = (Issuer(), HeldSource())
+        let keys = PublishedKeys(from: source, maximumWaiters: 2, clock: issuer.clock)
+        let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
+        let text = try issuer.token()
+        try await withThrowingTaskGroup(of: AuthTokenVerificationError.Code?.self) { group in
+            // One fetches, two wait, one too many is told first.
+            for _ in 0..<4 { group.addTask { await Self.verdict(verifier, text) } }
+            #expect(try await group.next() == .unavailable)
+            await source.answer(try issuer.fetchKeys())
+            for try await code in group { #expect(code == nil) }
+        }
+    }
+
+    /// Nil where the token is accepted.
+    private static func verdict(
+        _ verifier: AuthTokenVerifier, _ text: String
+    ) async -> AuthTokenVerificationError.Code? {
+        do throws(AuthTokenVerificationError) {
+            _ = try await verifier.verify(text, for: .ann())
+            return nil
+        } catch { return error.code }
     }
 }
 

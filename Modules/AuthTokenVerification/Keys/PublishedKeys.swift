@@ -6,12 +6,14 @@ internal import SallyportWire
 /// The gateway's published keys, kept and fetched again as needed: after 10 minutes, and for a key that is not known, at
 /// most once in 10 s, by one task for all that wait.
 ///
-/// While they cannot be fetched, the last ones count for a day.
+/// While they cannot be fetched, the last ones count for a day. At most 10,000 tasks wait for a fetch; one more is told
+/// `unavailable`.
 public final class PublishedKeys: Sendable {
     private struct State {
         var cache = KeyCache()
         var isFetching = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextWaiter = 0
     }
 
     private enum Step {
@@ -20,7 +22,12 @@ public final class PublishedKeys: Sendable {
         case wait
     }
 
+    private enum Waiting {
+        case registered, over, full
+    }
+
     private let state = Lock(State())
+    private let maximumWaiters: Int
     private let source: any AuthTokenKeySource
     let clock: @Sendable () -> Int64
 
@@ -29,18 +36,21 @@ public final class PublishedKeys: Sendable {
     }
 
     /// - Parameter clock: Unix seconds.
-    package init(from source: any AuthTokenKeySource, clock: @escaping @Sendable () -> Int64) {
+    package init(
+        from source: any AuthTokenKeySource, maximumWaiters: Int = 10_000, clock: @escaping @Sendable () -> Int64
+    ) {
         self.source = source
+        self.maximumWaiters = maximumWaiters
         self.clock = clock
     }
 
-    /// - Throws: `malformed` for a key that is not published; `unavailable` where the keys cannot be had.
+    /// - Throws: `malformed` for a key that is not published; `unavailable` where the keys cannot be had; `cancelled`.
     func key(named id: String) async throws(AuthTokenVerificationError) -> P256.Signing.PublicKey {
         var hasFetched = false
         while true {
             switch step(for: id, hasFetched: hasFetched) {
             case .done(let result): return try result.get()
-            case .wait: await wait()
+            case .wait: try await wait()
             case .fetch(let key):
                 if let failure = await fetch() {
                     if let key { return key }
@@ -89,21 +99,42 @@ public final class PublishedKeys: Sendable {
             case .failure: state.cache.failed(at: now)
             }
             state.isFetching = false
-            defer { state.waiters = [] }
+            defer { state.waiters = [:] }
             return state.waiters
         }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters.values { waiter.resume() }
         guard case .failure(let failure) = result else { return nil }
-        return isCancelled ? .init(.cancelled, "The task was cancelled.") : failure
+        return isCancelled ? Self.cancelled() : failure
     }
 
-    private func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if state.isFetching { state.waiters.append(continuation) }
-                return !state.isFetching
+    /// Until the fetch of another task is over, or this one is cancelled.
+    private func wait() async throws(AuthTokenVerificationError) {
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        let isFull = await withTaskCancellationHandler {
+            var isFull = false
+            await withCheckedContinuation { continuation in
+                let waiting = register(continuation, as: number)
+                isFull = waiting == .full
+                if waiting != .registered { continuation.resume() }
             }
-            if isOver { continuation.resume() }
+            return isFull
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+        }
+        guard !Task.isCancelled else { throw Self.cancelled() }
+        guard !isFull else { throw Self.unavailable() }
+    }
+
+    /// Whoever was cancelled before is not registered: its handler has run, and nobody else would resume it in time.
+    private func register(_ continuation: CheckedContinuation<Void, Never>, as number: Int) -> Waiting {
+        state.withLock { state in
+            guard state.isFetching, !Task.isCancelled else { return .over }
+            guard state.waiters.count < maximumWaiters else { return .full }
+            state.waiters[number] = continuation
+            return .registered
         }
     }
 
@@ -114,6 +145,8 @@ public final class PublishedKeys: Sendable {
         }
         return keys
     }
+
+    private static func cancelled() -> AuthTokenVerificationError { .init(.cancelled, "The task was cancelled.") }
 
     private static func unavailable(_ error: (any Error)? = nil) -> AuthTokenVerificationError {
         AuthTokenVerificationError(.unavailable, "The gateway's keys cannot be had.", underlying: error)
