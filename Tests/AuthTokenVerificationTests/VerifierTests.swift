@@ -130,6 +130,8 @@ import Testing
         let (user, server) = (try Issuer.field(AuthTokenAPI.Field.user), try Issuer.field(AuthTokenAPI.Field.server))
         let instance = try Issuer.field(AuthTokenAPI.Field.instance)
         let challenge = try Issuer.field(AuthTokenAPI.Field.challenge)
+        let entitlement = try Issuer.field(AuthTokenAPI.Field.entitlement)
+        let created = try Issuer.field(AuthTokenAPI.Field.created)
         let distortions: [@Sendable (inout HTTPResponse) -> Void] = [
             { $0.status = .movedPermanently }, { $0.status = .init(code: 201) }, { $0.headerFields = [:] },
             { $0.headerFields[code] = "OK" }, { $0.headerFields[code] = "1000 OK" },
@@ -138,6 +140,7 @@ import Testing
             },
             { $0.headerFields[user] = "bob@example" }, { $0.headerFields[server] = "other.example" },
             { $0.headerFields[challenge] = nil }, { $0.headerFields[instance] = nil },
+            { $0.headerFields[entitlement] = "com.example.other" }, { $0.headerFields[created] = "1" },
         ]
         for distortion in distortions {
             let issuer = Issuer()

@@ -33,14 +33,11 @@ struct ServiceAnswer {
         return fields
     }
 
-    /// Whether the service speaks of the token that it was asked about.
+    /// Whether the service speaks of the token that it was asked about. All that it tells counts, since nothing else
+    /// vouches for what the token says.
     func speaks(of claims: AuthTokenClaims) -> Bool {
-        value(AuthTokenAPI.Field.user) == claims.user && value(AuthTokenAPI.Field.server) == claims.server
-            && value(AuthTokenAPI.Field.challenge) == claims.challenge
-            && value(AuthTokenAPI.Field.instance) == claims.instance.description
+        AuthTokenAPI.told(of: claims).allSatisfy { (Self.value($0.field, of: fields) ?? "") == $0.value }
     }
-
-    private func value(_ name: String) -> String { Self.value(name, of: fields) ?? "" }
 
     private static func value(_ name: String, of fields: HTTPFields) -> String? {
         HTTPField.Name(name).flatMap { fields[$0] }

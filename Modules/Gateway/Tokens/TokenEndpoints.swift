@@ -66,7 +66,9 @@ struct TokenEndpoints: Sendable {
         var headers: HTTPFields = [.contentType: "text/plain", .cacheControl: "no-store"]
         headers.add(AuthTokenAPI.Field.code, verdict.text)
         headers.add(AuthTokenAPI.Field.version, AuthTokenAPI.version)
-        if verdict == .valid, let claims { headers.tell(claims) }
+        if verdict == .valid, let claims {
+            for (field, value) in AuthTokenAPI.told(of: claims) { headers.add(field, value) }
+        }
         return Response(status: .ok, headers: headers)
     }
 
@@ -83,15 +85,5 @@ struct TokenEndpoints: Sendable {
 extension HTTPFields {
     fileprivate mutating func add(_ name: String, _ value: String) {
         if let name = HTTPField.Name(name) { self[name] = value }
-    }
-
-    /// As documented, in its names and spellings.
-    fileprivate mutating func tell(_ claims: AuthTokenClaims) {
-        add(AuthTokenAPI.Field.user, claims.user)
-        add(AuthTokenAPI.Field.server, claims.server)
-        add(AuthTokenAPI.Field.challenge, claims.challenge)
-        add(AuthTokenAPI.Field.entitlement, claims.entitlement.description)
-        add(AuthTokenAPI.Field.instance, claims.instance.description)
-        add(AuthTokenAPI.Field.created, "\(claims.issuedAt)")
     }
 }

@@ -42,6 +42,15 @@ package enum AuthTokenAPI {
         package static let answer = 16 << 10
     }
 
+    /// What the service tells of a token that holds, in the documented names and spellings.
+    package static func told(of claims: AuthTokenClaims) -> [(field: String, value: String)] {
+        [
+            (Field.user, claims.user), (Field.server, claims.server), (Field.challenge, claims.challenge),
+            (Field.entitlement, claims.entitlement.description), (Field.instance, claims.instance.description),
+            (Field.created, "\(claims.issuedAt)"),
+        ]
+    }
+
     /// What a token is asked for with.
     package struct Request: Sendable, Hashable, Codable {
         package var challenge: String

@@ -106,10 +106,7 @@ final class Issuer: AuthTokenKeySource, AuthTokenService {
         let key = try SignedAuthToken(Array(token.utf8)).keyID
         if state.verdict == .valid, let key = state.keys[key] {
             let claims = try SignedAuthToken(Array(token.utf8)).claims(signedWith: key.publicKey)
-            response.headerFields[try Self.field(AuthTokenAPI.Field.user)] = claims.user
-            response.headerFields[try Self.field(AuthTokenAPI.Field.server)] = claims.server
-            response.headerFields[try Self.field(AuthTokenAPI.Field.challenge)] = claims.challenge
-            response.headerFields[try Self.field(AuthTokenAPI.Field.instance)] = claims.instance.description
+            for (field, value) in AuthTokenAPI.told(of: claims) { response.headerFields[try Self.field(field)] = value }
         }
         state.distortion(&response)
         return response
