@@ -171,13 +171,14 @@ extension AuthTokenVerifier {
     private func checkProof(
         _ proof: PresentedProof?, of claims: AuthTokenClaims, token: String
     ) async throws(AuthTokenVerificationError) -> Bool {
-        guard let thumbprint = claims.keyThumbprint, let proof, requireProof || proof.text != nil else {
+        guard let thumbprint = claims.keyThumbprint, let proof, let text = proof.text else {
             guard !requireProof else {
                 throw AuthTokenVerificationError(.noProof, "The token is not bound to a key, or comes without proof.")
             }
             return false
         }
-        let checked = try ProofRules(leeway: leeway).check(proof, with: token, boundTo: thumbprint, at: clock())
+        let checked = try ProofRules(leeway: leeway).check(
+            text, of: proof, with: token, boundTo: thumbprint, at: clock())
         let isNew: Bool
         do {
             isNew = try await proofs.remember(checked.name, until: checked.until)

@@ -1,7 +1,8 @@
-import SallyportAuthTokenVerification
 import SallyportCore
 import SallyportWire
 import Testing
+
+@testable import SallyportAuthTokenVerification
 
 /// The challenge flow of the documents.
 @Suite(.timeLimit(.minutes(1))) struct SessionTests {
@@ -154,6 +155,20 @@ import Testing
             issuer.advance(10)
         }
         #expect(try await store.use("a0", by: "t", until: Issuer.start + 1_000) == .unknown)
+    }
+
+    /// Whoever uses and ends many sessions while one challenge stays unused takes no more room than that.
+    @Test func whatIsForgottenTakesNoRoomForLong() {
+        var book = ChallengeBook(limit: 10_000)
+        book.remember("first", until: 1_000, at: 0)
+        for number in 0..<5_000 {
+            book.remember("c\(number)", until: 1_000, at: 0)
+            #expect(book.use("c\(number)", by: "t", until: 1_000, at: 0) == .first)
+            book.forget("c\(number)")
+            #expect(book.places <= 1025)
+        }
+        #expect(book.use("first", by: "t", until: 1_000, at: 0) == .first)
+        #expect(book.use("c1", by: "t", until: 1_000, at: 0) == .unknown)
     }
 
     @Test func aChallengeThatWasUsedIsNotGivenAgain() async throws {

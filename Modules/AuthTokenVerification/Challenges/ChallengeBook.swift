@@ -8,7 +8,8 @@ struct ChallengeBook: Sendable {
     /// Of challenges that are not used, and again of those that are.
     let limit: Int
     private var given: [String: Int64] = [:]
-    /// In the order in which they were given; those that are used or forgotten stand here until their turn comes.
+    /// In the order in which they were given. Those that are used or forgotten stand here until their turn comes, or until
+    /// they are more than those that are not.
     private var order: [String] = []
     private var oldest = 0
     private var used: [String: Use] = [:]
@@ -16,7 +17,8 @@ struct ChallengeBook: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    var count: Int { given.count + used.count }
+    /// How many places are taken in memory.
+    var places: Int { order.count + used.count }
 
     /// Where there is no room the oldest makes it: anybody may ask for challenges, and nobody may keep others from one.
     mutating func remember(_ challenge: String, until expiry: Int64, at now: Int64) {
@@ -26,8 +28,8 @@ struct ChallengeBook: Sendable {
             given[order[oldest]] = nil
             oldest += 1
         }
-        guard oldest > 1024, oldest > order.count / 2 else { return }
-        order.removeFirst(oldest)
+        guard order.count > max(1024, 2 * given.count) else { return }
+        order = order[oldest...].filter { given[$0] != nil }
         oldest = 0
     }
 

@@ -11,9 +11,8 @@ struct ProofRules {
     /// - Returns: what to remember of the proof, and until when.
     /// - Throws: `noProof`.
     func check(
-        _ presented: PresentedProof, with token: String, boundTo thumbprint: String, at now: Int64
+        _ text: String, of presented: PresentedProof, with token: String, boundTo thumbprint: String, at now: Int64
     ) throws(AuthTokenVerificationError) -> (name: String, until: Int64) {
-        guard let text = presented.text else { throw Self.refusal("The request has no proof.") }
         let proof: DPoPProof
         do throws(WireError) {
             proof = try DPoPProof(Array(text.utf8))

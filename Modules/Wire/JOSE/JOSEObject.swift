@@ -2,9 +2,9 @@
 ///
 /// Where a name stands twice, two readers may take two values (RFC 7519 §4): such an object is refused whole. It is
 /// read in one pass without a decoder, since tokens come with each request.
-package struct JOSEObject: Sendable, Hashable {
+package struct JOSEObject: Sendable, Equatable {
     /// A value; the members of an object are those of ``JOSEObject``.
-    package enum Value: Sendable, Hashable {
+    package enum Value: Sendable, Equatable {
         case null
         case bool(Bool)
         /// Of at most 18 digits, without fraction and exponent.
@@ -55,8 +55,6 @@ package struct JOSEObject: Sendable, Hashable {
     package static func == (one: JOSEObject, other: JOSEObject) -> Bool {
         one.members.count == other.members.count && one.members.allSatisfy { other[$0.name] == $0.value }
     }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(members.count) }
 }
 
 // MARK: What a document demands

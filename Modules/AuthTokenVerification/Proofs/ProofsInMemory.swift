@@ -1,0 +1,34 @@
+/// A memory of proofs for one process: at most 100,000, which are those of a minute and a half; beyond, proofs are
+/// refused.
+public actor ProofsInMemory: ProofMemory {
+    /// More than ``limit`` proofs came that are not over.
+    public struct Full: Error {}
+
+    /// 100,000.
+    public static let limit = 100_000
+
+    private var proofs: [String: Int64] = [:]
+    private var sweepSize = 1024
+    private let limit: Int
+    private let clock: @Sendable () -> Int64
+
+    public init() { self.init(limit: Self.limit, clock: WallClock.seconds) }
+
+    package init(limit: Int, clock: @escaping @Sendable () -> Int64) {
+        self.limit = limit
+        self.clock = clock
+    }
+
+    /// - Throws: ``Full``.
+    public func remember(_ proof: String, until expiry: Int64) throws -> Bool {
+        let now = clock()
+        if let end = proofs[proof], end > now { return false }
+        if proofs.count >= min(sweepSize, limit) {
+            proofs = proofs.filter { $0.value > now }
+            sweepSize = max(1024, proofs.count * 2)
+        }
+        guard proofs.count < limit else { throw Full() }
+        proofs[proof] = expiry
+        return true
+    }
+}
