@@ -54,20 +54,26 @@ struct TokenVerification {
     }
 
     func run() async throws -> Report {
-        // One octet more than a token has, so that a longer one is seen to be none.
+        // More than a token has, so that one that is too long gets its verdict too.
         let text = try InputFile.text(command.tokenFile, limit: 16 << 10)
         let transport = Transport()
         do {
             let verifier = try verifier(by: transport)
             let expected = AuthTokenExpectation(
                 user: command.user, server: command.server, challenge: command.challenge)
-            let token = try await verifier.verify(String(text.filter { !$0.isWhitespace }), for: expected)
+            let token = try await verifier.verify(Self.trimmed(text), for: expected)
             await transport.shutdown()
             return Report(token)
         } catch {
             await transport.shutdown()
             throw error
         }
+    }
+
+    /// Without the space around it, as the end of a line; what stands inside is part of what is verified.
+    private static func trimmed(_ text: String) -> String {
+        let beginning = text.drop { $0.isWhitespace }
+        return String(beginning.reversed().drop { $0.isWhitespace }.reversed())
     }
 
     private func verifier(by transport: Transport) throws -> AuthTokenVerifier {
