@@ -36,9 +36,7 @@ import Testing
         let body = try await response.body.collect(upTo: .kilobytes(64))
         await transport.shutdown()
         let der = try #require(CertificateBag(parsing: ESTBody.decode(body)).certificates.first)
-        let text = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
-        return try site.folder.write(
-            "-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n", to: "authority.pem")
+        return try site.folder.write(PEM.certificate(der), to: "authority.pem")
     }
 
     private static func control(_ site: Site) throws -> String {
@@ -80,6 +78,12 @@ import Testing
                 ).outcome()
                 #expect(try bad.status == 77 && bad.failure().name == name)
             }
+            // Space around it is none of the token's; space in it is.
+            let spaced = try await verify("--user", Site.user, "--server", "app.example", text: " \(token.token)\r\n")
+            #expect(spaced.status == 0, "\(spaced.error)")
+            let broken = try await verify(
+                "--user", Site.user, "--server", "app.example", text: token.token.replacing(".", with: ".\n"))
+            #expect(try broken.status == 77 && broken.failure().code == 400)
             let malformed = try await verify(
                 "--user", Site.user, "--server", "app.example", text: String(token.token.dropLast(4)))
             #expect(try malformed.status == 77 && malformed.failure().code == 400)

@@ -20,13 +20,16 @@ import Testing
 /// A gateway that listens, an activated app, and a service of Hummingbird's that trusts tokens; the gateway's clock is the
 /// test's, and begins an hour late.
 struct Enterprise: Sendable {
-    static let user = "ann@corp.example"
+    static let user = "ånn@corp.example"
     static let entitlement = "com.example.report"
     static let server = "reports.corp.example"
 
     let data: GatewayData
     let app: Sallyport
-    let authority: String
+    /// Its control port.
+    let gateway: Endpoint
+    /// The gateway's, PEM.
+    let authorityFile: String
     private let offset: Lock<TimeInterval>
     private let transport: Transport
     /// Of the service.
@@ -74,10 +77,9 @@ struct Enterprise: Sendable {
             let control = try #require(await ports.next())
             // The keys of tokens are thirty days old; the app and its certificate begin an hour ago.
             offset.withLock { $0 = -3600 }
-            let authority = Self.pem(await data.authorityDER)
-            let file = try folder.write(authority, to: "ca.pem")
-            var settings = ServiceSettings(
-                gateway: try Endpoint("localhost:\(control)"), authorityFile: file, server: server)
+            let file = try folder.write(PEM.certificate(await data.authorityDER), to: "ca.pem")
+            let endpoint = try Endpoint("localhost:\(control)")
+            var settings = ServiceSettings(gateway: endpoint, authorityFile: file, server: server)
             (settings.port, settings.isOnline, settings.requiresProof) = (0, wish.isOnline, wish.requiresProof)
             settings.use = wish.use == .session ? .session : .once
             settings.origin = "https://reports.corp.example"
@@ -87,7 +89,8 @@ struct Enterprise: Sendable {
             try await withApp(folder, data) { app in
                 let transport = Transport()
                 let enterprise = Enterprise(
-                    data: data, app: app, authority: file, offset: offset, transport: transport, port: port)
+                    data: data, app: app, gateway: endpoint, authorityFile: file, offset: offset, transport: transport,
+                    port: port)
                 do { try await body(enterprise) } catch {
                     await transport.shutdown()
                     throw error
@@ -96,11 +99,6 @@ struct Enterprise: Sendable {
             }
             group.cancelAll()
         }
-    }
-
-    private static func pem(_ der: [UInt8]) -> String {
-        let text = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
-        return "-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n"
     }
 
     private static func withApp(
