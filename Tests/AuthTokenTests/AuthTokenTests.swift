@@ -76,6 +76,19 @@ import Testing
         }
     }
 
+    @Test func aTokenOfOneOctetMoreThanOneHasIsNone() async throws {
+        try await World.with { world in
+            for (length, isTaken) in [
+                (AuthTokenClaims.maximumLength, true), (AuthTokenClaims.maximumLength + 1, false),
+            ] {
+                let text = String(repeating: "A", count: length)
+                world.source.state.withLock { $0.body = Array(#"{"token":"\#(text)","expires":7}"#.utf8) }
+                let token = try? await world.tokens.token(challenge: "", serverName: "")
+                #expect((token != nil) == isTaken)
+            }
+        }
+    }
+
     @Test(arguments: [
         (AccessDenied(.notAuthorized), AuthTokenError.Code.notAuthorized),
         (AccessDenied(.withdrawn, code: .remoteLockout), .withdrawn),
@@ -227,6 +240,18 @@ import Testing
         }
     }
 
+    /// The delegate is in the middle of it when all is shut down.
+    @Test func theEndWaitsForADelegateThatHears() async throws {
+        try await World.with { world in
+            let listener = Listener(pause: 50_000)
+            world.tokens.delegate = listener
+            try world.tokens.requestToken(challenge: "", serverName: "")
+            #expect(await listener.next() == "T")
+            await world.tokens.shutdown()
+            #expect(listener.heard == 1)
+        }
+    }
+
     @Test func theEndCancelsWhatIsUnderWayAndTakesNoMore() async throws {
         try await World.with { world in
             let listener = Listener()
@@ -237,7 +262,6 @@ import Testing
             }
             Self.refuses(world, .retry)
             await world.tokens.shutdown()
-            // All have heard by then.
             #expect(listener.heard == AuthTokens.maximumRequests)
             for _ in 0..<AuthTokens.maximumRequests { #expect(await listener.next() == "cancelled") }
             Self.refuses(world, .retry)

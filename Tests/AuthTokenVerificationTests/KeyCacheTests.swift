@@ -1,8 +1,9 @@
 import Crypto
-import SallyportAuthTokenVerification
 import SallyportCore
 import SallyportWire
 import Testing
+
+@testable import SallyportAuthTokenVerification
 
 /// Published keys: rotated, kept, and fetched a bounded number of times.
 @Suite(.timeLimit(.minutes(1))) struct KeyCacheTests {
@@ -92,6 +93,16 @@ import Testing
         #expect(issuer.fetches == 1)
     }
 
+    /// Nothing is known of an age that is negative.
+    @Test func aClockThatWasTurnedBackMakesKeysOld() async throws {
+        let issuer = Issuer()
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(issuer.token(), for: .ann())
+        issuer.advance(-1)
+        for _ in 0..<3 { _ = try await verifier.verify(issuer.token(), for: .ann()) }
+        #expect(issuer.fetches == 2)
+    }
+
     @Test func fixedKeysComeFromAFile() async throws {
         let issuer = Issuer()
         let document = try await issuer.fetchKeys()
@@ -118,14 +129,22 @@ import Testing
     /// It ends at once, while the source has yet to answer, and those that wait beside it go on.
     @Test func whoeverWaitsForAFetchOfOthersCanBeCancelled() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
-        let verifier = AuthTokenVerifier(
-            keys: PublishedKeys(from: source, clock: issuer.clock), issuer: Issuer.name)
+        let keys = PublishedKeys(from: source, clock: issuer.clock)
+        let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
         let text = try issuer.token()
-        let tasks = (0..<2).map { _ in Task { await Self.verdict(verifier, text) } }
+        let tasks = (0..<3).map { _ in Task { await Self.verdict(verifier, text) } }
         await source.waitUntilAsked()
         let waiting = Task { await Self.verdict(verifier, text) }
+        while keys.waiting < 3 { await Task.yield() }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)
+        #expect(keys.waiting == 2)
+        // One that was cancelled before does not begin to wait.
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await Self.verdict(verifier, text)
+        }
+        #expect(await late.value == .cancelled)
         await source.answer(try issuer.fetchKeys())
         for task in tasks { #expect(await task.value == nil) }
     }

@@ -96,6 +96,19 @@ import Testing
         _ = try await verifier.verify(text, for: .ann(), proof: next)
     }
 
+    @Test func twoKeysMayUseOneIdentifier() async throws {
+        let (issuer, other) = (Issuer(), P256.Signing.PrivateKey())
+        let verifier = issuer.verifier(requireProof: true)
+        let texts = [
+            try issuer.token(isBound: true),
+            try issuer.token { $0.keyThumbprint = JWK(other.publicKey).thumbprint },
+        ]
+        for (text, key) in zip(texts, [nil, other]) {
+            let proof = try issuer.proof(of: text, identifier: "same", by: key)
+            #expect(try await verifier.verify(text, for: .ann(), proof: proof).isProven)
+        }
+    }
+
     @Test func aFullMemoryRefuses() async throws {
         let memory = ProofsInMemory(limit: 2) { 10 }
         for (proof, isNew) in [("a", true), ("b", true), ("a", false)] {

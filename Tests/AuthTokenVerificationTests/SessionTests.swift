@@ -161,12 +161,14 @@ import Testing
     @Test func whatIsForgottenTakesNoRoomForLong() {
         var book = ChallengeBook(limit: 10_000)
         book.remember("first", until: 1_000, at: 0)
+        var most = 0
         for number in 0..<5_000 {
             book.remember("c\(number)", until: 1_000, at: 0)
             #expect(book.use("c\(number)", by: "t", until: 1_000, at: 0) == .first)
             book.forget("c\(number)")
-            #expect(book.places <= 1025)
+            most = max(most, book.places)
         }
+        #expect(most <= 1025)
         #expect(book.use("first", by: "t", until: 1_000, at: 0) == .first)
         #expect(book.use("c1", by: "t", until: 1_000, at: 0) == .unknown)
     }

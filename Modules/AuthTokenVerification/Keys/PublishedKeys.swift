@@ -44,6 +44,9 @@ public final class PublishedKeys: Sendable {
         self.clock = clock
     }
 
+    /// How many tasks wait for a fetch of another.
+    var waiting: Int { state.withLock { $0.waiters.count } }
+
     /// - Throws: `malformed` for a key that is not published; `unavailable` where the keys cannot be had; `cancelled`.
     func key(named id: String) async throws(AuthTokenVerificationError) -> P256.Signing.PublicKey {
         var hasFetched = false

@@ -91,6 +91,20 @@ import Testing
         #expect(throws: WireError(.tooLarge, "")) { try SignedAuthToken(text + [65]) }
     }
 
+    @Test("A header of more than 2 KiB is not looked at") func header() throws {
+        for (length, isTaken) in [(1400, true), (1600, false)] {
+            let header = JWS.Header(
+                type: AuthTokenClaims.type, keyID: "k", certificates: [[UInt8](repeating: 1, count: length)])
+            let text = Array(try JWS.sign(Self.claims().serialized(), header: header, with: key).utf8)
+            try #require(text.count < AuthTokenClaims.maximumLength)
+            if isTaken {
+                _ = try SignedAuthToken(text)
+            } else {
+                #expect(throws: WireError(.tooLarge, "")) { try SignedAuthToken(text) }
+            }
+        }
+    }
+
     @Test("Challenges are ASCII letters and digits, server names visible ASCII") func rules() {
         for text in ["", "aZ09", String(repeating: "a", count: 256)] { #expect(AuthTokenClaims.isChallenge(text)) }
         for text in [" ", "a-", "é", "٣", String(repeating: "a", count: 257)] {

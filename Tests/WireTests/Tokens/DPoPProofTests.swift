@@ -58,6 +58,20 @@ import Testing
         }
     }
 
+    /// RFC 9449 §4.2: a proof names its URL without query and fragment.
+    @Test("A proof for a URL with a query or a fragment, or for none, is for nothing") func targets() throws {
+        let key = P256.Signing.PrivateKey()
+        let header = JWS.Header(type: DPoPProof.type, key: JWK(key.publicKey))
+        for (target, isFor) in [
+            ("https://a/x", true), ("https://a/x?", false), ("https://a/x?q=1", false), ("https://a/x#f", false),
+            ("/x", false), ("", false), ("https://u@a/x", false), ("ftp://a/x", false),
+        ] {
+            let claims = Array(#"{"htm":"GET","htu":"\#(target)","iat":1,"jti":"j"}"#.utf8)
+            let proof = try DPoPProof(Array(JWS.sign(claims, header: header, with: key).utf8))
+            #expect(try proof.isFor(RequestURL("https://a/x")) == isFor, "\(target)")
+        }
+    }
+
     /// The key in a header proves nothing but itself; in any other document it is not even read.
     @Test("A proof has a public key in its header; other documents' keys are ignored") func keys() throws {
         let key = P256.Signing.PrivateKey()
