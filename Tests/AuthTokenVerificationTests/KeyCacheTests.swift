@@ -1,6 +1,7 @@
 import Crypto
 import SallyportCore
 import SallyportWire
+import TestSupport
 import Testing
 
 @testable import SallyportAuthTokenVerification
@@ -134,18 +135,23 @@ import Testing
         let text = try issuer.token()
         let tasks = (0..<3).map { _ in Task { await Self.verdict(verifier, text) } }
         await source.waitUntilAsked()
-        let waiting = Task { await Self.verdict(verifier, text) }
-        while keys.waiting < 3 { await Task.yield() }
+        let ended = Lock(0)
+        func verdict() async -> AuthTokenVerificationError.Code? {
+            let verdict = await Self.verdict(verifier, text)
+            ended.withLock { $0 += 1 }
+            return verdict
+        }
+        let waiting = Task { await verdict() }
+        #expect(try await eventually { keys.waiting == 3 })
         waiting.cancel()
-        #expect(await waiting.value == .cancelled)
-        #expect(keys.waiting == 2)
         // One that was cancelled before does not begin to wait.
         let late = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return await Self.verdict(verifier, text)
+            return await verdict()
         }
-        #expect(await late.value == .cancelled)
+        #expect(try await eventually { ended.withLock { $0 } == 2 } && keys.waiting == 2)
         await source.answer(try issuer.fetchKeys())
+        for task in [waiting, late] { #expect(await task.value == .cancelled) }
         for task in tasks { #expect(await task.value == nil) }
     }
 
