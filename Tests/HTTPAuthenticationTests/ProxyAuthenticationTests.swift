@@ -31,8 +31,7 @@ struct ProxyAuthenticationTests {
     private struct World {
         let authority: TestAuthority
         let squid: Squid
-        let origin: TestServer
-        let heads = Lock<[String]>([])
+        let origin: RecordingOrigin
         let credentials = CredentialStorage()
         let loading: URLLoadingSystem
 
@@ -42,20 +41,7 @@ struct ProxyAuthenticationTests {
             squid = try await Squid.start(
                 authority.server(), asking: .basic(user: "ann", password: "pässword 1"))
             let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
-            origin = try TestServer { [heads] connection in
-                if isSecure {
-                    guard let connection = tls.accept(connection) else { return }
-                    while let head = connection.readHead() {
-                        heads.withLock { $0.append(head) }
-                        connection.write(answer)
-                    }
-                } else {
-                    while let head = connection.readHead() {
-                        heads.withLock { $0.append(head) }
-                        connection.write(answer)
-                    }
-                }
-            }
+            origin = try RecordingOrigin(answer, with: isSecure ? tls : nil)
             loading = URLLoadingSystem(
                 gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
         }
@@ -85,8 +71,8 @@ struct ProxyAuthenticationTests {
         }
         // Asked once; what was accepted is said unasked from then on.
         #expect(world.squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(world.squid.log)")
-        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
-        #expect(world.heads.withLock { $0.count } == 2)
+        #expect(world.origin.heads.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
+        #expect(world.origin.heads.count == 2)
     }
 
     @Test(arguments: ["http", "https"])
@@ -96,7 +82,7 @@ struct ProxyAuthenticationTests {
         request.options.proxyCredential = Self.ann
         request.options.credential = Self.planted
         #expect(try await world.session(Self.planted).data(for: request).response.status == .ok)
-        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.contains("Authorization") })
+        #expect(world.origin.heads.allSatisfy { !$0.contains("Authorization") })
     }
 
     @Test(arguments: ["http", "https"])
@@ -183,8 +169,8 @@ struct ProxyAuthenticationTests {
         let (_, response) = try await session.data(for: request, delegate: isProxied ? nil : delegate)
         #expect(response.status == .proxyAuthenticationRequired)
         #expect(delegate.asked.withLock { $0.isEmpty })
-        #expect(world.heads.withLock { $0.count } == 1)
-        #expect(world.heads.withLock { $0 }.allSatisfy { !$0.contains("Authorization") })
+        #expect(world.origin.heads.count == 1)
+        #expect(world.origin.heads.allSatisfy { !$0.contains("Authorization") })
     }
 
     @Test func serverAndProxyAreToldApart() async throws {
@@ -195,7 +181,7 @@ struct ProxyAuthenticationTests {
         request.options.credential = Credential(user: "bob", password: Redacted("server"))
         let (_, response) = try await world.session(Self.ann).data(for: request)
         #expect(response.status == .unauthorized)
-        let heads = world.heads.withLock { $0 }
+        let heads = world.origin.heads
         #expect(heads.count == 2 && heads.last?.contains("Authorization: Basic Ym9iOnNlcnZlcg==") == true, "\(heads)")
         #expect(heads.allSatisfy { !$0.contains("Proxy-Authorization") })
     }

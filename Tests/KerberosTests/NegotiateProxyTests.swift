@@ -14,9 +14,8 @@ struct NegotiateProxyTests {
     private struct Site {
         let kdc: TestKDC
         let squid: Squid
-        let origin: TestServer
+        let origin: RecordingOrigin
         let authority: TestAuthority
-        let heads = Lock<[String]>([])
 
         init(isSecure: Bool) async throws {
             authority = try TestAuthority()
@@ -25,21 +24,7 @@ struct NegotiateProxyTests {
             squid = try await Squid.start(
                 authority.server(), asking: .negotiate(keytab: kdc.addService("HTTP/localhost"), of: kdc))
             let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
-            origin = try TestServer { [heads] connection in
-                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-                if isSecure {
-                    guard let connection = tls.accept(connection) else { return }
-                    while let head = connection.readHead() {
-                        heads.withLock { $0.append(head) }
-                        connection.write(answer)
-                    }
-                } else {
-                    while let head = connection.readHead() {
-                        heads.withLock { $0.append(head) }
-                        connection.write(answer)
-                    }
-                }
-            }
+            origin = try RecordingOrigin(with: isSecure ? tls : nil)
         }
 
         func session(_ world: World, _ credential: Credential?) throws -> SecureSession {
@@ -60,7 +45,7 @@ struct NegotiateProxyTests {
             #expect(body == Array("ok".utf8))
         }
         #expect(site.squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(site.squid.log)")
-        let heads = site.heads.withLock { $0 }
+        let heads = site.origin.heads
         #expect(heads.count == 3 && heads.allSatisfy { !$0.lowercased().contains("authorization") })
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 1)
         await world.loading.shutdown()
@@ -81,7 +66,7 @@ struct NegotiateProxyTests {
         } else {
             await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) { try await session.data(for: request) }
         }
-        #expect(site.heads.withLock { $0.isEmpty })
+        #expect(site.origin.heads.isEmpty)
         await world.loading.shutdown()
     }
 }

@@ -19,8 +19,7 @@ final class Flight: Sendable {
         var landing: Landing?
         var hasHead = false
         var progress: ContinuousClock.Instant
-        var next: UInt64 = 0
-        var waiting: [UInt64: CheckedContinuation<Landing?, Never>] = [:]
+        var waiting: [UInt64: Waiter<Landing?>] = [:]
     }
 
     private let state: Lock<State>
@@ -44,13 +43,13 @@ final class Flight: Sendable {
 
     /// The first landing counts.
     func land(_ landing: Landing) {
-        let waiting = state.withLock { state -> [CheckedContinuation<Landing?, Never>] in
+        let waiting = state.withLock { state -> [Waiter<Landing?>] in
             guard state.landing == nil else { return [] }
             state.landing = landing
             defer { state.waiting = [:] }
             return Array(state.waiting.values)
         }
-        for continuation in waiting { continuation.resume(returning: landing) }
+        for waiter in waiting { waiter.resume(returning: landing) }
     }
 
     /// How long followers wait for an answer's head, and how long for a leader that does not read on.
@@ -80,24 +79,12 @@ final class Flight: Sendable {
 
     /// Nil where the task is cancelled.
     private func landing() async -> Landing? {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let known = state.withLock { state -> Landing?? in
-                    if let landing = state.landing { return landing }
-                    // Cancelled before it waits: the handler ran already and found nobody.
-                    if Task.isCancelled { return .some(nil) }
-                    state.waiting[number] = continuation
-                    return nil
-                }
-                if let known { continuation.resume(returning: known) }
-            }
-        } onCancel: {
-            let waiting = state.withLock { $0.waiting.removeValue(forKey: number) }
-            waiting?.resume(returning: nil)
+        await state.wait(orCancelled: nil) { state, waiter in
+            if let landing = state.landing { return .some(landing) }
+            state.waiting[waiter.number] = waiter
+            return nil
+        } leave: { state, number in
+            state.waiting.removeValue(forKey: number)
         }
     }
 }

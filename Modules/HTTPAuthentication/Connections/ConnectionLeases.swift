@@ -3,7 +3,7 @@ package import SallyportCore
 /// The connections of one principal in one protection space that carry proofs: as many at once as a session may have with
 /// an origin, each used by one load at a time. Those that the server knows the user of are kept for the next load.
 package final class ConnectionLeases: Sendable {
-    private let book = Lock(LeaseBook<CheckedContinuation<Bool, Never>>())
+    private let book = Lock(LeaseBook<Waiter<Bool>>())
 
     package init() {}
 
@@ -46,19 +46,12 @@ package final class ConnectionLeases: Sendable {
 
     /// - Returns: false where the task was cancelled before.
     private func wait(at place: ConnectionPlace) async -> Bool {
-        let ticket = book.withLock { $0.drawTicket() }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isMine: Bool? = book.withLock { book in
-                    if Task.isCancelled { return false }
-                    if book.begin(at: place) { return true }
-                    book.wait(continuation, with: ticket, at: place)
-                    return nil
-                }
-                if let isMine { continuation.resume(returning: isMine) }
-            }
-        } onCancel: {
-            book.withLock { $0.gaveUp(ticket, at: place) }?.resume(returning: false)
+        await book.wait(orCancelled: false) { book, waiter in
+            if book.begin(at: place) { return true }
+            book.wait(waiter, with: waiter.number, at: place)
+            return nil
+        } leave: { book, ticket in
+            book.gaveUp(ticket, at: place)
         }
     }
 

@@ -21,7 +21,7 @@ struct IdleConnection: Sendable {
 }
 
 /// Who has which connections of one protection space, and who waits for one. Decides; others act.
-struct LeaseBook<Waiter> {
+struct LeaseBook<Waiter: Sendable>: Sendable {
     /// The most connections that are kept, of all sessions: some sessions are gone.
     static var limit: Int { 128 }
 
@@ -29,7 +29,6 @@ struct LeaseBook<Waiter> {
     private var idle: [(session: String, connection: IdleConnection)] = []
     private var busy: [String: Int] = [:]
     private var waiting: [String: [(ticket: UInt64, waiter: Waiter)]] = [:]
-    private var tickets: UInt64 = 0
     private(set) var isEnded = false
 
     /// Counts one more in use.
@@ -41,11 +40,7 @@ struct LeaseBook<Waiter> {
         return true
     }
 
-    mutating func drawTicket() -> UInt64 {
-        tickets += 1
-        return tickets
-    }
-
+    /// - Parameter ticket: no other has it.
     mutating func wait(_ waiter: Waiter, with ticket: UInt64, at place: ConnectionPlace) {
         waiting[place.session, default: []].append((ticket, waiter))
     }

@@ -5,16 +5,11 @@ internal import SallyportCore
 final class RealmSlots: Sendable {
     private struct Realm {
         var used = 0
-        /// In the order of their numbers.
-        var waiting: [(number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// In the order in which they came.
+        var waiting: [Waiter<Bool>] = []
     }
 
-    private struct State {
-        var next: UInt64 = 0
-        var realms: [String: Realm] = [:]
-    }
-
-    private let state = Lock(State())
+    private let realms = Lock<[String: Realm]>([:])
     private let limit: Int
 
     init(limit: Int = 16) { self.limit = limit }
@@ -23,48 +18,25 @@ final class RealmSlots: Sendable {
     ///
     /// - Returns: false where the task was cancelled before.
     func enter(_ realm: String) async -> Bool {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let hasTurn = state.withLock { state -> Bool? in
-                    // Cancelled before it waits: the handler ran already and found nobody.
-                    if Task.isCancelled { return false }
-                    var entry = state.realms[realm] ?? Realm()
-                    defer { state.realms[realm] = entry }
-                    if entry.used < limit {
-                        entry.used += 1
-                        return true
-                    }
-                    entry.waiting.append((number, continuation))
-                    return nil
-                }
-                if let hasTurn { continuation.resume(returning: hasTurn) }
+        await realms.wait(orCancelled: false) { [limit] realms, waiter in
+            guard realms[realm, default: Realm()].used >= limit else {
+                realms[realm, default: Realm()].used += 1
+                return true
             }
-        } onCancel: {
-            let waiting = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-                guard let index = state.realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else {
-                    return nil
-                }
-                return state.realms[realm]?.waiting.remove(at: index).continuation
-            }
-            waiting?.resume(returning: false)
+            realms[realm]?.waiting.append(waiter)
+            return nil
+        } leave: { realms, number in
+            guard let index = realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else { return nil }
+            return realms[realm]?.waiting.remove(at: index)
         }
     }
 
     /// Whoever has waited longest is next.
     func leave(_ realm: String) {
-        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            guard var entry = state.realms[realm] else { return nil }
-            guard entry.waiting.isEmpty else {
-                let next = entry.waiting.removeFirst().continuation
-                state.realms[realm] = entry
-                return next
-            }
-            entry.used -= 1
-            state.realms[realm] = entry.used > 0 ? entry : nil
+        let next = realms.withLock { realms -> Waiter<Bool>? in
+            guard let entry = realms[realm] else { return nil }
+            if !entry.waiting.isEmpty { return realms[realm]?.waiting.removeFirst() }
+            if entry.used > 1 { realms[realm]?.used -= 1 } else { realms[realm] = nil }
             return nil
         }
         next?.resume(returning: true)

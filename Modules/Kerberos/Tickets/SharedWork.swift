@@ -10,12 +10,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         case landed(Landing)
     }
 
-    private struct State {
-        var next: UInt64 = 0
-        var waiting: [Key: [UInt64: CheckedContinuation<Turn, Never>]] = [:]
-    }
-
-    private let state = Lock(State())
+    /// Those who wait for each piece of work that goes on.
+    private let waiting = Lock<[Key: [UInt64: Waiter<Turn>]]>([:])
 
     /// - Throws: what `work` throws, done by whomever; a leader that was cancelled fails nobody but itself.
     func value(
@@ -44,32 +40,20 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func land(_ result: Landing, _ key: Key) {
-        let waiting = state.withLock { $0.waiting.removeValue(forKey: key) }
-        for continuation in (waiting ?? [:]).values { continuation.resume(returning: .landed(result)) }
+        let landed = waiting.withLock { $0.removeValue(forKey: key) }
+        for waiter in (landed ?? [:]).values { waiter.resume(returning: .landed(result)) }
     }
 
     private func turn(_ key: Key) async -> Turn {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let turn = state.withLock { state -> Turn? in
-                    // Cancelled before it waits: the handler ran already and found nobody.
-                    if Task.isCancelled { return .cancelled }
-                    if state.waiting[key] == nil {
-                        state.waiting[key] = [:]
-                        return .lead
-                    }
-                    state.waiting[key]?[number] = continuation
-                    return nil
-                }
-                if let turn { continuation.resume(returning: turn) }
+        await waiting.wait(orCancelled: .cancelled) { waiting, waiter in
+            guard waiting[key] != nil else {
+                waiting[key] = [:]
+                return .lead
             }
-        } onCancel: {
-            let waiting = state.withLock { $0.waiting[key]?.removeValue(forKey: number) }
-            waiting?.resume(returning: .cancelled)
+            waiting[key]?[waiter.number] = waiter
+            return nil
+        } leave: { waiting, number in
+            waiting[key]?.removeValue(forKey: number)
         }
     }
 }

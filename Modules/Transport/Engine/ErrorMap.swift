@@ -81,15 +81,7 @@ struct ErrorMap {
             underlying: CertificateRequest(endpoint: attempt.endpoint, authorities: authorities))
     }
 
-    private var connection: ConnectionFacts {
-        var facts = ConnectionFacts()
-        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
-        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
-        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
-        facts.relay = attempt.relays.first
-        facts.proxy = proxy.map { "\($0.proxy)" }
-        return facts
-    }
+    private var connection: ConnectionFacts { attempt.connectionFacts(handle, proxy: proxy) }
 
     /// TLS 1.3 tells of a refused client certificate only after the handshake, so the alert counts at any step.
     private func certificateAlert(_ step: LoadError.Step) -> LoadError? {

@@ -409,18 +409,12 @@ extension Exchange {
     }
 
     private var connectionFacts: ConnectionFacts {
-        var facts = ConnectionFacts()
-        guard let handle = attempt.handle else { return facts }
+        guard let handle = attempt.handle else { return ConnectionFacts() }
+        var facts = attempt.connectionFacts(handle, proxy: pool?.configuration.path.proxy)
         facts.isReused = isReused
         facts.httpVersion =
             handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0)
             ? "HTTP/2" : "HTTP/1.1"
-        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
-        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
-        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
-        facts.relay = attempt.relays.first
-        facts.proxy = pool?.configuration.path.proxy.map { "\($0.proxy)" }
-        facts.proxyStatus = attempt.relayAnswer.proxyStatus
         if let pool, pool.configuration.path.owner != nil { facts.number = pool.connectionNumber }
         facts.channelBinding = channelBinding
         return facts

@@ -37,6 +37,18 @@ extension EasyHandle {
 }
 
 extension Attempt {
+    /// Where the connection goes, and by which way.
+    func connectionFacts(_ handle: EasyHandle, proxy: ProxyAccess?) -> ConnectionFacts {
+        var facts = ConnectionFacts()
+        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
+        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
+        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
+        facts.relay = relays.first
+        facts.proxy = proxy.map { "\($0.proxy)" }
+        facts.proxyStatus = relayAnswer.proxyStatus
+        return facts
+    }
+
     func elapsed(until instant: LoopInstant) -> Duration { .nanoseconds(instant.nanoseconds - start.nanoseconds) }
 
     /// What libcurl does not tell apart: the handshake with relay or proxy, and what follows until the server's.

@@ -1,4 +1,3 @@
-internal import CCurl
 internal import COpenSSL
 package import SallyportCore
 
@@ -24,14 +23,7 @@ package struct TunnelFacts: Sendable {
 
 extension TunnelFacts {
     init(_ attempt: Attempt, _ handle: EasyHandle, proxy: ProxyAccess?) {
-        var facts = ConnectionFacts()
-        facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
-        facts.remotePort = UInt16(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT))
-        facts.localAddress = handle.text(CURLINFO_LOCAL_IP)
-        facts.relay = attempt.relays.first
-        facts.proxy = proxy.map { "\($0.proxy)" }
-        facts.proxyStatus = attempt.relayAnswer.proxyStatus
-        connection = facts
+        connection = attempt.connectionFacts(handle, proxy: proxy)
         tls = unsafe (attempt.serverHandshake?.connection).map { unsafe TLS($0) }
     }
 }

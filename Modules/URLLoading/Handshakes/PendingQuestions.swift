@@ -15,84 +15,53 @@ final class PendingQuestions: Sendable {
         var requestID: UInt64?
     }
 
-    private typealias Waiter = CheckedContinuation<ChallengeDisposition?, Never>
+    private typealias Waiting = Waiter<ChallengeDisposition?>
 
     private struct Pending {
+        /// Of whoever asked first.
         let number: UInt64
-        var work: Task<Void, Never>?
-        var waiters: [UInt64: Waiter] = [:]
+        let work: Task<Void, Never>
+        var waiters: [UInt64: Waiting] = [:]
     }
 
-    private struct State {
-        var pending: [Question: Pending] = [:]
-        var number: UInt64 = 0
-        /// Left before they waited.
-        var left: Set<UInt64> = []
-
-        mutating func nextNumber() -> UInt64 {
-            number += 1
-            return number
-        }
-    }
-
-    private let state = Lock(State())
+    private let pending = Lock<[Question: Pending]>([:])
 
     /// How many wait for answers.
-    var waiterCount: Int { state.withLock { $0.pending.values.reduce(0) { $0 + $1.waiters.count } } }
+    var waiterCount: Int { pending.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
     /// - Returns: nil where the caller's task was cancelled.
     func answer(
         to question: Question, asking ask: @escaping @Sendable () async -> ChallengeDisposition
     ) async -> ChallengeDisposition? {
-        let waiter = state.withLock { $0.nextNumber() }
-        // Whoever is cancelled at the moment of the answer has left for nothing.
-        defer { state.withLock { _ = $0.left.remove(waiter) } }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                wait(for: question, waiter, continuation, ask)
+        let answer: ChallengeDisposition? = await pending.wait(orCancelled: nil) { pending, waiter in
+            if pending[question] == nil {
+                let work = Task { self.answered(question, waiter.number, await ask()) }
+                pending[question] = Pending(number: waiter.number, work: work)
             }
-        } onCancel: {
-            leave(question, waiter)
+            pending[question]?.waiters[waiter.number] = waiter
+            return nil
+        } leave: { pending, number in
+            pending[question]?.waiters.removeValue(forKey: number)
         }
-    }
-
-    private func wait(
-        for question: Question, _ waiter: UInt64, _ continuation: Waiter,
-        _ ask: @escaping @Sendable () async -> ChallengeDisposition
-    ) {
-        let hasLeft = state.withLock { state in
-            guard state.left.remove(waiter) == nil else { return true }
-            if state.pending[question] == nil {
-                let number = state.nextNumber()
-                let work = Task { self.answered(question, number, await ask()) }
-                state.pending[question] = Pending(number: number, work: work)
-            }
-            state.pending[question]?.waiters[waiter] = continuation
-            return false
-        }
-        if hasLeft { continuation.resume(returning: nil) }
+        if answer == nil { abandoned(question) }
+        return answer
     }
 
     /// An answer that nobody waits for any more does nothing.
     private func answered(_ question: Question, _ number: UInt64, _ disposition: ChallengeDisposition) {
-        let waiters: [Waiter] = state.withLock { state in
-            guard let pending = state.pending[question], pending.number == number else { return [] }
-            state.pending[question] = nil
-            return Array(pending.waiters.values)
+        let waiters = pending.withLock { pending -> [Waiting] in
+            guard pending[question]?.number == number else { return [] }
+            return pending.removeValue(forKey: question).map { Array($0.waiters.values) } ?? []
         }
         for waiter in waiters { waiter.resume(returning: disposition) }
     }
 
-    private func leave(_ question: Question, _ waiter: UInt64) {
-        let (continuation, work): (Waiter?, Task<Void, Never>?) = state.withLock { state in
-            guard let continuation = state.pending[question]?.waiters.removeValue(forKey: waiter) else {
-                state.left.insert(waiter)
-                return (nil, nil)
-            }
-            guard state.pending[question]?.waiters.isEmpty == true else { return (continuation, nil) }
-            return (continuation, state.pending.removeValue(forKey: question)?.work)
+    /// Somebody has left.
+    private func abandoned(_ question: Question) {
+        let work = pending.withLock { pending -> Task<Void, Never>? in
+            guard pending[question]?.waiters.isEmpty == true else { return nil }
+            return pending.removeValue(forKey: question)?.work
         }
         work?.cancel()
-        continuation?.resume(returning: nil)
     }
 }

@@ -74,12 +74,11 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
 
 /// A result that comes once, and all who wait for it.
 final class Outcome<Value: Sendable>: Sendable {
-    private typealias Waiter = CheckedContinuation<Result<Value, LoadError>, Never>
+    private typealias Waiting = Waiter<Result<Value, LoadError>>
 
     private struct State {
         var result: Result<Value, LoadError>?
-        var waiters: [UInt64: Waiter] = [:]
-        var next: UInt64 = 0
+        var waiters: [UInt64: Waiting] = [:]
     }
 
     private let state = Lock(State())
@@ -87,7 +86,7 @@ final class Outcome<Value: Sendable>: Sendable {
     /// The first call counts.
     func set(_ result: Result<Value, LoadError>) {
         let waiters = state.withLock { state in
-            guard state.result == nil else { return [Waiter]() }
+            guard state.result == nil else { return [Waiting]() }
             state.result = result
             defer { state.waiters = [:] }
             return Array(state.waiters.values)
@@ -97,23 +96,12 @@ final class Outcome<Value: Sendable>: Sendable {
 
     /// - Throws: the failure; `cancelled` where the caller is cancelled before.
     func value() async throws(LoadError) -> Value {
-        let number = state.withLock { state in
-            state.next += 1
-            return state.next
-        }
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (waiter: Waiter) in
-                let known = state.withLock { state -> Result<Value, LoadError>? in
-                    if let result = state.result { return result }
-                    if Task.isCancelled { return .failure(.cancelled()) }
-                    state.waiters[number] = waiter
-                    return nil
-                }
-                if let known { waiter.resume(returning: known) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
-            waiter?.resume(returning: .failure(.cancelled()))
+        let result = await state.wait(orCancelled: .failure(.cancelled())) { state, waiter in
+            if let result = state.result { return result }
+            state.waiters[waiter.number] = waiter
+            return nil
+        } leave: { state, number in
+            state.waiters.removeValue(forKey: number)
         }
         return try result.get()
     }

@@ -33,11 +33,8 @@ struct LeaseBookTests {
 
     @Test func whoWaitsGoesOnInTheOrderOfComing() {
         var book = begun(2)
-        let tickets = (1...3).map { waiter in
-            let ticket = book.drawTicket()
-            book.wait(waiter, with: ticket, at: place)
-            return ticket
-        }
+        let tickets: [UInt64] = [11, 12, 13]
+        for (index, ticket) in tickets.enumerated() { book.wait(index + 1, with: ticket, at: place) }
         let leaving = [book.gaveUp(tickets[1], at: place), book.gaveUp(tickets[1], at: place)]
         #expect(leaving == [2, nil])
         let first = book.ended(at: place)

@@ -130,22 +130,7 @@ struct DigestServersTests {
         let authority = try TestAuthority()
         let squid = try await Squid.start(authority.server(), asking: .digest(user: "ann", password: "password 1"))
         let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
-        let heads = Lock<[String]>([])
-        let origin = try TestServer { connection in
-            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-            if scheme == "https" {
-                guard let connection = tls.accept(connection) else { return }
-                while let head = connection.readHead() {
-                    heads.withLock { $0.append(head) }
-                    connection.write(answer)
-                }
-            } else {
-                while let head = connection.readHead() {
-                    heads.withLock { $0.append(head) }
-                    connection.write(answer)
-                }
-            }
-        }
+        let origin = try RecordingOrigin(with: scheme == "https" ? tls : nil)
         let world = World()
         var configuration = SessionConfiguration()
         let user = Credential(user: "ann", password: Redacted("password 1"))
@@ -158,7 +143,7 @@ struct DigestServersTests {
             #expect(body == Array("ok".utf8))
         }
         #expect(squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(squid.log)")
-        #expect(heads.withLock { $0 }.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
+        #expect(origin.heads.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
         #expect(origin.acceptedConnections == 1, "one user's connections are shared")
         await world.loading.shutdown()
     }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import SallyportCore
 import SallyportTransport
+import TestSupport
 import Testing
 
 @testable import SallyportURLLoading

@@ -1,5 +1,6 @@
 import SallyportCore
 import SallyportTransport
+import TestSupport
 import Testing
 
 @testable import SallyportURLLoading

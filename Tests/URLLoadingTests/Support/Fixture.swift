@@ -2,6 +2,7 @@ import HTTPTypes
 import Logging
 import SallyportCore
 import SallyportTransport
+import TestSupport
 
 @testable import SallyportURLLoading
 
@@ -61,5 +62,13 @@ extension HTTPField.Name {
     static func custom(_ text: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a field name.") }
         return name
+    }
+}
+
+extension RelayAccess {
+    static func stub() throws -> RelayAccess {
+        RelayAccess(
+            cluster: "main", relays: [.init(try Endpoint("relay.example:17533"), priority: 1)], authorities: [[1]],
+            identity: ClientIdentity(certificates: [[2]], privateKey: Redacted("key")))
     }
 }

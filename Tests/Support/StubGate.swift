@@ -1,9 +1,7 @@
-import SallyportCore
+package import SallyportCore
 
-@testable import SallyportURLLoading
-
-/// A gate that a test opens and closes.
-final class StubGate: AccessGate {
+/// A gate that a test opens and closes: by default everything is direct.
+package final class StubGate: AccessGate {
     private struct State {
         var denied: AccessDenied?
         var observers: [Int: @Sendable (AccessDenied) -> Void] = [:]
@@ -17,9 +15,9 @@ final class StubGate: AccessGate {
 
     private let state = Lock(State())
 
-    init(denied: AccessDenied? = nil) { state.withLock { $0.denied = denied } }
+    package init(denied: AccessDenied? = nil) { state.withLock { $0.denied = denied } }
 
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+    package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
         let state = state.withLock { $0 }
         if let denied = state.denied { throw denied }
         let decision = state.table.decide(endpoint)
@@ -29,15 +27,15 @@ final class StubGate: AccessGate {
             decision: decision, relay: relay, blockedTLSVersions: state.blocked, tlsFloor: state.floor)
     }
 
-    func forbid(_ method: AuthenticationMethod) { state.withLock { _ = $0.forbidden.insert(method) } }
+    package func forbid(_ method: AuthenticationMethod) { state.withLock { _ = $0.forbidden.insert(method) } }
 
-    func allows(_ method: AuthenticationMethod) -> Bool { state.withLock { !$0.forbidden.contains(method) } }
+    package func allows(_ method: AuthenticationMethod) -> Bool { state.withLock { !$0.forbidden.contains(method) } }
 
-    func checkAuthorized() throws(AccessDenied) {
+    package func checkAuthorized() throws(AccessDenied) {
         if let denied = state.withLock({ $0.denied }) { throw denied }
     }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
+    package func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
         let (number, denied) = state.withLock { state in
             state.next += 1
             state.observers[state.next] = observer
@@ -49,9 +47,9 @@ final class StubGate: AccessGate {
 
     // MARK: The test's side
 
-    func authorize() { state.withLock { $0.denied = nil } }
+    package func authorize() { state.withLock { $0.denied = nil } }
 
-    func withdraw(_ code: ResultCode) {
+    package func withdraw(_ code: ResultCode) {
         let denied = AccessDenied(.withdrawn, code: code)
         let observers = state.withLock { state in
             state.denied = denied
@@ -60,7 +58,7 @@ final class StubGate: AccessGate {
         for observer in observers { observer(denied) }
     }
 
-    func route(
+    package func route(
         by table: RoutingTable, relay: RelayAccess? = nil, blocking: Set<TLSVersion> = [], floor: TLSVersion? = nil
     ) {
         state.withLock { state in
@@ -71,13 +69,5 @@ final class StubGate: AccessGate {
         }
     }
 
-    var observers: Int { state.withLock { $0.observers.count } }
-}
-
-extension RelayAccess {
-    static func stub() throws -> RelayAccess {
-        RelayAccess(
-            cluster: "main", relays: [.init(try Endpoint("relay.example:17533"), priority: 1)], authorities: [[1]],
-            identity: ClientIdentity(certificates: [[2]], privateKey: Redacted("key")))
-    }
+    package var observers: Int { state.withLock { $0.observers.count } }
 }
