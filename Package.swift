@@ -127,6 +127,9 @@ let package = Package(
         .target(
             name: "CIdentitySigner", path: "Modules/CIdentitySigner",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(
+            name: "CSocketReader", path: "Modules/CSocketReader",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "CKerberos", path: "Modules/CKerberos",
@@ -149,7 +152,9 @@ let package = Package(
         // Level 3
         module(
             "Transport", touching: .touchesC,
-            dependencies: ["SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL"]),
+            dependencies: [
+                "SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL", "CSocketReader",
+            ]),
 
         module("AuthTokenVerification", dependencies: ["SallyportCore", "SallyportWire", .crypto, .httpTypes]),
 

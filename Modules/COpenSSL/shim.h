@@ -171,14 +171,7 @@ static inline int sallyport_names_host(const X509 *certificate) {
     return count > 0;
 }
 
-/// Lets a connection that stands read and write a socket by itself; 0 where memory is out.
-static inline int sallyport_carry_over_socket(SSL *tls, int descriptor) {
-    BIO *socket = BIO_new_socket(descriptor, BIO_NOCLOSE);
-    if (socket == NULL) return 0;
-    SSL_set_bio(tls, socket, socket);
-    return 1;
-}
-/// The same through another connection, which must live as long.
+/// Lets a connection that stands read and write through another one, which must live as long; 0 where memory is out.
 static inline int sallyport_carry_over_tls(SSL *inner, SSL *outer) {
     BIO *bio = BIO_new(BIO_f_ssl());
     if (bio == NULL) return 0;
@@ -186,12 +179,9 @@ static inline int sallyport_carry_over_tls(SSL *inner, SSL *outer) {
     SSL_set_bio(inner, bio, bio);
     return 1;
 }
-/// Writes take a part and are tried again from anywhere; what idles keeps no buffers; reads take what the socket has.
+/// Writes take a part and are tried again from anywhere; what idles keeps no buffers.
 static inline void sallyport_prepare_to_carry(SSL *tls) {
     SSL_set_mode(
         tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    // One call into the kernel for a record instead of two. The buffer stays as long as one: OpenSSL moves what is left in it
-    // to its front for each.
-    SSL_set_read_ahead(tls, 1);
     SSL_clear_options(tls, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }

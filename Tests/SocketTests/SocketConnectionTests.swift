@@ -44,6 +44,41 @@ struct SocketConnectionTests {
         #expect(try await received == bytes)
     }
 
+    /// Connections of one loop read into room that they share, also where a reader that pauses leaves something in it.
+    @Test(arguments: [false, true], [false, true])
+    func connectionsThatReadInTurnsMixNothing(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let server = try world.server(isSecure: isSecure) { client in
+            guard let seed = client.read(upTo: 1).first else { return }
+            // Records of odd lengths, so that turns end within them.
+            let bytes = Self.stream(seed)
+            for start in stride(from: 0, to: bytes.count, by: 10_007) {
+                guard client.write(Array(bytes[start..<min(start + 10_007, bytes.count)])) else { return }
+            }
+            client.end()
+        }
+        let relay = isRelayed ? try world.relayed() : nil
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for seed in UInt8(1)...6 {
+                group.addTask {
+                    let connection = try await world.open(server, isSecure: isSecure)
+                    try await connection.write([seed])
+                    var all: [UInt8] = []
+                    while let some = try await connection.read(upTo: 1000 * Int(seed)) {
+                        all += some
+                        if all.count % 7 == 0 { try await Task.sleep(for: .milliseconds(1)) }
+                    }
+                    #expect(all == Self.stream(seed))
+                }
+            }
+            try await group.waitForAll()
+        }
+        _ = relay
+    }
+
+    private static func stream(_ seed: UInt8) -> [UInt8] {
+        (0..<400_000).map { UInt8(truncatingIfNeeded: ($0 &* 31 >> 3) ^ Int(seed) &* 41) }
+    }
+
     @Test(arguments: [false, true])
     func theServersEndLeavesOurSideOpen(_ isRelayed: Bool) async throws {
         let late = Lock<[UInt8]>([])

@@ -64,11 +64,17 @@ extension BodyPipe {
     }
 
     /// Takes a chunk from a loop. An empty one is ignored.
-    package func push(_ chunk: [UInt8]) -> PushResult {
-        let (result, action) = machine.withLock { $0.pushed(chunk) }
+    ///
+    /// - Parameter isHeld: more comes at once. A task that waits is woken once, by a later chunk that is not held, the end,
+    ///   a pipe that is full or ``release()``; waking it for each costs more than what it gets.
+    package func push(_ chunk: [UInt8], isHeld: Bool = false) -> PushResult {
+        let (result, action) = machine.withLock { $0.pushed(chunk, isHeld: isHeld) }
         perform(action)
         return result
     }
+
+    /// Wakes the task that waits for what was held.
+    package func release() { perform(machine.withLock { $0.released() }) }
 
     /// Takes a chunk from a task; returns when there is room for more.
     ///
@@ -145,6 +151,9 @@ extension BodyPipe {
 
     /// Octets that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
+
+    /// A task waits for a chunk.
+    var isAwaited: Bool { machine.withLock { $0.isAwaited } }
 
     /// The consumer takes no more.
     package func discard() {

@@ -30,23 +30,37 @@ struct BodyPipeStateMachine: Sendable {
 
     var bufferedOctets: Int { chunks.octets }
 
+    /// A task waits for a chunk.
+    var isAwaited: Bool { consumer != nil }
+
     init(watermarks: BodyPipe.Watermarks) { self.watermarks = watermarks }
 
     // MARK: Producer
 
-    mutating func pushed(_ chunk: [UInt8]) -> (BodyPipe.PushResult, Actions) {
+    /// - Parameter isHeld: more comes at once: a consumer that waits is left waiting, unless the pipe is full.
+    mutating func pushed(_ chunk: [UInt8], isHeld: Bool = false) -> (BodyPipe.PushResult, Actions) {
         var actions = Actions()
         guard case .open = end else { return (.closed, actions) }
         guard !chunk.isEmpty else { return (.more, actions) }
-        if let waiting = consumer.take() {
-            actions.resumeConsumer = (waiting, .success(chunk))
-            return (.more, actions)
-        }
         chunks.append(chunk)
         actions.callsHasBytes = clearOwed(&owesHasBytes)
+        if !isHeld || chunks.octets >= watermarks.high { actions.resumeConsumer = waitingConsumer() }
         guard chunks.octets >= watermarks.high else { return (.more, actions) }
         owesHasRoom = true
         return (.full, actions)
+    }
+
+    /// What was held does not wait for more.
+    mutating func released() -> Actions {
+        var actions = Actions()
+        actions.resumeConsumer = waitingConsumer()
+        return actions
+    }
+
+    /// Whoever waits for a chunk, with the first; nil where nobody waits, or none is there.
+    private mutating func waitingConsumer() -> (Consumer, Result<[UInt8]?, LoadError>)? {
+        guard consumer != nil, let chunk = chunks.take(upTo: .max) else { return nil }
+        return consumer.take().map { ($0, .success(chunk)) }
     }
 
     /// The producer's task waits for room, after a push that filled the pipe.
@@ -82,9 +96,9 @@ struct BodyPipeStateMachine: Sendable {
         owesHasRoom = false
         actions.callsHasBytes = clearOwed(&owesHasBytes)
         actions.resumeProducer = producer.take().map { ($0, .failure(failure ?? Self.discardedByConsumer())) }
-        if let waiting = consumer.take() {
-            actions.resumeConsumer = (waiting, failure.map { .failure($0) } ?? .success(nil))
-        }
+        // What was held comes before the end.
+        actions.resumeConsumer =
+            waitingConsumer() ?? consumer.take().map { ($0, failure.map { .failure($0) } ?? .success(nil)) }
         return actions
     }
 

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import CSocketReader
 internal import Glibc
 internal import SallyportCore
 internal import SallyportEventLoop
@@ -20,6 +21,9 @@ struct TunnelLink {
         /// The peer has ended its side, and said so: close_notify where there is TLS, else FIN.
         case ended
         case failed
+
+        /// Most likely there is more.
+        var isMoved: Bool { if case .moved = self { true } else { false } }
     }
 
     let descriptor: Int32
@@ -49,6 +53,17 @@ struct TunnelLink {
         }
     }
 
+    /// Until ``giveRoomBack()``, receives into `room` first what OpenSSL takes in pieces. Connections of one loop share it.
+    func lend(_ room: UnsafeMutableRawBufferPointer) {
+        if let outermost = unsafe handshakes.first?.connection {
+            unsafe sallyport_lend_room(outermost, room.baseAddress, room.count)
+        }
+    }
+
+    func giveRoomBack() {
+        if let outermost = unsafe handshakes.first?.connection { unsafe sallyport_give_room_back(outermost) }
+    }
+
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {
             let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
@@ -66,8 +81,9 @@ struct TunnelLink {
     /// The longest record (RFC 8446 §5.1): behind a shorter one there is mostly nothing.
     private static let record = 16 << 10
 
-    /// Whether OpenSSL has octets that the socket will not tell of.
+    /// Whether there are octets that the socket will not tell of.
     private var hasPending: Bool {
+        if let outermost = unsafe handshakes.first?.connection, unsafe sallyport_unread(outermost) > 0 { return true }
         for handshake in handshakes {
             if let connection = unsafe handshake.connection, unsafe SSL_has_pending(connection) == 1 { return true }
         }

@@ -8,6 +8,9 @@ final class TunnelStream: @unchecked Sendable {
     // touched on the loop only.
     /// Octets that are taken from a pipe at once.
     private static let portion = 64 << 10
+    /// Octets after which a connection that has more to read lets others go first, its own reader among them. What the pipe
+    /// holds: each reader that is woken costs as much as some 20 KiB of the bytes.
+    private static let turn = BodyPipe.Watermarks.standard.high
 
     let down: BodyPipe
     let up: BodyPipe
@@ -134,12 +137,26 @@ final class TunnelStream: @unchecked Sendable {
     }
 
     private func receiveAll() {
-        while isReadable && !isDownFull && !isDownEnded, let link {
+        guard isReadable && !isDownFull && !isDownEnded, let link else { return }
+        unsafe link.lend(engine.scratch.undeciphered)
+        receiveAll(from: link)
+        link.giveRoomBack()
+    }
+
+    private func receiveAll(from link: TunnelLink) {
+        var rest = Self.turn
+        var isHeld = false
+        while isReadable && !isDownFull && !isDownEnded {
+            guard rest > 0 else { return engine.post(.pump(self)) }
             let (chunk, outcome) = unsafe engine.scratch.chunk(expectingMuch: isFlooding) {
                 unsafe link.receive(into: $0)
             }
             isFlooding = Scratch.isMuch(chunk.count)
-            if !chunk.isEmpty { received(chunk) }
+            rest -= chunk.count
+            if !chunk.isEmpty {
+                isHeld = outcome.isMoved && rest > 0
+                received(chunk, isHeld: isHeld)
+            }
             switch outcome {
             case .moved: break
             case .drained: waitToRead(until: .read)
@@ -150,6 +167,7 @@ final class TunnelStream: @unchecked Sendable {
             case .failed: fail(link)
             }
         }
+        if isHeld { down.release() }
     }
 
     private func waitToRead(until interest: Interest) {
@@ -157,10 +175,11 @@ final class TunnelStream: @unchecked Sendable {
         readInterest = interest
     }
 
-    private func received(_ chunk: [UInt8]) {
+    /// - Parameter isHeld: more is read at once.
+    private func received(_ chunk: [UInt8], isHeld: Bool = false) {
         received.add(chunk.count, ordering: .relaxed)
         if let pool { limits.moved(at: pool.now) }
-        switch down.push(chunk) {
+        switch down.push(chunk, isHeld: isHeld) {
         case .more: break
         case .full: isDownFull = true
         // Whoever reads no more is told nothing more; the connection ends with the other direction.

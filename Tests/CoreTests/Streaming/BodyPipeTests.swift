@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable package import SallyportCore
@@ -62,6 +63,36 @@ import Testing
         let (pipe, _) = pipe()
         #expect(pipe.push([]) == .more)
         #expect(pipe.take(upTo: 1) == .empty)
+    }
+
+    enum Wake: CaseIterable { case release, push, fullness, end, failure }
+
+    @Test(arguments: Wake.allCases)
+    func whatIsHeldWakesATaskOnceMoreIsThere(_ wake: Wake) async throws {
+        let (pipe, _) = pipe(low: 2, high: 4)
+        async let first = pipe.next()
+        #expect(try await eventually { pipe.isAwaited })
+        let held = [pipe.push([1], isHeld: true), pipe.push([2], isHeld: true)]
+        #expect(held == [.more, .more] && pipe.isAwaited)
+        switch wake {
+        case .release: pipe.release()
+        case .push: #expect(pipe.push([3]) == .more)
+        case .fullness: #expect(pipe.push([3, 4, 5, 6, 7], isHeld: true) == .full)
+        case .end: pipe.finish()
+        case .failure: pipe.finish(LoadError(.connectionLost, ""))
+        }
+        #expect(try await first == [1])
+        #expect(try await pipe.next() == [2])
+    }
+
+    @Test func nothingIsReleasedWhereNothingIsHeld() async throws {
+        let (pipe, _) = pipe()
+        pipe.release()
+        async let first = pipe.next()
+        #expect(try await eventually { pipe.isAwaited })
+        pipe.release()
+        #expect(pipe.isAwaited && pipe.push([1]) == .more)
+        #expect(try await first == [1])
     }
 
     @Test func theFirstFinishCounts() {
