@@ -12,8 +12,7 @@ public final class PublishedKeys: Sendable {
     private struct State {
         var cache = KeyCache()
         var isFetching = false
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-        var nextWaiter = 0
+        var waiters: [UInt64: Waiter<Waiting>] = [:]
     }
 
     private enum Step {
@@ -23,7 +22,7 @@ public final class PublishedKeys: Sendable {
     }
 
     private enum Waiting {
-        case registered, over, full
+        case over, full, cancelled
     }
 
     private let state = Lock(State())
@@ -105,39 +104,25 @@ public final class PublishedKeys: Sendable {
             defer { state.waiters = [:] }
             return state.waiters
         }
-        for waiter in waiters.values { waiter.resume() }
+        for waiter in waiters.values { waiter.resume(returning: .over) }
         guard case .failure(let failure) = result else { return nil }
         return isCancelled ? Self.cancelled() : failure
     }
 
     /// Until the fetch of another task is over, or this one is cancelled.
     private func wait() async throws(AuthTokenVerificationError) {
-        let number = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
-        let isFull = await withTaskCancellationHandler {
-            var isFull = false
-            await withCheckedContinuation { continuation in
-                let waiting = register(continuation, as: number)
-                isFull = waiting == .full
-                if waiting != .registered { continuation.resume() }
-            }
-            return isFull
-        } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
-        }
-        guard !Task.isCancelled else { throw Self.cancelled() }
-        guard !isFull else { throw Self.unavailable() }
-    }
-
-    /// Whoever was cancelled before is not registered: its handler has run, and nobody else would resume it in time.
-    private func register(_ continuation: CheckedContinuation<Void, Never>, as number: Int) -> Waiting {
-        state.withLock { state in
-            guard state.isFetching, !Task.isCancelled else { return .over }
+        let waiting = await state.wait(orCancelled: Waiting.cancelled) { [maximumWaiters] state, waiter in
+            guard state.isFetching else { return .over }
             guard state.waiters.count < maximumWaiters else { return .full }
-            state.waiters[number] = continuation
-            return .registered
+            state.waiters[waiter.number] = waiter
+            return nil
+        } leave: { state, number in
+            state.waiters.removeValue(forKey: number)
+        }
+        switch waiting {
+        case .over: return
+        case .full: throw Self.unavailable()
+        case .cancelled: throw Self.cancelled()
         }
     }
 
