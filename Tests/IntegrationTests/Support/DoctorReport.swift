@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -43,6 +44,12 @@ func doctor(
         child = try ChildProcess(program, arguments)
     }
     let outcome = try await child.outcome()
+    if time != nil {
+        // What faketime leaves behind.
+        for name in ["faketime_shm", "sem.faketime_sem"] {
+            try? FileManager.default.removeItem(atPath: "/dev/shm/\(name)_\(child.identifier)")
+        }
+    }
     let report = try outcome.json(DoctorReport.self)
     // Who does not find all well says what to do.
     let unwell = report.findings.filter { $0.outcome == "failed" || $0.outcome == "warning" }
