@@ -96,11 +96,13 @@ extension Reachability {
     /// Looks until the task is cancelled or ``shutdown()`` is called; afterwards the state is unknown. Call it once, beside
     /// `Authorization.run()`; `Sallyport.run()` does both.
     public func run() async {
+        // Before the first look, so that no change comes between the two.
+        let (before, states) = (state, board.values())
         begin()
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await self.followChannel() }
             group.addTask { await self.followOrders() }
-            group.addTask { await self.tellDelegate() }
+            group.addTask { await self.tellDelegate(states, after: before) }
             group.addTask { [stopped] in
                 for await _ in stopped {}
                 return true
@@ -206,43 +208,14 @@ extension Reachability {
     }
 
     /// Not on the loop: it is the app's code.
-    @concurrent private nonisolated func tellDelegate() async -> Bool {
-        var isFirst = true
-        for await state in board.values() {
-            if !isFirst { delegate.withLock { $0.delegate }?.reachability(self, didChange: state) }
-            isFirst = false
+    @concurrent private nonisolated func tellDelegate(
+        _ states: AsyncStream<ReachabilityState>, after before: ReachabilityState
+    ) async -> Bool {
+        var last = before
+        for await state in states where state != last {
+            last = state
+            delegate.withLock { $0.delegate }?.reachability(self, didChange: state)
         }
         return false
     }
 }
-
-extension ReachabilityState {
-    var infrastructure: InfrastructureState {
-        switch status {
-        case .unknown: .unknown
-        case .notReachable: .unreachable
-        case .reachable: .reachable
-        }
-    }
-}
-
-extension LinkWatch.Ends {
-    /// Nil where libcurl names no addresses.
-    init?(_ connection: ConnectionFacts?) {
-        guard let connection, let local = IPAddress(connection.localAddress),
-            let remote = IPAddress(connection.remoteAddress)
-        else { return nil }
-        self.init(local: local, remote: remote)
-    }
-}
-
-/// Who speaks with the gateway.
-package protocol LinkSource: Sendable {
-    /// How the event stream fares.
-    func channelChanges() -> AsyncStream<ControlChannel>
-    func callChannel(drops: Bool)
-    /// Asks for a sign of life.
-    func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts?
-}
-
-extension Authorization: LinkSource {}

@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 /// The link to the infrastructure, and what it is good for.
 public struct ReachabilityState: Sendable, Hashable, CustomStringConvertible {
     /// Whether the gateway is within reach, and by what.
@@ -30,6 +32,16 @@ public struct ReachabilityState: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let network = isNetworkAvailable ? "network available" : "no network"
         return "\(status), \(network), push channel \(isPushChannelAvailable ? "available" : "not available")"
+    }
+}
+
+extension ReachabilityState {
+    var infrastructure: InfrastructureState {
+        switch status {
+        case .unknown: .unknown
+        case .notReachable: .unreachable
+        case .reachable: .reachable
+        }
     }
 }
 

@@ -249,6 +249,7 @@ public final class Sallyport: Sendable {
         authorization.shutdown()
         reachability.shutdown()
         await authTokens.shutdown()
+        await names.shutdown()
         await loading.shutdown()
         await sockets.shutdown()
         await jars.shutdown()

@@ -6,41 +6,8 @@ import Testing
 
 /// An app that runs, its link, its names, what it can find out, and all of its connections closed at once.
 @Suite(.timeLimit(.minutes(3))) struct ConnectionResetTests {
-    private struct App {
-        let site: Site
-        let intranet: Intranet
-        let sallyport: Sallyport
-        let session: SecureSession
-    }
-
-    private func withApp(_ body: (App) async throws -> Void) async throws {
-        let intranet = try await Intranet.start()
-        let site = try await Site.start(intranet)
-        let sallyport = try await Sallyport.open(
-            store: site.folder.file("app"), protectedBy: .keyFile(site.folder.file("app.key")),
-            application: .init(Site.app, version: Site.version))
-        try await sallyport.authorization.activate(link: site.link())
-        try await sallyport.authorize()
-        let running = Task { try? await sallyport.run() }
-        var configuration = SessionConfiguration()
-        configuration.trust = try .systemAnd(pemFile: intranet.authorityFile)
-        let app = App(
-            site: site, intranet: intranet, sallyport: sallyport, session: sallyport.makeSession(configuration))
-        #expect(try await eventually { sallyport.reachability.isPushChannelAvailable })
-        do {
-            try await body(app)
-        } catch {
-            running.cancel()
-            await sallyport.shutdown()
-            throw error
-        }
-        running.cancel()
-        await sallyport.shutdown()
-        await running.value
-    }
-
     @Test func whatIsInFlightEndsAndTheNextConnectsAnew() async throws {
-        try await withApp { (app: App) async throws -> Void in
+        try await RunningApp.run { (app: RunningApp) async throws -> Void in
             #expect(app.sallyport.reachability.status == .reachable(via: .loopback))
             let slow = try await app.session.bytes(for: .get("\(app.intranet.url)/slow"))
             var body = slow.body.makeAsyncIterator()
@@ -60,7 +27,7 @@ import Testing
     }
 
     @Test func namesAndServersAreSeenFromInside() async throws {
-        try await withApp { (app: App) async throws -> Void in
+        try await RunningApp.run { (app: RunningApp) async throws -> Void in
             let answer = try await app.sallyport.names.lookUp(Intranet.name)
             #expect(answer.addresses.map(\.description) == [Intranet.address])
             await #expect(throws: NameError(.hostNotListed, "")) {
@@ -81,41 +48,205 @@ import Testing
         }
     }
 
-    /// It waits for the relay, which nobody runs, and goes on when the gateway is there again.
+    /// It waits for the relay, which nobody runs, and goes on when the gateway is there again; a reset meanwhile is nothing
+    /// to it.
     @Test func aLoadThatWaitsGoesOnWhenTheGatewayReturns() async throws {
-        try await withApp { (app: App) async throws -> Void in
-            app.site.gateway.signal(SIGKILL)
+        try await RunningApp.run { (app: RunningApp) async throws -> Void in
+            try await app.site.stopGateway(by: SIGKILL)
             #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
             var request = try LoadRequest.get("\(app.intranet.url)/report.txt")
             request.options.waitsForConnectivity = true
             let asked = request
             let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4)) }
-            let again = try ChildProcess(
-                Programs.built("sallyport"),
-                [
-                    "gateway", "run", "--data", app.site.data, "--control", app.site.ready.control, "--relay",
-                    app.site.ready.relay, "--egress", Intranet.egress, "--json",
-                ])
-            let ready = try await eventually(within: .seconds(30)) {
-                again.output.hasSuffix("\n") || !again.isRunning
-            }
-            #expect(ready && again.isRunning, "\(again.error)")
+            // That it waits shows in nothing but that it does not end.
+            try await Task.sleep(for: .milliseconds(500))
+            app.sallyport.diagnostics.forceResetAllConnections()
+            try await app.site.startGateway()
             #expect(try await eventually(within: .seconds(6)) { app.sallyport.reachability.status.isReachable })
             let (body, answer) = try await load.value
             #expect(answer.status.code == 200 && String(decoding: body, as: UTF8.self) == "The figures of today.\n")
-            again.signal(SIGTERM)
         }
     }
 
     @Test func withoutItsGatewayTheConsoleIsOutOfReach() async throws {
-        try await withApp { (app: App) async throws -> Void in
-            app.site.gateway.signal(SIGKILL)
+        try await RunningApp.run { (app: RunningApp) async throws -> Void in
+            try await app.site.stopGateway(by: SIGKILL)
             #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
             #expect(app.sallyport.reachability.infrastructure == .unreachable)
             #expect(await app.sallyport.diagnostics.reachConsole().code == .notReachable)
             await #expect(throws: NameError(.networkError, "")) {
                 _ = try await app.sallyport.names.lookUp(Intranet.name)
             }
+        }
+    }
+
+    // MARK: Sockets
+
+    /// Tells what it is told, and consumes what comes.
+    private final class Listener: SocketDelegate {
+        let told = Lock<(callbacks: [String], errors: [SocketError])>(([], []))
+
+        func onOpen(_ socket: SecureSocket) { note("onOpen") }
+        func onRead(_ socket: SecureSocket) { note("onRead \(socket.readStream.unreadText() ?? "")") }
+        func onClose(_ socket: SecureSocket) { note("onClose") }
+        func onErr(_ error: SocketError, _ socket: SecureSocket) {
+            told.withLock { $0.errors.append(error) }
+            note("onErr")
+        }
+        private func note(_ callback: String) { told.withLock { $0.callbacks.append(callback) } }
+        var callbacks: [String] { told.withLock { $0.callbacks } }
+    }
+
+    /// Sends back what comes.
+    private static func echo() throws -> TestServer {
+        try TestServer { connection in
+            while case let octets = connection.read(), !octets.isEmpty { connection.write(octets) }
+        }
+    }
+
+    @Test(arguments: ["relay", "direct"]) func socketsEndAndNewOnesOpen(_ route: String) async throws {
+        let server = try Self.echo()
+        defer { server.stop() }
+        try await RunningApp.run(preparing: RunningApp.listing(server, route)) {
+            (app: RunningApp) async throws -> Void in
+            let sockets = app.sallyport.sockets
+            func connected() async throws -> SocketConnection {
+                let connection = try await sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
+                try await connection.write("hello")
+                #expect(try await connection.read() == Array("hello".utf8))
+                return connection
+            }
+            let connection = try await connected()
+            #expect((connection.peer.decision.route == .relay) == (route == "relay"))
+            let reader = Task { try await connection.read() }
+            let listener = Listener()
+            let socket = try sockets.socket(host: "127.0.0.1", port: Int(server.port), isSecure: false)
+            socket.delegate = listener
+            try socket.connect()
+            #expect(try await eventually { socket.socketState == .open })
+
+            #expect(app.sallyport.diagnostics.forceResetAllConnections())
+            let failure = await #expect(throws: SocketError(.networkUnavailable, "")) { try await reader.value }
+            #expect(failure?.number == 1 && failure?.cause == LoadError(.connectionLost, ""))
+            await #expect(throws: SocketError(.networkUnavailable, "")) { try await connection.write("more") }
+            #expect(try await eventually { socket.socketState == .disconnected && listener.callbacks.count == 3 })
+            #expect(listener.callbacks == ["onOpen", "onErr", "onClose"])
+            #expect(listener.told.withLock { $0.errors.map(\.number) } == [1])
+
+            let next = try await connected()
+            next.closeWrite()
+            #expect(try await next.read() == nil)
+            try socket.connect()
+            #expect(try await eventually { socket.socketState == .open })
+            try socket.writeStream.append("again")
+            try socket.write()
+            #expect(try await eventually { listener.callbacks.last == "onRead again" })
+        }
+    }
+
+    /// The server takes the connection and never answers in TLS.
+    @Test func aSocketThatIsBeingOpenedIsGivenUp() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        defer { server.stop() }
+        let prepare = RunningApp.listing(server, "relay")
+        try await RunningApp.run(preparing: prepare) { (app: RunningApp) async throws -> Void in
+            let opening = Task {
+                try await app.sallyport.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: true)
+            }
+            #expect(try await eventually { server.acceptedConnections == 1 })
+            app.sallyport.diagnostics.forceResetAllConnections()
+            await #expect(throws: SocketError(.networkUnavailable, "")) { _ = try await opening.value }
+        }
+    }
+
+    // MARK: Loads
+
+    /// Also one that could be sent again without harm, and has sent all and heard nothing: the app asks anew if it wants to.
+    @Test(arguments: ["relay", "direct"]) func aLoadWithoutAnAnswerEndsAndIsNotSentAgain(_ route: String) async throws {
+        let requests = Lock(0)
+        let server = try TestServer { connection in
+            while connection.readHead() != nil { requests.withLock { $0 += 1 } }
+        }
+        defer { server.stop() }
+        try await RunningApp.run(preparing: RunningApp.listing(server, route)) {
+            (app: RunningApp) async throws -> Void in
+            let load = Task {
+                try await app.session.data(for: .get("http://127.0.0.1:\(server.port)/"), upTo: .kilobytes(4))
+            }
+            #expect(try await eventually { requests.withLock { $0 } == 1 })
+            app.sallyport.diagnostics.forceResetAllConnections()
+            await #expect(throws: LoadError(.connectionLost, "")) { _ = try await load.value }
+            #expect(requests.withLock { $0 } == 1)
+            #expect(try await eventually { server.openConnections == 0 })
+        }
+    }
+
+    /// Six to an origin at once: the seventh has sent nothing yet, and hears of the reset as the others do.
+    @Test func aLoadThatWaitsForItsTurnEndsToo() async throws {
+        let requests = Lock(0)
+        let server = try TestServer { connection in
+            while connection.readHead() != nil { requests.withLock { $0 += 1 } }
+        }
+        defer { server.stop() }
+        let prepare = RunningApp.listing(server, "relay")
+        try await RunningApp.run(preparing: prepare) { (app: RunningApp) async throws -> Void in
+            let loads = (0..<7).map { number in
+                Task {
+                    try await app.session.data(
+                        for: .get("http://127.0.0.1:\(server.port)/\(number)"), upTo: .kilobytes(4))
+                }
+            }
+            #expect(try await eventually { requests.withLock { $0 } == 6 })
+            // The seventh task may not have come so far.
+            try await Task.sleep(for: .milliseconds(200))
+            app.sallyport.diagnostics.forceResetAllConnections()
+            for load in loads { await #expect(throws: LoadError(.connectionLost, "")) { _ = try await load.value } }
+            #expect(requests.withLock { $0 } == 6)
+        }
+    }
+
+    /// That the gateway is out of reach ends no load by itself: what goes another way may well succeed.
+    @Test func aLossOfTheGatewayLeavesLoadsInFlightAlone() async throws {
+        let (begun, end) = (Lock(0), Lock(false))
+        let server = try TestServer { connection in
+            while connection.readHead() != nil {
+                begun.withLock { $0 += 1 }
+                while !end.withLock({ $0 }) { usleep(10_000) }
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
+            }
+        }
+        defer {
+            end.withLock { $0 = true }
+            server.stop()
+        }
+        let prepare = RunningApp.listing(server, "direct")
+        try await RunningApp.run(preparing: prepare) { (app: RunningApp) async throws -> Void in
+            let url = "http://127.0.0.1:\(server.port)/"
+            let load = Task { try await app.session.data(for: .get(url), upTo: .kilobytes(4)) }
+            #expect(try await eventually { begun.withLock { $0 } == 1 })
+            app.site.gateway.signal(SIGKILL)
+            #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
+            end.withLock { $0 = true }
+            let (body, answer) = try await load.value
+            #expect(answer.status.code == 200 && body == Array("OK".utf8))
+            // Its connection was retired: the next load has one of its own.
+            _ = try await app.session.data(for: .get(url), upTo: .kilobytes(4))
+            #expect(server.acceptedConnections == 2)
+        }
+    }
+
+    @Test func aLookUpThatIsUnderWayEnds() async throws {
+        try await RunningApp.run { (app: RunningApp) async throws -> Void in
+            app.site.gateway.signal(SIGSTOP)
+            let asked = Lock<NameError?>(nil)
+            app.sallyport.names.nslookup(Intranet.name, type: .a) { _, error in asked.withLock { $0 = error } }
+            // On its way, or waiting for a connection: either ends.
+            try await Task.sleep(for: .milliseconds(200))
+            app.sallyport.diagnostics.forceResetAllConnections()
+            #expect(try await eventually(within: .seconds(5)) { asked.withLock { $0?.code } == .networkError })
+            app.site.gateway.signal(SIGCONT)
+            #expect(try await eventually { app.sallyport.reachability.isPushChannelAvailable })
+            #expect(try await app.sallyport.names.lookUp(Intranet.name).exists)
         }
     }
 }

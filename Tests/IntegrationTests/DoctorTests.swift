@@ -3,39 +3,14 @@ import SallyportAuthorization
 import SallyportCore
 import SallyportReachability
 import SallyportSecureStore
+import SallyportTransport
+import SallyportWire
 import TestSupport
 import Testing
 
-/// Each thing that `doctor` looks at, broken by itself: it names that, says what to do, and ends as documented.
+/// Each thing up to the gateway that `doctor` looks at, broken by itself: it names that, says what to do, and ends as
+/// documented. ``DoctorWayTests`` has what lies behind.
 @Suite(.timeLimit(.minutes(5))) struct DoctorTests {
-    private struct Report: Decodable {
-        struct Finding: Decodable {
-            var check: String
-            var outcome: String
-            var message: String
-            var advice: String?
-        }
-        var sound: Bool
-        var findings: [Finding]
-
-        func outcomes(of check: String) -> [String] { findings.filter { $0.check == check }.map(\.outcome) }
-        /// Those that failed.
-        var failed: [String] { findings.filter { $0.outcome == "failed" }.map(\.check) }
-    }
-
-    private func doctor(
-        _ store: String, _ arguments: String..., environment: [String: String] = [:]
-    ) async throws -> (report: Report, outcome: Outcome) {
-        let outcome = try await ChildProcess(
-            Programs.built("sallyport"), ["doctor", "--store", store, "--json"] + arguments, environment: environment
-        ).outcome()
-        let report = try outcome.json(Report.self)
-        // Who fails says what to do.
-        #expect(report.findings.allSatisfy { $0.outcome != "failed" || $0.advice?.isEmpty == false })
-        #expect(report.sound == report.failed.isEmpty && report.sound == (outcome.status == 0))
-        return (report, outcome)
-    }
-
     @Test func allIsWellAndNothingIsChanged() async throws {
         let intranet = try await Intranet.start()
         let site = try await Site.start(intranet)
@@ -67,6 +42,20 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
         let (locked, wrong) = try await doctor(store, "--key-file", key)
         #expect(locked.failed == ["store"] && wrong.status == 74)
+        // A gateway's own data is a store too, which nobody activated.
+        let (foreign, gateway) = try await doctor(site.data)
+        #expect(foreign.failed == ["activation"] && gateway.status == 77, "\(gateway.output)")
+        // What others may read is no key.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(store)/key")
+        let (open, unsafe) = try await doctor(store)
+        #expect(open.failed == ["store"] && unsafe.status != 0, "\(unsafe.output)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(store)/key")
+        let files = try FileManager.default.contentsOfDirectory(atPath: store).filter { $0.hasSuffix(".mdb") }
+        for file in files where !file.contains("lock") {
+            try Data(repeating: 0x5a, count: 65536).write(to: URL(filePath: "\(store)/\(file)"))
+        }
+        let (damaged, torn) = try await doctor(store)
+        #expect(!files.isEmpty && damaged.failed == ["store"] && torn.status == 74, "\(torn.output)")
     }
 
     @Test func aStoreWithoutAnActivationIsNamed() async throws {
@@ -81,6 +70,66 @@ import Testing
         try #require(activated.status == 69, "\(activated.error)")
         let (report, outcome) = try await doctor(store)
         #expect(report.failed == ["activation"] && outcome.status == 77)
+    }
+
+    /// A gateway that is gone as soon as it has issued the certificate.
+    private struct WithoutConfiguration: ControlClient {
+        let client: TransportControlClient
+
+        func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
+            guard !request.target.hasPrefix(ControlAPI.Path.configuration) else {
+                throw LoadError(.connectionLost, at: .response, "It is gone.")
+            }
+            return try await client.send(request)
+        }
+        func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {
+            try await client.open(request)
+        }
+        func retire(_ identity: ClientIdentity) { client.retire(identity) }
+    }
+
+    /// Activated, and nothing tells yet what the app may do.
+    @Test func aStoreWithoutAConfigurationIsNamed() async throws {
+        let site = try await Site.start()
+        let (path, key) = (site.folder.file("app"), site.folder.file("key"))
+        let store = try await SecureStore.open(at: path, protectedBy: .keyFile(key))
+        let transport = Transport()
+        let authorization = try Authorization.open(
+            store: store, application: nil, client: WithoutConfiguration(client: TransportControlClient(transport)),
+            clock: SystemClock())
+        #expect(try await authorization.activate(link: site.link()).state == .notAuthorized)
+        await transport.shutdown()
+        store.close()
+        let (report, outcome) = try await doctor(path, "--key-file", key)
+        #expect(report.warned == ["configuration"] && outcome.status == 0, "\(outcome.output)")
+        #expect(report.advice.contains("start the app once") && report.outcomes(of: "lease") == ["skipped"])
+        // What the gateway says is looked at all the same.
+        #expect(report.outcomes(of: "status") == ["ok"] && report.outcomes(of: "relay") == ["ok"])
+    }
+
+    /// The program with a clock of its own: also the certificates of gateway and relay are judged by it.
+    @Test(
+        .enabled("takes faketime, and no sanitizer before it", clocksCanBeSet),
+        arguments: [
+            ("+20m", ["clock"], 76, "systemd-timesyncd"),
+            ("-20m", ["certificate", "clock", "relay"], 77, "set this machine's clock"),
+            ("+8d", ["certificate", "lease", "clock"], 77, "start the app"),
+            ("+100d", ["certificate", "lease", "clock", "relay"], 77, "activation link"),
+        ] as [(String, [String], Int32, String)])
+    func aWrongClockIsNamed(_ time: String, _ failed: [String], _ status: Int32, _ advice: String) async throws {
+        let site = try await Site.start()
+        let store = try await site.activatedStore()
+        let (report, outcome) = try await doctor(store, at: time)
+        #expect(report.failed == failed && outcome.status == status, "\(outcome.output)")
+        #expect(report.advice.contains(advice), "\(report.advice)")
+        // No certificate is taken for another's where only its time is wrong.
+        #expect(!failed.contains("relay") || report.message(of: "relay").contains("machine's time"))
+    }
+
+    private static func clocksCanBeSet() async -> Bool {
+        guard !Sanitizer.isOn else { return false }
+        let child = try? ChildProcess("/usr/bin/env", ["faketime", "-m", "-f", "+1d", "true"])
+        return (try? await child?.outcome().status) == 0
     }
 
     /// This machine's time, so many seconds on.
@@ -120,25 +169,60 @@ import Testing
     @Test func aGatewayThatIsGoneOrAnotherIsNamed() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
-        site.gateway.signal(SIGTERM)
-        _ = try await site.gateway.outcome(within: .seconds(30))
+        try await site.stopGateway()
         let (gone, outcome) = try await doctor(store)
         #expect(gone.failed == ["port", "relay"] && outcome.status == 69, "\(outcome.output)")
         // Another gateway where the old one was.
         let other = site.folder.file("other")
         let made = try await sallyport("gateway", "init", "--data", other, "--name", "localhost")
         try #require(made.status == 0, "\(made.error)")
-        let impostor = try ChildProcess(
-            Programs.built("sallyport"),
-            [
-                "gateway", "run", "--data", other, "--control", site.ready.control, "--relay", site.ready.relay,
-                "--json",
-            ])
-        try #require(
-            try await eventually(within: .seconds(30)) { impostor.output.hasSuffix("\n") || !impostor.isRunning })
+        try await site.startGateway(data: other)
         let (foreign, refused) = try await doctor(store)
-        #expect(foreign.failed == ["authority", "relay"] && refused.status == 76, "\(refused.output)\(impostor.error)")
-        impostor.signal(SIGTERM)
+        #expect(foreign.failed == ["authority", "relay"] && refused.status == 76, "\(refused.output)")
+    }
+
+    /// It takes connections, and says nothing.
+    @Test func aGatewayThatHangsIsNamed() async throws {
+        let site = try await Site.start()
+        let store = try await site.activatedStore()
+        site.gateway.signal(SIGSTOP)
+        let (report, outcome) = try await doctor(store, "--max-time", "1")
+        #expect(report.failed == ["port", "relay"] && outcome.status == 69, "\(outcome.output)")
+        #expect(report.advice.contains("see that it runs"))
+        site.gateway.signal(SIGCONT)
+        #expect(try await doctor(store).outcome.status == 0)
+    }
+
+    @Test(.enabled("takes root and mount namespaces", HostNames.isAllowed))
+    func aGatewayWhoseNameIsNotKnownIsNamed() async throws {
+        let name = "gateway.corp.example"
+        let site = try await Site.start(named: name)
+        let store = site.folder.file("app")
+        let known = try HostNames(["127.0.0.1 localhost \(name)"])
+        let link = try await site.link()
+        let activated = try await known.child(
+            Programs.built("sallyport"), ["activate", "-", "--store", store], input: link
+        ).outcome()
+        try #require(activated.status == 0, "\(activated.error)")
+        #expect(try await doctor(store, seeing: known).outcome.status == 0)
+        let (report, outcome) = try await doctor(store, seeing: HostNames(["127.0.0.1 localhost"]))
+        #expect(report.failed == ["name", "relay"] && outcome.status == 69, "\(outcome.output)")
+        #expect(report.advice.contains("getent hosts \(name)"))
+    }
+
+    /// The gateway's data was restored from before the app was activated: it knows nothing of the instance.
+    @Test func anInstanceThatTheGatewayDoesNotKnowIsNamed() async throws {
+        let site = try await Site.start()
+        try await site.stopGateway()
+        let older = site.folder.file("older")
+        try FileManager.default.copyItem(atPath: site.data, toPath: older)
+        try await site.startGateway()
+        let store = try await site.activatedStore()
+        try await site.stopGateway()
+        try await site.startGateway(data: older)
+        let (report, outcome) = try await doctor(store)
+        #expect(report.failed == ["identity"] && outcome.status == 77, "\(outcome.output)")
+        #expect(report.advice.contains("new activation link"))
     }
 
     @Test(arguments: [("block", "-301"), ("lock", "-303"), ("wipe", "-302")])
@@ -151,35 +235,5 @@ import Testing
         #expect(report.findings.first { $0.check == "status" }?.message.contains(code) == true)
         // What the store says alone is another thing: nothing was kept.
         #expect(try await sallyport("status", "--store", store).output.contains("state: authorized"))
-    }
-
-    @Test func aRelayThatIsNotThereIsNamed() async throws {
-        let site = try await Site.start()
-        let store = try await site.activatedStore()
-        let port = LoopbackPort.free()
-        try await site.admin("cluster", "set", "branch", "localhost:\(port)")
-        let (report, outcome) = try await doctor(store)
-        #expect(report.failed == ["relay"] && outcome.status == 69, "\(outcome.output)")
-        #expect(report.outcomes(of: "relay").sorted() == ["failed", "ok"])
-    }
-
-    @Test func eachThingThatKeepsAServerAwayIsNamed() async throws {
-        let intranet = try await Intranet.start()
-        let site = try await Site.start(intranet)
-        let store = try await site.activatedStore()
-        let listed = "\(Intranet.name):\(intranet.port)"
-        let (untrusted, tls) = try await doctor(store, "https://\(listed)")
-        #expect(untrusted.failed == ["server"] && tls.status == 76, "\(tls.output)")
-        #expect(untrusted.findings.last?.advice?.contains("--ca") == true)
-        // Without TLS the same server is reached.
-        #expect(try await doctor(store, listed).outcome.status == 0)
-        let (denied, policy) = try await doctor(store, "https://other.corp.example")
-        #expect(denied.failed == ["server"] && policy.status == 77)
-        #expect(denied.findings.last?.advice?.contains("admin server add") == true)
-        let port = LoopbackPort.free()
-        try await site.admin("server", "add", "down.corp.example:\(port)", "--address", "127.0.0.3")
-        let (down, away) = try await doctor(store, "down.corp.example:\(port)")
-        #expect(down.failed == ["server"] && away.status == 69, "\(away.output)")
-        #expect(try await sallyport("doctor", "nonsense", "--store", store).status == 64)
     }
 }

@@ -58,6 +58,23 @@ import Testing
         #expect(lost.trouble == .unreachable)
     }
 
+    /// One that has ended needs no new activation: what to do is said where its time is looked at.
+    @Test func aCertificateThatHasEndedIsRefusedForThat() {
+        let ended = GatewayFindings.identity(status: 403, isExpired: true)
+        #expect(ended.trouble == .notAuthorized && ended.advice?.contains("activation link") == false)
+        #expect(GatewayFindings.identity(status: 403).advice?.contains("activation link") == true)
+        let inHandshake = GatewayFindings.identity(
+            LoadError(.clientCertificateRefused, at: .serverTLS, "Refused."), isExpired: true)
+        #expect(inHandshake == ended)
+        #expect(GatewayFindings.identity(status: 200, isExpired: true).outcome == .ok)
+    }
+
+    @Test func aConfigurationThatIsNotBelievedIsNamed() {
+        let finding = GatewayFindings.unverified(AuthorizationError(.invalidConfiguration, "The epoch is lower."))
+        #expect(finding.check == .status && finding.trouble == .protocolError)
+        #expect(finding.message.contains("The epoch is lower.") && finding.advice?.contains("older copy") == true)
+    }
+
     @Test func relaysAreToldApart() {
         let relay = Self.endpoint("relay.corp.example:17533")
         let causes: [(LoadError.Code, Finding.Trouble)] = [
@@ -65,15 +82,18 @@ import Testing
             (.clientCertificateRefused, .notAuthorized),
         ]
         for (code, trouble) in causes {
-            let finding = GatewayFindings.relay(relay, "main", .failed(LoadError(code, "It failed.")))
+            let finding = WayFindings.relay(relay, "main", .failed(LoadError(code, "It failed.")))
             #expect(finding.check == .relay && finding.trouble == trouble && finding.message.contains("main"))
         }
-        #expect(GatewayFindings.relay(relay, "main", .answered).outcome == .ok)
+        #expect(WayFindings.relay(relay, "main", .answered).outcome == .ok)
+        let late = WayFindings.relay(
+            relay, "main", .failed(LoadError(.serverNotTrusted, at: .serverTLS, "certificate has expired")))
+        #expect(late.trouble == .protocolError && late.advice?.contains("set the clock") == true)
     }
 
     @Test func namesNeverFailTheWhole() {
         for code in [NameError.Code.timeout, .hostNotListed, .couldNotPerformService, .networkError] {
-            let finding = GatewayFindings.names("a.example", .failure(NameError(code, "It failed.")))
+            let finding = WayFindings.names("a.example", .failure(NameError(code, "It failed.")))
             #expect(finding.outcome == .warning && finding.advice?.isEmpty == false)
         }
     }
@@ -85,17 +105,23 @@ import Testing
             let failure = code.map { LoadError($0, at: step, "It failed.") }
             let attempt = ServerReachability.Attempt(
                 relay: nil, code: failure.map(DiagnosticCode.init) ?? .noError, failure: failure, duration: .zero)
-            return GatewayFindings.server(
+            return WayFindings.server(
                 server, ServerReachability(server, by: decision, [attempt], else: .notReachable))
         }
         #expect(finding(nil).outcome == .ok)
         #expect(finding(.cannotConnect).trouble == .unreachable && finding(.relayRefused).trouble == .unreachable)
         #expect(finding(.serverNotTrusted, at: .serverTLS).advice?.contains("--ca") == true)
+        let late = LoadError(
+            .serverNotTrusted, at: .serverTLS, "The server's certificate does not verify: has expired.")
+        let attempt = ServerReachability.Attempt(relay: nil, code: .notTrusted, failure: late, duration: .zero)
+        let ended = WayFindings.server(
+            server, ServerReachability(server, by: decision, [attempt], else: .notReachable))
+        #expect(ended.trouble == .protocolError && ended.advice?.contains("clock") == true)
         #expect(finding(.relayNotTrusted, at: .relayTLS).trouble == .protocolError)
         let denied = RoutingTable(default: .deny).decide(server)
-        let refused = GatewayFindings.server(server, ServerReachability(server, by: denied, [], else: .refused))
+        let refused = WayFindings.server(server, ServerReachability(server, by: denied, [], else: .refused))
         #expect(refused.trouble == .notAuthorized && refused.advice?.contains("admin server add") == true)
-        let unknown = GatewayFindings.server(server, ServerReachability(server, by: nil, [], else: .notAuthorized))
+        let unknown = WayFindings.server(server, ServerReachability(server, by: nil, [], else: .notAuthorized))
         #expect(unknown.outcome == .skipped)
     }
 

@@ -213,4 +213,78 @@ import Testing
         #expect(NameAnswer.RecordType.allCases.map(\.number) == [0, 1, 2, 3])
         #expect(NameAnswer.RecordType.allCases.first == .cname)
     }
+
+    // MARK: With a completion handler
+
+    private typealias Told = (answer: NameAnswer?, error: NameError?)
+
+    /// What each completion handler was told, in their order.
+    private func ask(_ names: Names, _ hosts: [String], while body: () async throws -> Void = {}) async throws
+        -> [Told]
+    {
+        let (stream, told) = AsyncStream<Told>.makeStream()
+        for host in hosts {
+            names.nslookup(host, type: .a, within: .seconds(1)) { told.yield(($0, $1)) }
+        }
+        try await body()
+        var all: [Told] = []
+        for await one in stream.prefix(hosts.count) { all.append(one) }
+        return all
+    }
+
+    @Test func theAnswerIsToldAndNoError() async throws {
+        let names = Names(
+            source: Source { query throws(LoadError) in
+                Self.answer(query, [("h.example", .address(.v4(5)))])
+            })
+        let told = try await ask(names, ["h.example"])
+        #expect(told.first?.answer?.addresses == [.v4(5)] && told.first?.error == nil)
+    }
+
+    @Test(arguments: failures)
+    func theErrorIsToldAndNoAnswer(_ cause: LoadError.Code, _ expected: NameError.Code, _ number: Int?) async throws {
+        let names = Names(source: Source { _ throws(LoadError) in throw LoadError(cause, "It failed.") })
+        let told = try await ask(names, ["a.example"])
+        #expect(told.first?.answer == nil && told.first?.error?.code == expected)
+        #expect(told.first?.error?.documentedNumber == number)
+        // What cannot be asked for is told in the same way.
+        #expect(try await ask(names, [""]).first?.error?.documentedNumber == 105)
+    }
+
+    @Test func oneTooManyIsToldAtOnce() async throws {
+        let (begun, gate) = (Lock(0), Signal())
+        let names = Names(
+            source: Source { query throws(LoadError) in
+                begun.withLock { $0 += 1 }
+                await gate.wait()
+                return Self.answer(query, [])
+            })
+        let hosts = (0...Names.maximumLookups).map { "n\($0).example" }
+        let told = try await ask(names, hosts) { () async throws -> Void in
+            #expect(try await eventually { begun.withLock { $0 } == Names.maximumLookups })
+            gate.fire()
+        }
+        #expect(told.count { $0.error?.code == .couldNotPerformService } == 1)
+        #expect(told.count { $0.answer != nil } == Names.maximumLookups)
+    }
+
+    /// Whoever asked is told before the shutdown returns, and whoever asks later is told too.
+    @Test func shutdownCancelsAndWaits() async throws {
+        let told = Lock<[NameError.Code?]>([])
+        let begun = Signal()
+        let names = Names(
+            source: Source { query throws(LoadError) in
+                begun.fire()
+                guard (try? await Task.sleep(for: .seconds(60))) != nil else { throw .cancelled() }
+                return Self.answer(query, [])
+            })
+        names.nslookup("a.example", type: .a, within: .seconds(60)) { _, error in
+            told.withLock { $0.append(error?.code) }
+        }
+        await begun.wait()
+        await names.shutdown()
+        #expect(told.withLock { $0 } == [.cancelled])
+        #expect(try await ask(names, ["b.example"]).first?.error?.code == .cancelled)
+        await names.shutdown()
+    }
 }

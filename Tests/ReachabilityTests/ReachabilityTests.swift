@@ -88,6 +88,22 @@ import Testing
         while await changes.next() != nil {}
     }
 
+    /// The stream stands before it looks, so that the one change comes with the first look: it passed the delegate by where it
+    /// came before the delegate's task had begun to follow.
+    @Test func theDelegateHearsOfTheFirstChange() async throws {
+        for _ in 0..<50 {
+            let source = Source()
+            source.channel.set(.open(heard: 0, over: Source.connection))
+            let reachability = Reachability(source: source)
+            let listener = Listener()
+            reachability.setDelegate(listener)
+            let task = Task { await reachability.run() }
+            #expect(try await eventually { listener.heard.withLock { $0.last?.isReachable } == true })
+            task.cancel()
+            await task.value
+        }
+    }
+
     @Test func aGatewayThatFallsSilentIsOutOfReach() async throws {
         let source = Source()
         source.isAnswering.withLock { $0 = false }

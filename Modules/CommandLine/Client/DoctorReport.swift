@@ -4,7 +4,7 @@ import SallyportReachability
 struct DoctorReport: Encodable, Sendable {
     struct Line: Encodable, Sendable {
         /// `store`, `activation`, `certificate`, `configuration`, `lease`, `name`, `port`, `authority`, `clock`, `identity`,
-        /// `status`, `relay`, `names` or `server`.
+        /// `status`, `names`, `relay` or `server`.
         let check: String
         /// `ok`, `warning`, `failed` or `skipped`.
         let outcome: String

@@ -37,6 +37,15 @@ public enum DiagnosticCode: Int, Sendable, Hashable, CaseIterable, CustomStringC
         }
     }
 
+    /// What came of a try. One that is given up at its time may end in any failure to connect.
+    init(_ failure: LoadError?, after duration: Duration, of limit: Duration) {
+        switch failure {
+        case nil: self = .noError
+        case .some where duration >= limit: self = .timedOut
+        case .some(let failure): self.init(failure)
+        }
+    }
+
     init(_ failure: LoadError) {
         self =
             switch failure.code {

@@ -7,6 +7,9 @@ public struct Diagnostics: Sendable {
     private let reachability: Reachability?
     private let resetting: @Sendable () -> Bool
 
+    /// One apart from `Sallyport`, whose connections it does not know: its ``forceResetAllConnections()`` closes those to the
+    /// gateway's control port, the event stream among them, and no others.
+    ///
     /// - Parameter reachability: tells whether there is a network, and whether it changed during a check.
     public init(_ authorization: Authorization, reachability: Reachability? = nil) {
         self.init(authorization, reachability: reachability) {
@@ -27,7 +30,7 @@ public struct Diagnostics: Sendable {
     /// Tries to reach a server by every way that the policy gives: direct, or each relay of its cluster, all at once
     /// (`checkApplicationServerReachability`). Nothing is sent to it.
     ///
-    /// Never throws: what is in the way is the result. Cancelling the task ends it, with what was found until then.
+    /// What is in the way is the result, and no error. Cancelling the task ends it, with what was found until then.
     ///
     /// - Parameters:
     ///   - host: its name or address, in any spelling that a URL may have.
@@ -70,15 +73,18 @@ public struct Diagnostics: Sendable {
             failure = error
         }
         let duration = start.duration(to: .now)
-        let isLate = failure != nil && duration >= limit
-        let code = failure.map { isLate ? .timedOut : DiagnosticCode($0) } ?? .noError
+        let code = DiagnosticCode(failure, after: duration, of: limit)
         return explained(.init(relay: nil, code: code, failure: failure, duration: duration), since: before)
     }
 
-    /// Closes every connection: pools, tunnels, the event stream. Loads in flight end with `connectionLost`; the next use
-    /// connects anew, the event stream at once. Needed seldom, since dead connections are noticed.
+    /// Closes every connection of the instance, to servers, relays and the gateway, and gives up those that are being made.
+    /// Needed seldom, since dead connections are noticed.
     ///
-    /// - Returns: whether it is in progress.
+    /// Who used one hears of it: loads end with `connectionLost`, also those that might be sent again, since only the app knows
+    /// whether it still wants them; sockets end with `networkUnavailable`, look-ups with `networkError`. What waits for
+    /// connectivity goes on waiting. The next use connects anew, the event stream at once.
+    ///
+    /// - Returns: whether it is in progress, which it always is.
     @discardableResult
     public func forceResetAllConnections() -> Bool { resetting() }
 

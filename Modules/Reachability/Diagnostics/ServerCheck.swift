@@ -63,9 +63,7 @@ struct ServerCheck: Sendable {
             let failure = LoadError(.resourceTimeout, at: .connect, "The server was not reached in time.")
             return .init(relay: relay, code: .timedOut, failure: failure, duration: duration)
         }
-        // What is given up at its time may come as any failure to connect.
-        let isLate = failure != nil && duration >= limit
-        let code = failure.map { isLate ? .timedOut : DiagnosticCode($0) } ?? .noError
+        let code = DiagnosticCode(failure, after: duration, of: limit)
         return .init(relay: relay, code: code, failure: failure, duration: duration)
     }
 }

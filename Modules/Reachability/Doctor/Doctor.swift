@@ -76,15 +76,16 @@ package struct Doctor: Sendable {
     ) async -> (findings: [Finding], policy: StoredPolicy?) {
         var question = contact.question
         question.timeout = limit
+        let now = clock.wall
+        let isExpired = now > contact.validity.upperBound
         let answer: ControlAnswer
         do throws(LoadError) {
             answer = try await client.send(question)
         } catch {
-            return ([GatewayFindings.identity(error)], nil)
+            return ([GatewayFindings.identity(error, isExpired: isExpired)], nil)
         }
-        let identity = GatewayFindings.identity(status: answer.status)
+        let identity = GatewayFindings.identity(status: answer.status, isExpired: isExpired)
         guard answer.status == 200 else { return ([identity], nil) }
-        let now = clock.wall
         do throws(AuthorizationError) {
             // The certificate of who signed is judged by the time of the signature: the clock is another finding.
             let signed = StoredContact.claimedTime(answer.body) ?? now
@@ -102,9 +103,9 @@ package struct Doctor: Sendable {
         }
         let source = ContactNames(contact: contact, client: client)
         do throws(NameError) {
-            return GatewayFindings.names(name, .success(try await Names(source: source).lookUp(name, within: limit)))
+            return WayFindings.names(name, .success(try await Names(source: source).lookUp(name, within: limit)))
         } catch {
-            return GatewayFindings.names(name, .failure(error))
+            return WayFindings.names(name, .failure(error))
         }
     }
 
@@ -115,7 +116,7 @@ package struct Doctor: Sendable {
         for cluster in policy?.clusters ?? [] {
             for relay in cluster.relays {
                 findings.append(
-                    GatewayFindings.relay(relay.endpoint, cluster.cluster, await knock(relay.endpoint, cluster)))
+                    WayFindings.relay(relay.endpoint, cluster.cluster, await knock(relay.endpoint, cluster)))
             }
         }
         return findings.isEmpty ? [.skipped(.relay, "The policy names no relays.")] : findings
@@ -154,13 +155,13 @@ package struct Doctor: Sendable {
         } catch {
             var (decision, code) = (nil as RouteDecision?, DiagnosticCode.notAuthorized)
             if case .denied(let denied) = error.reason { (decision, code) = (denied, .refused) }
-            return GatewayFindings.server(
+            return WayFindings.server(
                 server.endpoint, ServerReachability(server.endpoint, by: decision, [], else: code))
         }
         let attempts = await ServerCheck(
             endpoint: server.endpoint, isSecure: server.isSecure, trust: trust.anchors, limit: limit
         ).run(access)
-        return GatewayFindings.server(
+        return WayFindings.server(
             server.endpoint, ServerReachability(server.endpoint, by: access.decision, attempts, else: .notReachable))
     }
 }

@@ -14,10 +14,10 @@ package struct Finding: Sendable, Hashable {
         case clock
         /// That the gateway takes the instance's certificate, and what it says of the instance now.
         case identity, status
-        /// Each relay: that it is reached, is the right one, and takes the certificate.
-        case relay
         /// That names inside are answered for.
         case names
+        /// Each relay: that it is reached, is the right one, and takes the certificate.
+        case relay
         /// Each server that was asked about.
         case server
     }

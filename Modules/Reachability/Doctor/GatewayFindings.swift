@@ -1,7 +1,7 @@
 internal import SallyportAuthorization
 internal import SallyportCore
 
-/// What answers and failures of the gateway say: values only.
+/// What answers and failures of the gateway's control port say: values only.
 enum GatewayFindings {
     /// How far clocks may be apart: what is within it is the network's delay.
     static let fineSkew: Int64 = 60
@@ -36,14 +36,13 @@ enum GatewayFindings {
                 name,
                 .failed(
                     .port, .unreachable, "The gateway does not answer at \(gateway): \(failure.shortDescription).",
-                    "see that it runs, and that firewalls between let connections to port \(gateway.port) through"),
+                    failure.adviceWhereNobodyAnswers(at: gateway.port)),
             ]
         }
     }
 
     private static func authority(_ gateway: Endpoint, _ failure: LoadError) -> Finding {
-        let text = failure.message.lowercased()
-        if text.contains("not yet valid") || text.contains("has expired") {
+        if failure.isOfTime {
             return .failed(
                 .clock, .protocolError, "The gateway's certificate is not valid at this machine's time.",
                 "set the clock of this machine, or of the gateway's; timedatectl shows it")
@@ -69,9 +68,16 @@ enum GatewayFindings {
     }
 
     /// Of the question for the configuration: whether the gateway takes the certificate.
-    static func identity(status: Int) -> Finding {
+    ///
+    /// - Parameter isExpired: whether the certificate has ended, by this machine's clock.
+    static func identity(status: Int, isExpired: Bool = false) -> Finding {
         switch status {
         case 200: .ok(.identity, "The gateway takes the instance's certificate.")
+        case 401 where isExpired, 403 where isExpired:
+            .failed(
+                .identity, .notAuthorized,
+                "The gateway refuses the instance's certificate, which has ended (\(status)).",
+                "see the check of the certificate")
         case 401, 403:
             .failed(
                 .identity, .notAuthorized, "The gateway refuses the instance's certificate (\(status)).",
@@ -83,9 +89,9 @@ enum GatewayFindings {
         }
     }
 
-    static func identity(_ failure: LoadError) -> Finding {
+    static func identity(_ failure: LoadError, isExpired: Bool = false) -> Finding {
         failure.code == .clientCertificateRefused
-            ? identity(status: 403)
+            ? identity(status: 403, isExpired: isExpired)
             : .failed(
                 .identity, .unreachable, "The gateway does not answer the instance: \(failure.shortDescription).",
                 "try again; the gateway's log may say more")
@@ -103,91 +109,19 @@ enum GatewayFindings {
             .status, .protocolError, "The gateway's configuration is not believed: \(error.message)",
             "see whether the gateway's data was restored from an older copy; then activate the app anew")
     }
-
-    // MARK: Relays, names, servers
-
-    static func relay(_ relay: Endpoint, _ cluster: String, _ attempt: RelayAttempt) -> Finding {
-        let name = "relay \(relay) of cluster \(cluster)"
-        switch attempt {
-        case .answered: return .ok(.relay, "The \(name) takes the instance's certificate.")
-        case .failed(let failure) where failure.code == .clientCertificateRefused:
-            return .failed(
-                .relay, .notAuthorized, "The \(name) refuses the instance's certificate.",
-                "see that the relay trusts the gateway's authority")
-        case .failed(let failure)
-        where [.relayNotTrusted, .serverNotTrusted, .tlsFailed, .noCommonTLSVersion].contains(failure.code):
-            return .failed(
-                .relay, .protocolError, "The \(name) is not the one that the policy names: \(failure.code).",
-                "see that its certificate is of the gateway's authority and for \(relay.host)")
-        case .failed(let failure):
-            return .failed(
-                .relay, .unreachable, "The \(name) cannot be reached: \(failure.shortDescription).",
-                "see that it runs, and that firewalls between let connections to port \(relay.port) through")
-        }
-    }
-
-    static func names(_ name: String, _ outcome: Result<NameAnswer, NameError>) -> Finding {
-        switch outcome {
-        case .success(let answer) where answer.exists:
-            return .ok(.names, "The gateway answers for names inside, as \(name).")
-        case .success:
-            return .warning(
-                .names, "The gateway's resolver does not know \(name), which the policy lists.",
-                "see the gateway's resolver ('gateway run --dns'), or list the server with '--address'")
-        case .failure(let error) where error.code == .hostNotListed:
-            return .warning(
-                .names, "The gateway does not answer for \(name), which the stored policy relays.",
-                "start the app, so that it fetches the policy that holds now")
-        case .failure(let error):
-            return .warning(
-                .names, "The gateway does not look \(name) up: \(error.code) (\(error.documentedNumber ?? 0)).",
-                "see the gateway's resolver ('gateway run --dns'); Kerberos and look-ups by the app need it")
-        }
-    }
-
-    static func server(_ endpoint: Endpoint, _ found: ServerReachability) -> Finding {
-        let route = found.decision.map { "\($0.route) by \($0.rule)" } ?? "no route"
-        switch found.code {
-        case .noError: return .ok(.server, "\(endpoint) is reached (\(route)).")
-        case .notAuthorized:
-            return .skipped(.server, "\(endpoint): no policy says how it is reached.")
-        case .refused where found.attempts.isEmpty:
-            let why = found.decision.map { "\($0)" } ?? "\(endpoint)"
-            return .failed(
-                .server, .notAuthorized, "The policy does not lead there: \(why).",
-                "ask the administrator to list it, with 'sallyport admin server add \(endpoint)'")
-        default: return unreached(endpoint, found, route)
-        }
-    }
-
-    private static func unreached(_ endpoint: Endpoint, _ found: ServerReachability, _ route: String) -> Finding {
-        let failure = found.attempts.compactMap(\.failure).first
-        let what = failure.map { "\($0.shortDescription): \($0.message)" } ?? "\(found.code)"
-        let isOfServer = failure?.code == .serverNotTrusted || failure?.step == .serverTLS
-        if found.code == .notTrusted, isOfServer {
-            return .failed(
-                .server, .protocolError, "\(endpoint) is reached (\(route)), but TLS with it fails: \(what)",
-                "a private authority is trusted with --ca FILE")
-        }
-        switch found.code {
-        case .notTrusted:
-            return .failed(
-                .server, .protocolError, "\(endpoint) is not reached (\(route)): \(what)", "see the checks of the relay"
-            )
-        case .refused:
-            return .failed(
-                .server, .unreachable, "The relay does not lead to \(endpoint): \(what)",
-                "see that the server runs, and that the gateway knows its name and is let through to it")
-        default:
-            return .failed(
-                .server, .unreachable, "\(endpoint) is not reached (\(route)): \(what)",
-                "see that the server runs, and that this machine is let through to it, or its relay")
-        }
-    }
 }
 
-/// What came of a handshake with a relay.
-enum RelayAttempt: Sendable {
-    case answered
-    case failed(LoadError)
+extension LoadError {
+    /// Whether a certificate is not valid now by this machine's clock: OpenSSL's words, which are in the message.
+    var isOfTime: Bool {
+        let text = message.lowercased()
+        return text.contains("not yet valid") || text.contains("has expired")
+    }
+
+    /// Who takes connections and breaks the handshake runs, but is hardly the one that is meant.
+    func adviceWhereNobodyAnswers(at port: UInt16) -> String {
+        code == .connectionLost && step == .serverTLS
+            ? "see that nothing else has port \(port), and that nothing between breaks TLS"
+            : "see that it runs, and that firewalls between let connections to port \(port) through"
+    }
 }

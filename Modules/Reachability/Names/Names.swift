@@ -5,7 +5,8 @@ package import SallyportWire
 /// Looks names up from inside, where the gateway stands: the documents' `nslookup` (RFC 8484 by the gateway's
 /// `/dns-query`).
 ///
-/// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks.
+/// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks. Copies of this value
+/// share what they count.
 public struct Names: Sendable {
     /// How many look-ups may be under way at once; one more is refused with ``NameError/Code/couldNotPerformService``.
     public static let maximumLookups = 64
@@ -13,6 +14,7 @@ public struct Names: Sendable {
     public static let maximumTime = Duration.seconds(60)
 
     private let source: any NameSource
+    let detached = DetachedLookups()
     private let underWay = CountBox()
 
     private final class CountBox: Sendable {

@@ -1,4 +1,5 @@
 import Foundation
+import SallyportCore
 import TestSupport
 import Testing
 
@@ -9,7 +10,8 @@ final class Site: Sendable {
     static let version = "1.0.0.0"
 
     let folder: TemporaryDirectory
-    let gateway: ChildProcess
+    private let running: Lock<ChildProcess>
+    var gateway: ChildProcess { running.withLock { $0 } }
 
     struct Ready: Decodable {
         var control: String
@@ -22,10 +24,12 @@ final class Site: Sendable {
     /// - Parameters:
     ///   - intranet: listed as the app's server, where it leads inside.
     ///   - network: where the gateway runs; it asks the first address inside for names then.
+    ///   - name: the gateway's; where it runs by default.
     static func start(
-        _ intranet: Intranet? = nil, logLevel: String = "notice", in network: NetworkNamespace? = nil
+        _ intranet: Intranet? = nil, logLevel: String = "notice", in network: NetworkNamespace? = nil,
+        named name: String? = nil
     ) async throws -> Site {
-        let site = try await Site(logLevel: logLevel, in: network)
+        let site = try await Site(logLevel: logLevel, in: network, named: name)
         try await site.admin("user", "add", user)
         try await site.admin("app", "add", app, version)
         try await site.admin("entitle", user, app, version)
@@ -36,31 +40,47 @@ final class Site: Sendable {
         return site
     }
 
-    private init(logLevel: String, in network: NetworkNamespace?) async throws {
+    private init(logLevel: String, in network: NetworkNamespace?, named name: String?) async throws {
         folder = try TemporaryDirectory()
-        let name = network?.address ?? "localhost"
+        let name = name ?? network?.address ?? "localhost"
         let made = try await sallyport("gateway", "init", "--data", folder.file("gateway"), "--name", name)
         try #require(made.status == 0, "\(made.error)")
-        let gateway = try Self.runGateway(folder.file("gateway"), logLevel: logLevel, in: network)
-        self.gateway = gateway
+        let address = network?.address ?? "127.0.0.1"
+        let way = network.map { ["--dns", $0.inside[0]] } ?? ["--egress", Intranet.egress]
+        let gateway = try await Self.runGateway(
+            folder.file("gateway"), control: "\(address):0", relay: "\(address):0",
+            way + ["--log-level", logLevel], in: network)
+        running = Lock(gateway)
+        ready = try JSONDecoder().decode(Ready.self, from: Data(gateway.output.utf8))
+    }
+
+    /// Returns when it is ready.
+    private static func runGateway(
+        _ data: String, control: String, relay: String, _ options: [String], in network: NetworkNamespace? = nil
+    ) async throws -> ChildProcess {
+        let gateway = try ChildProcess(
+            Programs.built("sallyport"),
+            ["gateway", "run", "--data", data, "--control", control, "--relay", relay, "--json"] + options,
+            in: network)
         let isReady = try await eventually(within: .seconds(30)) {
             gateway.output.hasSuffix("\n") || !gateway.isRunning
         }
         try #require(isReady && gateway.isRunning, "\(gateway.error)")
-        ready = try JSONDecoder().decode(Ready.self, from: Data(gateway.output.utf8))
+        return gateway
     }
 
-    private static func runGateway(
-        _ data: String, logLevel: String, in network: NetworkNamespace?
-    ) throws -> ChildProcess {
-        let address = network?.address ?? "127.0.0.1"
-        let way = network.map { ["--dns", $0.inside[0]] } ?? ["--egress", Intranet.egress]
-        return try ChildProcess(
-            Programs.built("sallyport"),
-            [
-                "gateway", "run", "--data", data, "--control", "\(address):0", "--relay", "\(address):0", "--log-level",
-                logLevel, "--json",
-            ] + way, in: network)
+    func stopGateway(by signal: Int32 = SIGTERM) async throws {
+        gateway.signal(signal)
+        _ = try await gateway.outcome(within: .seconds(30))
+    }
+
+    /// Runs a gateway on this machine where one was that has ended.
+    ///
+    /// - Parameter data: its own where nil.
+    func startGateway(_ options: String..., data: String? = nil) async throws {
+        let gateway = try await Self.runGateway(
+            data ?? self.data, control: ready.control, relay: ready.relay, ["--egress", Intranet.egress] + options)
+        running.withLock { $0 = gateway }
     }
 
     deinit { gateway.signal(SIGKILL) }

@@ -153,6 +153,20 @@ import Testing
         #expect(watch.told.standing == .unreachable)
     }
 
+    /// Nor does the answer to a probe that was sent before the link went.
+    @Test func answersFromBeforeADoubtDoNotEndIt() throws {
+        var watch = LinkWatch(at: .zero)
+        _ = watch.networkChanged(SimulatedLink.network(isUp: true), at: .zero)
+        _ = watch.streamOpened(SimulatedLink.ends, at: .zero)
+        // Another has the stream: a probe stands in for it.
+        let due = watch.streamDisplaced(at: .seconds(1)) + watch.timeCame(at: .seconds(3))
+        #expect(due.contains(.probe(1)))
+        _ = watch.networkChanged(SimulatedLink.network(isUp: false), at: .seconds(4))
+        _ = watch.probeAnswered(1, SimulatedLink.ends, at: .milliseconds(4010))
+        _ = watch.timeCame(at: .seconds(7))
+        #expect(watch.told.standing == .unreachable)
+    }
+
     @Test func answersToNobodysQuestionAreNothing() {
         var watch = LinkWatch(at: .zero)
         #expect(watch.probeAnswered(7, SimulatedLink.ends, at: .milliseconds(10)).isEmpty)

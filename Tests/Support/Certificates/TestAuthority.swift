@@ -44,6 +44,11 @@ package struct TestIdentity: Sendable {
         self.key = key
     }
 
+    /// One that a gateway issued, from its files' text.
+    package init(pem: String, keyPEM: String) throws {
+        self.init(certificate: try Certificate(pemEncoded: pem), key: try .init(pemRepresentation: keyPEM))
+    }
+
     package var der: [UInt8] { get throws { try certificate.derOctets } }
     package var pem: String { get throws { try certificate.serializeAsPEM().pemString + "\n" } }
     /// PKCS#8.
