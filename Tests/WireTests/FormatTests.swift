@@ -103,6 +103,18 @@ import Testing
         #expect(try BasicCredentials(fieldValue: credentials.fieldValue.reveal()) == credentials)
     }
 
+    @Test(
+        "Names of users",
+        arguments: [
+            ("ann", true), ("Ann of Corp", true), ("å", true), ("", false), (" ann", false), ("ann ", false),
+            (" ", false), ("a:b", false), ("a\nb", false), ("a\u{7f}", false),
+        ])
+    func users(_ name: String, _ isUser: Bool) {
+        #expect(BasicCredentials.isUser(name) == isUser)
+        #expect(BasicCredentials.isUser(String(repeating: "u", count: 254)))
+        #expect(!BasicCredentials.isUser(String(repeating: "u", count: 255)))
+    }
+
     @Test("Control events survive") func controlEvents() throws {
         for kind in ControlEvent.Kind.allCases {
             var parser = ServerSentEventParser()

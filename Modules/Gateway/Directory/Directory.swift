@@ -73,7 +73,8 @@ struct Directory: Sendable, Hashable, Codable {
 extension Directory {
     mutating func addUser(_ name: String) throws(GatewayError) {
         guard BasicCredentials.isUser(name) else {
-            throw GatewayError(.invalid, "A user has 1 to 254 octets, no control characters and no colon.")
+            throw GatewayError(
+                .invalid, "A user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
         }
         guard users[name] == nil else { throw GatewayError(.exists, "User \(name) exists.") }
         try check(users.count, Limits.users, "users")

@@ -11,7 +11,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     package let gateway: Endpoint
     /// 32 octets.
     package let authorityFingerprint: [UInt8]
-    /// 1 to 254 octets of UTF-8 without control characters and colons (RFC 7617 §2).
+    /// 1 to 254 octets of UTF-8 without control characters and colons (RFC 7617 §2), and no space at either end.
     package let user: String
     /// 1 to 128 visible ASCII characters.
     package let accessKey: Redacted<String>
@@ -21,7 +21,8 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     ) throws(WireError) {
         guard authorityFingerprint.count == 32 else { throw WireError(.malformed, "ca is a SHA-256.") }
         guard BasicCredentials.isUser(user) else {
-            throw WireError(.malformed, "user has 1 to 254 octets, no control characters and no colon.")
+            throw WireError(
+                .malformed, "user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
         }
         let key = accessKey.reveal().utf8
         guard (1...128).contains(key.count), key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
