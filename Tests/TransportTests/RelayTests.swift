@@ -55,12 +55,10 @@ struct RelayTests {
     }
 
     @Test func fetchesThroughTheRelayWithTLSEndToEnd() async throws {
-        let peers = Lock<[[UInt8]?]>([])
         let origin = try TestServer { [world] connection in
             world.originTLS.accept(connection)?.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
         let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
-        _ = peers
         for turn in 0..<3 {
             let response = try await transport.exchange(
                 .init(.get, origin.url(scheme: "https")), via: world.path(relay))

@@ -406,14 +406,15 @@ import Testing
     @Test func aDelayedTaskWaitsForItsTime() async throws {
         let server = try TestServer { $0.answerAll(Self.ok) }
         let start = ContinuousClock.now
-        for begin in [EarliestBegin.after(.milliseconds(200)), .at(Date().addingTimeInterval(0.4))] {
+        // Long enough to be seen waiting on a slow machine.
+        for begin in [EarliestBegin.after(.seconds(1)), .at(Date().addingTimeInterval(2))] {
             let task = session.dataTask(
                 for: LoadRequest(.get, try server.url()), options: LoadTaskOptions(earliestBegin: begin))
             task.resume()
             #expect(try await eventually { task.state == .waiting })
             _ = try await task.value
         }
-        #expect(ContinuousClock.now - start >= .milliseconds(390))
+        #expect(ContinuousClock.now - start >= .milliseconds(1990))
     }
 
     private struct Beginner: SessionDelegate {
