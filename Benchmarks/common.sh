@@ -50,7 +50,8 @@ admin() { "$bin/sallyport" admin "$@" --data "$work/gateway"; }
 # start_gateway OPTION…: on ports of its own, `control` and `relay`, by the process `gateway`; the user bench may use
 # com.example.bench through it.
 start_gateway() {
-    "$bin/sallyport" gateway init --data "$work/gateway" --name localhost >/dev/null
+    "$bin/sallyport" gateway init --data "$work/gateway" --name localhost >"$work/gateway.log" 2>&1 \
+        || { cat "$work/gateway.log" >&2; exit 1; }
     "$bin/sallyport" gateway run --data "$work/gateway" --control 127.0.0.1:0 --relay 127.0.0.1:0 --json "$@" \
         >"$work/ready" 2>"$work/gateway.log" &
     gateway=$!
