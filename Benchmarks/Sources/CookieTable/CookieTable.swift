@@ -17,7 +17,11 @@ struct CookieTable {
             print("usage: CookieTable DIRECTORY")
             exit(64)
         }
-        let directory = CommandLine.arguments[1]
+        try await run(CommandLine.arguments[1])
+    }
+
+    /// Off the main actor, which would be a hop for each call.
+    @concurrent private static func run(_ directory: String) async throws {
         let store = try await fill(directory)
         let jar = CookieJar(in: store)
         let stage = try StagePeer(jar)

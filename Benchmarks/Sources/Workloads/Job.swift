@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 
 /// Who does the work.
 public enum Peer: String, Codable, Sendable, CaseIterable {
