@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -32,24 +31,15 @@ func doctor(
 ) async throws -> (report: DoctorReport, outcome: Outcome) {
     let program = Programs.built("sallyport")
     let arguments = ["doctor", "--store", store, "--json"] + arguments
-    let child: ChildProcess
-    if let names {
-        child = try names.child(program, arguments)
-    } else if let time {
-        // By its wrapper: what the library itself adds to the environment hides the arguments from Swift's runtime.
-        child = try ChildProcess(
-            "/usr/bin/env", ["faketime", "-m", "-f", time, program] + arguments,
-            environment: ["FAKETIME_DONT_FAKE_MONOTONIC": "1"])
-    } else {
-        child = try ChildProcess(program, arguments)
-    }
-    let outcome = try await child.outcome()
-    if time != nil {
-        // What faketime leaves behind.
-        for name in ["faketime_shm", "sem.faketime_sem"] {
-            try? FileManager.default.removeItem(atPath: "/dev/shm/\(name)_\(child.identifier)")
+    let child =
+        if let names {
+            try names.child(program, arguments)
+        } else if let time {
+            try ShiftedTime.child(time, program, arguments)
+        } else {
+            try ChildProcess(program, arguments)
         }
-    }
+    let outcome = try await child.outcome()
     let report = try outcome.json(DoctorReport.self)
     // Who does not find all well says what to do.
     let unwell = report.findings.filter { $0.outcome == "failed" || $0.outcome == "warning" }

@@ -10,7 +10,11 @@ package struct Outcome: Sendable {
 
     /// The one JSON value of standard output.
     package func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try JSONDecoder().decode(type, from: Data(output.utf8))
+        do {
+            return try JSONDecoder().decode(type, from: Data(output.utf8))
+        } catch {
+            throw Unexpected("Ended with \(status) and no \(type): \(output.prefix(400)) \(self.error.prefix(400))")
+        }
     }
 }
 

@@ -98,6 +98,8 @@ package final class TestKDC: Sendable {
         if !FileManager.default.fileExists(atPath: folder.file("stash")) { try await makeRealm() }
         let child = try ChildProcess("/usr/bin/env", ["krb5kdc", "-n"], environment: environment, in: network)
         let isUp = try await eventually(within: .seconds(20)) { !child.isRunning || child.listens(at: port) }
+        // Mapped by now, where it was needed.
+        ShiftedTime.removeRemains(of: child.identifier)
         guard isUp, child.isRunning else { return false }
         process.withLock { $0 = child }
         return true
@@ -110,10 +112,16 @@ package final class TestKDC: Sendable {
         process.withLock { $0 = nil }
     }
 
+    /// Runs one of krb5's programs to its end.
+    private func run(_ program: String, _ arguments: String..., input: String? = nil) async throws -> Outcome {
+        let child = try ChildProcess(
+            "/usr/bin/env", [program] + arguments, input: input, environment: environment)
+        defer { ShiftedTime.removeRemains(of: child.identifier) }
+        return try await child.outcome()
+    }
+
     private func makeRealm() async throws {
-        let made = try await ChildProcess(
-            "/usr/bin/env", ["kdb5_util", "create", "-s", "-P", "master", "-r", realm], environment: environment
-        ).outcome()
+        let made = try await run("kdb5_util", "create", "-s", "-P", "master", "-r", realm)
         guard made.status == 0 else { throw Unexpected("kdb5_util: \(made.error)") }
     }
 
@@ -122,9 +130,7 @@ package final class TestKDC: Sendable {
     /// One query of `kadmin.local`.
     package func administer(_ query: String) async throws {
         if !FileManager.default.fileExists(atPath: folder.file("stash")) { try await makeRealm() }
-        let done = try await ChildProcess(
-            "/usr/bin/env", ["kadmin.local", "-r", realm, "-q", query], environment: environment
-        ).outcome()
+        let done = try await run("kadmin.local", "-r", realm, "-q", query)
         guard done.status == 0 else { throw Unexpected("kadmin.local \(query): \(done.error)") }
     }
 
@@ -153,10 +159,7 @@ package final class TestKDC: Sendable {
     /// A credential cache with a ticket of a user, by `kinit`.
     package func cache(of name: String, password: String) async throws -> String {
         let path = folder.file("cache-\(name)")
-        let done = try await ChildProcess(
-            "/usr/bin/env", ["kinit", "-c", "FILE:\(path)", "\(name)@\(realm)"], input: "\(password)\n",
-            environment: environment
-        ).outcome()
+        let done = try await run("kinit", "-c", "FILE:\(path)", "\(name)@\(realm)", input: "\(password)\n")
         guard done.status == 0 else { throw Unexpected("kinit: \(done.error)") }
         return path
     }
