@@ -18,9 +18,6 @@ internal import SallyportWire
 public final class AuthTokens: Sendable {
     private struct State {
         weak var delegate: (any AuthTokenDelegate)?
-        var tasks: [Int: Task<Void, Never>] = [:]
-        var next = 0
-        var isShutDown = false
     }
 
     /// Requests by ``requestToken(challenge:serverName:)`` that may be under way; one more fails with `retry`.
@@ -31,6 +28,7 @@ public final class AuthTokens: Sendable {
     private let key: TokenKey
     private let clock: @Sendable () -> Int64
     private let state = Lock(State())
+    private let requests = DetachedTasks()
 
     package convenience init(in store: SecureStore, authorization: Authorization) {
         self.init(in: store, source: authorization, gate: authorization) {
@@ -141,19 +139,11 @@ extension AuthTokens {
     public func requestToken(challenge: String, serverName: String) throws(AuthTokenError) {
         guard let delegate else { throw AuthTokenError(.noDelegate, "Set a delegate first: it gets the token.") }
         try check(challenge, serverName)
-        let isTaken = state.withLock { state in
-            guard !state.isShutDown, state.tasks.count < Self.maximumRequests else { return false }
-            state.next += 1
-            let number = state.next
-            state.tasks[number] = Task { [weak delegate] in
-                switch await self.result(challenge, serverName) {
-                case .success(let token): delegate?.authTokens(self, didIssue: token)
-                case .failure(let error): delegate?.authTokens(self, didFailWith: error)
-                }
-                // Only now, so that whoever shuts down waits until the delegate has heard.
-                self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
+        let isTaken = requests.begin(atMost: Self.maximumRequests) { [weak delegate] in
+            switch await self.result(challenge, serverName) {
+            case .success(let token): delegate?.authTokens(self, didIssue: token)
+            case .failure(let error): delegate?.authTokens(self, didFailWith: error)
             }
-            return true
         }
         guard isTaken else { throw AuthTokenError(.retry, "Too many requests are under way, or all is shut down.") }
     }
@@ -169,12 +159,5 @@ extension AuthTokens {
     }
 
     /// Cancels the requests that are under way, of which delegates hear, and waits until they have.
-    package func shutdown() async {
-        let tasks = state.withLock { state in
-            state.isShutDown = true
-            return Array(state.tasks.values)
-        }
-        for task in tasks { task.cancel() }
-        for task in tasks { await task.value }
-    }
+    package func shutdown() async { await requests.shutdown() }
 }

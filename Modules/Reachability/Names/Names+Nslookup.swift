@@ -1,3 +1,5 @@
+internal import SallyportCore
+
 extension Names {
     /// Asks about a name and returns; `completion` is called once, with the answer or with why there is none: `nslookup` of
     /// the documents, for code that does not await. ``lookUp(_:_:within:)`` is the same for code that does, and can be

@@ -14,7 +14,7 @@ public struct Names: Sendable {
     public static let maximumTime = Duration.seconds(60)
 
     private let source: any NameSource
-    let detached = DetachedLookups()
+    let detached = DetachedTasks()
     private let underWay = CountBox()
 
     private final class CountBox: Sendable {
