@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportCore
 
 /// The directives of `Cache-Control`, of a request or of an answer (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
@@ -99,9 +100,6 @@ extension String {
 
 extension Substring {
     var trimmingSpaces: Substring {
-        let isSpace: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        guard let first = utf8.firstIndex(where: { !isSpace($0) }), let last = utf8.lastIndex(where: { !isSpace($0) })
-        else { return "" }
-        return self[first...last]
+        trimming { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
     }
 }

@@ -61,19 +61,14 @@ struct TokenVerification {
             let verifier = try verifier(by: transport)
             let expected = AuthTokenExpectation(
                 user: command.user, server: command.server, challenge: command.challenge)
-            let token = try await verifier.verify(Self.trimmed(text), for: expected)
+            // Without the end of its line; what stands inside is part of what is verified.
+            let token = try await verifier.verify(String(text.trimming { $0 <= 0x20 }), for: expected)
             await transport.shutdown()
             return Report(token)
         } catch {
             await transport.shutdown()
             throw error
         }
-    }
-
-    /// Without the space around it, as the end of a line; what stands inside is part of what is verified.
-    private static func trimmed(_ text: String) -> String {
-        let beginning = text.drop { $0.isWhitespace }
-        return String(beginning.reversed().drop { $0.isWhitespace }.reversed())
     }
 
     private func verifier(by transport: Transport) throws -> AuthTokenVerifier {

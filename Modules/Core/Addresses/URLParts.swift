@@ -7,14 +7,14 @@ struct URLParts {
     var fragment: String?
 
     init(_ text: String) throws(AddressError) {
-        let trimmed = Self.trimmed(text)
+        let trimmed = text.trimming { $0 <= 0x20 }
         guard !trimmed.isEmpty || text.isEmpty, trimmed.utf8.count <= RequestURL.maximumLength else {
             throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) octets.")
         }
         guard trimmed.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
             throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")
         }
-        var rest = Substring(trimmed)
+        var rest = trimmed
         fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         scheme = Self.cutScheme(&rest)
@@ -25,13 +25,6 @@ struct URLParts {
             rest = rest[end...]
         }
         path = PercentCoding.encoded(rest, allowed: Self.isPathOctet)
-    }
-
-    private static func trimmed(_ text: String) -> String {
-        guard let first = text.utf8.first, let last = text.utf8.last, first <= 0x20 || last <= 0x20 else { return text }
-        let start = text.utf8.firstIndex { $0 > 0x20 } ?? text.endIndex
-        let end = text.utf8.lastIndex { $0 > 0x20 }.map(text.utf8.index(after:)) ?? start
-        return String(text[start..<end])
     }
 
     /// Cuts what stands behind the first `separator` off `rest`, and the separator with it.

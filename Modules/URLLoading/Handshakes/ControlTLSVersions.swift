@@ -55,11 +55,11 @@ public struct ControlTLSVersions: Sendable, Hashable {
 
     private mutating func take(_ item: String) throws(LoadError) {
         let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let added = try Self.added(by: parts[parts.count - 1].trimmed)
+        let added = try Self.added(by: Self.trimmed(parts[parts.count - 1]))
         if added.isEmpty { ineffective.append(item) }
         guard parts.count == 2 else { return everywhere = everywhere.union(added) }
         do throws(AddressError) {
-            let host = try Host(parts[0].trimmed)
+            let host = try Host(Self.trimmed(parts[0]))
             byHost[host] = added.union(byHost[host] ?? TLSVersions([]))
         } catch {
             throw Self.invalid("names a host that is not valid")
@@ -75,16 +75,9 @@ public struct ControlTLSVersions: Sendable, Hashable {
         }
     }
 
+    private static func trimmed(_ part: Substring) -> String { String(part.trimming { $0 == UInt8(ascii: " ") }) }
+
     private static func invalid(_ what: String) -> LoadError {
         LoadError(.invalidConfiguration, "\(names[0]) \(what).")
-    }
-}
-
-extension Substring {
-    fileprivate var trimmed: String {
-        var text = self
-        while text.first == " " { text.removeFirst() }
-        while text.last == " " { text.removeLast() }
-        return String(text)
     }
 }
