@@ -125,5 +125,3 @@ void sallyport_give_room_back(SSL *tls) {
     reader->is_broken = 1;
     reader->count = 0;
 }
-
-size_t sallyport_unread(const SSL *tls) { return reader_of(tls)->count; }

@@ -13,6 +13,3 @@ void sallyport_lend_room(struct ssl_st *tls, void *room, size_t capacity);
 
 /// Gives the room back; what was not read of it is kept aside.
 void sallyport_give_room_back(struct ssl_st *tls);
-
-/// Octets that came and OpenSSL has not taken yet: the socket does not tell of them.
-size_t sallyport_unread(const struct ssl_st *tls);

@@ -83,11 +83,11 @@ struct TunnelLink {
 
     /// Whether there are octets that the socket will not tell of.
     private var hasPending: Bool {
-        if let outermost = unsafe handshakes.first?.connection, unsafe sallyport_unread(outermost) > 0 { return true }
-        for handshake in handshakes {
-            if let connection = unsafe handshake.connection, unsafe SSL_has_pending(connection) == 1 { return true }
+        // What a BIO holds that reads ahead, too: SSL_has_pending tells of the connection's own only.
+        handshakes.contains { handshake in
+            guard let connection = unsafe handshake.connection else { return false }
+            return unsafe SSL_has_pending(connection) == 1 || BIO_ctrl_pending(SSL_get_rbio(connection)) > 0
         }
-        return false
     }
 
     /// - Parameter buffer: not empty.
