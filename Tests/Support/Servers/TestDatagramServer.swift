@@ -10,18 +10,7 @@ package final class TestDatagramServer: Sendable {
     package init(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8]?) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         self.descriptor = descriptor
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int32 in
-                guard bind(descriptor, address, length) == 0 else { return -1 }
-                return getsockname(descriptor, address, &length)
-            }
-        }
-        guard result == 0 else { throw TestServerError.cannotListen }
-        port = UInt16(bigEndian: address.sin_port)
+        port = try LoopbackAddress.bind(descriptor)
         startThread {
             while Self.serve(descriptor, answer) {}
             // Closed by the thread that uses it: the number may belong to another test at once.

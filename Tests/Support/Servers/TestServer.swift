@@ -18,7 +18,8 @@ package final class TestServer: Sendable {
     /// - Parameter handler: handles one connection; it is closed when the handler returns.
     package init(_ handler: @escaping @Sendable (TestConnection) -> Void) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        port = try Self.bindLoopback(listener)
+        port = try LoopbackAddress.bind(listener)
+        guard listen(listener, 1024) == 0 else { throw TestServerError.cannotListen }
         state = Lock(State())
         let (listener, state) = (listener, state)
         startThread {
@@ -50,21 +51,6 @@ package final class TestServer: Sendable {
                 _ = close(descriptor)
             }
         }
-    }
-
-    private static func bindLoopback(_ descriptor: Int32) throws -> UInt16 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int32 in
-                guard bind(descriptor, address, length) == 0, listen(descriptor, 1024) == 0 else { return -1 }
-                return getsockname(descriptor, address, &length)
-            }
-        }
-        guard result == 0 else { throw TestServerError.cannotListen }
-        return UInt16(bigEndian: address.sin_port)
     }
 
     /// How many connections came so far.
