@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints what a load costs by Basic, Digest and NTLM, and by Negotiate with a KDC and an Apache httpd of its own.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-work_below "${TMPDIR:-/tmp}"
+work_anywhere
 build AuthenticationTable NegotiateTable sallyport
 "$bin/AuthenticationTable"
 

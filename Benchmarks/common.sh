@@ -19,6 +19,9 @@ work_below() {
     trap stop EXIT
 }
 
+# For what measures no disk.
+work_anywhere() { work_below "${TMPDIR:-/tmp}"; }
+
 # For what measures a disk: a memory file system would flatter it.
 work_on_disk() { work_below "${BENCH_DIRECTORY:-/var/tmp}"; }
 

@@ -2,7 +2,7 @@
 # Starts nginx and a gateway on loopback, enrols a key, and prints the table. Arguments go to the table.
 # With --regression it runs the benchmarks of the benchmark tool instead, whose arguments follow (`baseline update main`).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-work_below "${TMPDIR:-/tmp}"
+work_anywhere
 build Table sallyport
 
 plain=$(free_port) secure=$(free_port) relayed_plain=$(free_port) relayed_secure=$(free_port)

@@ -3,7 +3,7 @@
 # (client, gateway and server a process each), what each takes of memory, and what one more is answered.
 # Needs 17,000 descriptors; with fewer it says so and opens fewer.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-work_below "${TMPDIR:-/tmp}"
+work_anywhere
 build SocketTable SocketServer sallyport
 make_certificate
 "$bin/SocketServer" "$work/server.pem" "$work/server.key" >"$work/ports" &

@@ -3,7 +3,7 @@
 # verifies, by its own CPU time. Clients are curls that keep their connections; there are as many instances and source
 # addresses as the gateway's limits of rate demand.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-work_below "${TMPDIR:-/tmp}"
+work_anywhere
 build TokenTable sallyport
 "$bin/TokenTable"
 
