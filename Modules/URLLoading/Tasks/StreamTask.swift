@@ -103,11 +103,17 @@ public final class StreamTask: Sendable {
         _ work: @escaping @Sendable () async -> Result<Value, LoadError>
     ) async throws(LoadError) -> Value {
         active()
-        let result = await withTaskGroup(of: Result<Value, LoadError>.self) { group in
-            group.addTask { await work() }
-            group.addTask { .failure(await self.timeIsOver()) }
+        let result = await withTaskGroup(of: (result: Result<Value, LoadError>, isLate: Bool).self) { group in
+            group.addTask { (await work(), false) }
+            group.addTask {
+                let reason = await self.timeIsOver()
+                return (.failure(reason), reason.code != .cancelled)
+            }
             defer { group.cancelAll() }
-            return await group.next() ?? .failure(.cancelled())
+            guard let first = await group.next() else { return Result<Value, LoadError>.failure(.cancelled()) }
+            // Not before it is known why: the work would tell of the closing.
+            if first.isLate { tunnel.close() }
+            return first.result
         }
         active()
         do throws(LoadError) {
@@ -125,7 +131,6 @@ public final class StreamTask: Sendable {
                 try? await Task.sleep(until: end, clock: .continuous)
                 continue
             }
-            tunnel.close()
             return idleUntil < deadline
                 ? LoadError(.idleTimeout, at: .response, "No byte came or went for \(idleTimeout).")
                 : LoadError(.resourceTimeout, at: .response, "The time for the whole stream is over.")
