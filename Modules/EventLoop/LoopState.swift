@@ -58,10 +58,14 @@ final class LoopState {
 
     func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
 
-    /// Handles descriptors and timers that are due.
-    func poll(waits: Bool) {
+    /// Looks which descriptors are ready; waits for the first, or the first timer, where `waits`.
+    func look(waits: Bool) {
         if waits, let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
         selector?.wait(waits, into: &events)
+    }
+
+    /// Handles descriptors that were ready and timers that are due.
+    func handleEvents() {
         for event in events { handle(event) }
         if timers.hasTimers { LoopTimer.fire(timers.takeDue(.now)) }
     }

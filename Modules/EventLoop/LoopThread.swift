@@ -19,13 +19,17 @@ extension EventLoop {
     fileprivate func runOnThread() {
         thread.store(pthread_self(), ordering: .relaxed)
         prepareThread()
+        Heap.keepTop()
         var batch = Batch()
         while true {
             let isIdle = batch.isEmpty && !state.hasTurnWork
             let rest = isIdle ? work.withLock { $0.rest() } : .awake
             if case .ended(let waiters) = rest { return end(waiters) }
             let waits = if case .asleep = rest { true } else { false }
-            state.poll(waits: waits)
+            state.look(waits: waits)
+            // Before events are handled: what they enqueue, and others meanwhile, needs no bell.
+            if waits { work.withLock { $0.awoke() } }
+            state.handleEvents()
             var room = batchLimit
             repeat {
                 if batch.isEmpty { work.withLock { batch.refill(from: &$0) } }

@@ -43,9 +43,11 @@ struct WorkQueue: Sendable {
         return wake() ? .ring : .none
     }
 
+    /// The thread runs again, and looks for items before it rests.
+    mutating func awoke() { isAsleep = false }
+
     /// Hands all items over and takes the emptied storage of the last batch back, so that none is allocated anew.
     mutating func exchange(_ batch: inout [Item]) {
-        isAsleep = false
         swap(&items, &batch)
     }
 
