@@ -128,7 +128,7 @@ let package = Package(
             name: "CIdentitySigner", path: "Modules/CIdentitySigner",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(
-            name: "CSocketReader", path: "Modules/CSocketReader",
+            name: "CSocketBIO", path: "Modules/CSocketBIO",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSecureStore", path: "Modules/CSecureStore", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
@@ -153,7 +153,7 @@ let package = Package(
         module(
             "Transport", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL", "CSocketReader",
+                "SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL", "CSocketBIO",
             ]),
 
         module("AuthTokenVerification", dependencies: ["SallyportCore", "SallyportWire", .crypto, .httpTypes]),

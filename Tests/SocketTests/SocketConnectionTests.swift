@@ -44,7 +44,35 @@ struct SocketConnectionTests {
         #expect(try await received == bytes)
     }
 
-    /// Connections of one loop read into room that they share, also where a reader that pauses leaves something in it.
+    /// The server pauses: some is sent by the writer itself, some by the loop once there is room again, some by both.
+    @Test(arguments: [false, true], [false, true])
+    func whatIsWrittenArrivesInOrder(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+        let arrived = Lock<[UInt8]>([])
+        let server = try world.server(isSecure: isSecure) { client in
+            var bytes: [UInt8] = []
+            while case let chunk = client.read(upTo: 200_000), !chunk.isEmpty {
+                if bytes.count / 1_000_000 != (bytes.count + chunk.count) / 1_000_000 { usleep(30_000) }
+                bytes += chunk
+            }
+            arrived.withLock { [bytes] in $0 = bytes }
+            client.end()
+        }
+        let relay = isRelayed ? try world.relayed() : nil
+        let connection = try await world.open(server, isSecure: isSecure)
+        let bytes = payload(12_000_000)
+        var (start, length) = (0, 1)
+        while start < bytes.count {
+            try await connection.write(Array(bytes[start..<min(bytes.count, start + length)]))
+            start += length
+            length = length &* 31 % 150_001
+        }
+        connection.closeWrite()
+        #expect(try await connection.readAll().isEmpty)
+        #expect(arrived.withLock { $0 } == bytes && connection.sentOctets == bytes.count)
+        _ = relay
+    }
+
+    /// What is read ahead of one connection reaches no other, also where a reader pauses within a record.
     @Test(arguments: [false, true], [false, true])
     func connectionsThatReadInTurnsMixNothing(_ isRelayed: Bool, _ isSecure: Bool) async throws {
         let server = try world.server(isSecure: isSecure) { client in

@@ -1,5 +1,6 @@
 import Glibc
 import SallyportCore
+import SallyportEventLoop
 import SallyportTransport
 import TestSupport
 import Testing
@@ -71,6 +72,31 @@ struct TunnelTests {
         tunnel.close()
         await #expect(throws: LoadError.self) { try await tunnel.read() }
         #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    /// Whoever writes sends by itself, and must not where all are being ended.
+    @Test func nothingIsSentOnceAllAreEnded() async throws {
+        let arrived = Lock<[UInt8]?>(nil)
+        let server = try TestServer { connection in
+            var bytes: [UInt8] = []
+            while case let chunk = connection.read(), !chunk.isEmpty { bytes += chunk }
+            arrived.withLock { [bytes] in $0 = bytes }
+        }
+        let loops = EventLoopGroup(count: 1, name: "ending")
+        let transport = Transport(loops: loops)
+        let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint), via: ConnectionPath())
+        try await tunnel.write([1])
+        let isHeld = Lock(true)
+        loops.loops[0].execute { while isHeld.withLock({ $0 }) { usleep(1000) } }
+        transport.endExchanges(with: LoadError(.withdrawn, at: .routing, "It is withdrawn.")) { _ in true }
+        tunnel.send([2])
+        isHeld.withLock { $0 = false }
+        let error = await #expect(throws: LoadError.self) { try await tunnel.read() }
+        #expect(error?.code == .withdrawn)
+        #expect(try await eventually { arrived.withLock { $0 } != nil })
+        #expect(arrived.withLock { $0 } == [1])
+        await transport.shutdown()
+        await loops.shutdown()
     }
 
     @Test func releasingItClosesIt() async throws {

@@ -81,7 +81,14 @@ extension BodyPipe {
     /// - Throws: ``LoadError/Code/cancelled`` where the task is cancelled, or the consumer's reason for leaving.
     package func write(_ chunk: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
-        switch push(chunk) {
+        try await waitForRoom(behind: push(chunk))
+    }
+
+    /// Returns when there is room for more behind what was pushed.
+    ///
+    /// - Throws: as ``write(_:)``.
+    package func waitForRoom(behind result: PushResult) async throws(LoadError) {
+        switch result {
         case .more: return
         case .closed: throw Self.closed()
         case .full: break
@@ -148,6 +155,9 @@ extension BodyPipe {
     }
 
     package var trailers: HTTPFields? { machine.withLock { $0.trailers } }
+
+    /// Nothing lies ready, and more may come.
+    package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
     /// Octets that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }

@@ -30,6 +30,9 @@ struct BodyPipeStateMachine: Sendable {
 
     var bufferedOctets: Int { chunks.octets }
 
+    /// Nothing lies ready, and more may come.
+    var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
+
     /// A task waits for a chunk.
     var isAwaited: Bool { consumer != nil }
 

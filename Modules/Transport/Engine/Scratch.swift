@@ -8,13 +8,8 @@ final class Scratch: @unchecked Sendable {
     /// Octets that are read at once: three records, and less than what makes glibc tidy its heap when it is freed.
     private static let length = 48 << 10
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
-    /// For what comes from the kernel and is still to be deciphered: one call brings up to four records.
-    let undeciphered = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
-    deinit {
-        unsafe room.deallocate()
-        unsafe undeciphered.deallocate()
-    }
+    deinit { unsafe room.deallocate() }
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
     ///

@@ -37,6 +37,8 @@ actor TransportEngine {
     /// For the loop alone.
     nonisolated let scratch = Scratch()
     private nonisolated let inbox = Lock<[Command]>([])
+    /// Ends of many that were posted and not handled yet: their tunnels must not send meanwhile.
+    private nonisolated let endings = Atomic(0)
     /// Room for the next commands, from the last ones.
     private var spare: [Command] = []
     private static let spareCommands = 256
@@ -58,6 +60,7 @@ actor TransportEngine {
 
     /// Takes a command from any thread. Commands that come while one waits share its wake-up.
     nonisolated func post(_ command: Command) {
+        if case .endAll = command { endings.add(1, ordering: .sequentiallyConsistent) }
         let isFirst = inbox.withLock { inbox in
             inbox.append(command)
             return inbox.count == 1
@@ -67,6 +70,8 @@ actor TransportEngine {
         takePosted(&commands)
         for command in commands { refuse(command) }
     }
+
+    nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
 
     /// Takes what was posted since the last time, and leaves its own room to what comes next.
     private nonisolated func takePosted(_ commands: inout [Command]) {
@@ -105,7 +110,9 @@ actor TransportEngine {
         case .pump(let stream): stream.pump()
         case .end(let stream, let end): stream.end(end)
         case .retire(let isAffected): retire { isAffected($0.path) }
-        case .endAll(let failure, let isAffected): end(failure, where: isAffected)
+        case .endAll(let failure, let isAffected):
+            end(failure, where: isAffected)
+            endings.subtract(1, ordering: .sequentiallyConsistent)
         case .shutdown(let continuation):
             shutdown()
             continuation.resume()

@@ -61,8 +61,9 @@ package final class Tunnel: Sendable {
 
     /// Sends `bytes`; returns when there is room for more. What could not be sent fails the next read or write.
     package func write(_ bytes: [UInt8]) async throws(LoadError) {
+        if Task.isCancelled { throw .cancelled() }
         do throws(LoadError) {
-            try await stream.up.write(bytes)
+            try await stream.up.waitForRoom(behind: stream.write(bytes))
         } catch {
             guard error.code != .cancelled, let failure else { throw error }
             throw failure
@@ -70,12 +71,12 @@ package final class Tunnel: Sendable {
     }
 
     /// Sends `bytes` without waiting for room; what could not be sent fails the next read.
-    package func send(_ bytes: [UInt8]) { _ = stream.up.push(bytes) }
+    package func send(_ bytes: [UInt8]) { _ = stream.write(bytes) }
 
     /// Octets that wait to be sent, but for some 64 KiB that are on their way.
     package var unsentOctets: Int { stream.up.bufferedOctets }
     /// Octets of the app's that were given to TLS, or to the socket.
-    package var sentOctets: Int { stream.sent.load(ordering: .relaxed) }
+    package var sentOctets: Int { stream.wire.sentOctets }
     /// Octets of the server's that came out of TLS, or of the socket.
     package var receivedOctets: Int { stream.received.load(ordering: .relaxed) }
 

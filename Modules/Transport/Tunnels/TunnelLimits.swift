@@ -14,7 +14,9 @@ struct TunnelLimits {
         self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
     }
 
-    mutating func moved(at now: @autoclosure () -> LoopInstant) { if idleTimeout != nil { lastMove = now() } }
+    var hasIdleTimeout: Bool { idleTimeout != nil }
+
+    mutating func moved(at now: LoopInstant) { lastMove = now }
     mutating func end(by instant: LoopInstant) { endBy = min(endBy, instant) }
 
     private var idleAt: LoopInstant {

@@ -1,5 +1,5 @@
 internal import COpenSSL
-internal import CSocketReader
+internal import CSocketBIO
 internal import Glibc
 internal import SallyportCore
 internal import SallyportEventLoop
@@ -8,9 +8,11 @@ internal import SallyportEventLoop
 ///
 /// libcurl ends both directions of TLS at once, looks a connection up in a list for each call, and hides from OpenSSL
 /// whether TCP ended. So OpenSSL gets the socket itself; where TLS lies in TLS, the outer connection is the inner one's
-/// socket. libcurl still owns and frees everything. On the loop only.
+/// socket. libcurl still owns and frees everything.
 @safe
-struct TunnelLink {
+struct TunnelLink: @unchecked Sendable {
+    // SAFETY: made and freed on the loop, and used in between under the lock of its ``TunnelWire`` only, what OpenSSL calls
+    // back meanwhile included; whoever made the connection looks at its handshakes before that.
     /// What became of a call.
     enum Outcome {
         case moved(Int)
@@ -53,17 +55,6 @@ struct TunnelLink {
         }
     }
 
-    /// Until ``giveRoomBack()``, receives into `room` first what OpenSSL takes in pieces. Connections of one loop share it.
-    func lend(_ room: UnsafeMutableRawBufferPointer) {
-        if let outermost = unsafe handshakes.first?.connection {
-            unsafe sallyport_lend_room(outermost, room.baseAddress, room.count)
-        }
-    }
-
-    func giveRoomBack() {
-        if let outermost = unsafe handshakes.first?.connection { unsafe sallyport_give_room_back(outermost) }
-    }
-
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
         guard let tls = unsafe tls else {
             let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
@@ -95,6 +86,10 @@ struct TunnelLink {
         guard let tls = unsafe tls else {
             let count = unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
             return Self.outcome(ofCall: count, waitingFor: .write)
+        }
+        // One call takes one record.
+        if let outermost = unsafe handshakes.first?.connection {
+            unsafe sallyport_announce_more(outermost, buffer.count > Self.record ? 1 : 0)
         }
         var count = 0
         ERR_clear_error()

@@ -74,8 +74,8 @@ extension TunnelOpening: PoolMember {
         continuation.resume(returning: .success(Tunnel(request.endpoint, stream, facts)))
     }
 
-    var dueAt: LoopInstant { stream?.limits.dueAt ?? .never }
-    func overdue(at now: LoopInstant) -> LoadError? { stream?.limits.overdue(at: now) }
+    var dueAt: LoopInstant { stream?.wire.dueAt ?? .never }
+    func overdue(at now: LoopInstant) -> LoadError? { stream?.wire.overdue(at: now) }
 
     func turnEnds() {}
 

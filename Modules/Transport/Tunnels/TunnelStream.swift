@@ -4,17 +4,14 @@ internal import Synchronization
 
 /// The bytes of a tunnel between two pipes and its connection. Pipes are used from any thread, all else on the loop.
 final class TunnelStream: @unchecked Sendable {
-    // SAFETY: `down`, `up`, `sent`, `received`, `ending` and `engine` are constant and thread-safe; everything else is
-    // touched on the loop only.
+    // SAFETY: `down`, `up`, `wire`, `received`, `ending` and `engine` are constant and thread-safe; everything else is touched
+    // on the loop only.
     /// Octets that are taken from a pipe at once.
     private static let portion = 64 << 10
-    /// Octets after which a connection that has more to read lets others go first, its own reader among them. What the pipe
-    /// holds: each reader that is woken costs as much as some 20 KiB of the bytes.
-    private static let turn = BodyPipe.Watermarks.standard.high
 
     let down: BodyPipe
     let up: BodyPipe
-    let sent = Atomic(0)
+    let wire: TunnelWire
     let received = Atomic(0)
     /// How the connection ended, and who wants to know.
     let ending = Lock(Ending())
@@ -22,20 +19,20 @@ final class TunnelStream: @unchecked Sendable {
     private let wake: Wake
     private let opening: TunnelOpening
     private var pool: Pool?
-    /// Nil once the connection is gone: libcurl frees what a pool shares only behind the last handle, and on the loop.
-    private var link: TunnelLink?
     private let descriptor: Int32
     private var unsent: ArraySlice<UInt8> = []
     private var isDownFull = false
     /// The connection may have something to read; else it says so when it is ready for `readInterest`.
     private var isReadable = true
     private var readInterest = Interest.read
+    /// What the connection must be ready for before more can be sent; empty where nothing waits.
+    private var sendInterest: Interest = []
+    private var watched: Interest = []
     /// The last read brought much.
     private var isFlooding = false
     private var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
-    private(set) var limits: TunnelLimits
 
     /// The stream itself, while it ends on its own: nobody else may hold it then.
     private var keeper: TunnelStream?
@@ -65,17 +62,28 @@ final class TunnelStream: @unchecked Sendable {
         self.wake = wake
         self.opening = opening
         self.pool = pool
-        self.link = link
         descriptor = link.descriptor
         engine = opening.engine
-        limits = opening.request.limits
-        limits.moved(at: pool.now)
+        wire = TunnelWire(link, opening.request.limits)
+        wire.received()
         down = BodyPipe(hooks: .init(hasRoom: { wake() }, wasDiscarded: { wake() }))
         up = BodyPipe(hooks: .init(hasBytes: { wake() }))
         wake.tie(self)
     }
 
-    func post(_ end: TransportEngine.TunnelEnd) { engine.post(.end(self, end)) }
+    func post(_ end: TransportEngine.TunnelEnd) {
+        wire.end()
+        engine.post(.end(self, end))
+    }
+
+    /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
+    func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
+        let count = up.isIdle && !engine.isEnding ? wire.sendAtOnce(bytes) : 0
+        guard count > 0 else { return up.push(bytes) }
+        guard count < bytes.count else { return .more }
+        defer { wire.handedOver() }
+        return up.push(Array(bytes[count...]))
+    }
 
     // MARK: Loop
 
@@ -87,12 +95,18 @@ final class TunnelStream: @unchecked Sendable {
     /// Moves what can be moved in both directions, and waits for the rest.
     func pump() {
         guard pool != nil else { return }
+        sendInterest = sendAll()
+        pumpDown()
+    }
+
+    private func pumpDown() {
         isDownFull = false
-        var interest = sendAll()
         receiveAll()
         guard let pool else { return }
         if isUpEnded && isDownEnded { return close() }
-        if !isDownFull && !isDownEnded { interest.formUnion(readInterest) }
+        let interest = !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest
+        guard interest != watched else { return }
+        watched = interest
         if interest.isEmpty {
             pool.loop.forget(descriptor)
         } else {
@@ -102,15 +116,13 @@ final class TunnelStream: @unchecked Sendable {
 
     /// - Returns: what the connection must be ready for before there is more to do.
     private func sendAll() -> Interest {
-        while !isUpEnded, let link {
+        while !isUpEnded {
             guard fillUnsent() else { return [] }
-            let isLast = unsent.isEmpty
-            let outcome = unsafe isLast ? link.endSending() : unsent.withUnsafeBytes { unsafe link.send($0) }
-            switch outcome {
-            case .moved(let count), .drained(let count): sent(count)
+            switch unsent.isEmpty ? wire.endSending() : wire.send(unsent) {
+            case .moved(let count), .drained(let count): unsent = unsent.dropFirst(count)
             case .waits(let interest): return interest
             case .ended: isUpEnded = true
-            case .failed: fail(link)
+            case .failed: fail()
             }
         }
         return []
@@ -119,10 +131,13 @@ final class TunnelStream: @unchecked Sendable {
     /// - Returns: false where there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
     private func fillUnsent() -> Bool {
         guard unsent.isEmpty else { return true }
+        wire.beginSending()
         switch up.take(upTo: Self.portion) {
         case .bytes(let bytes): unsent = bytes[...]
         case .end: break
-        case .empty: return false
+        case .empty:
+            wire.stopSending()
+            return false
         case .failed:
             isUpEnded = true
             return false
@@ -130,26 +145,13 @@ final class TunnelStream: @unchecked Sendable {
         return true
     }
 
-    private func sent(_ count: Int) {
-        unsent = unsent.dropFirst(count)
-        sent.add(count, ordering: .relaxed)
-        if let pool { limits.moved(at: pool.now) }
-    }
-
     private func receiveAll() {
-        guard isReadable && !isDownFull && !isDownEnded, let link else { return }
-        unsafe link.lend(engine.scratch.undeciphered)
-        receiveAll(from: link)
-        link.giveRoomBack()
-    }
-
-    private func receiveAll(from link: TunnelLink) {
-        var rest = Self.turn
+        var rest = TunnelWire.turn
         var isHeld = false
         while isReadable && !isDownFull && !isDownEnded {
             guard rest > 0 else { return engine.post(.pump(self)) }
             let (chunk, outcome) = unsafe engine.scratch.chunk(expectingMuch: isFlooding) {
-                unsafe link.receive(into: $0)
+                unsafe wire.receive(into: $0)
             }
             isFlooding = Scratch.isMuch(chunk.count)
             rest -= chunk.count
@@ -164,7 +166,7 @@ final class TunnelStream: @unchecked Sendable {
             case .ended:
                 isDownEnded = true
                 down.finish()
-            case .failed: fail(link)
+            case .failed: fail()
             }
         }
         if isHeld { down.release() }
@@ -178,7 +180,7 @@ final class TunnelStream: @unchecked Sendable {
     /// - Parameter isHeld: more is read at once.
     private func received(_ chunk: [UInt8], isHeld: Bool = false) {
         received.add(chunk.count, ordering: .relaxed)
-        if let pool { limits.moved(at: pool.now) }
+        wire.received()
         switch down.push(chunk, isHeld: isHeld) {
         case .more: break
         case .full: isDownFull = true
@@ -187,9 +189,8 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
-    private func fail(_ link: TunnelLink) {
-        let failure = link.failure(isHalfClosed: isUpEnded)
-        end(with: failure)
+    private func fail() {
+        end(with: wire.failure(isHalfClosed: isUpEnded))
         isUpEnded = true
         isDownEnded = true
     }
@@ -220,7 +221,7 @@ final class TunnelStream: @unchecked Sendable {
         up.finish()
         guard let pool else { return }
         keeper = self
-        limits.end(by: pool.now.advanced(by: limit))
+        wire.end(by: pool.now.advanced(by: limit))
         pool.watchdog.watch(opening)
         pump()
     }
@@ -239,8 +240,8 @@ final class TunnelStream: @unchecked Sendable {
     func detach(_ failure: LoadError) {
         guard let pool = self.pool else { return }
         self.pool = nil
+        let link = wire.takeLink()
         if !isClosed { link?.willReset() }
-        link = nil
         pool.loop.forget(descriptor)
         end(with: failure)
         let tell = ending.withLock { ending in
@@ -263,7 +264,10 @@ final class TunnelStream: @unchecked Sendable {
 
 extension TunnelStream: DescriptorHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        guard pool != nil else { return }
         isReadable = true
-        pump()
+        // What was written since is told of by the pipe.
+        if !sendInterest.isEmpty { sendInterest = sendAll() }
+        pumpDown()
     }
 }

@@ -1,0 +1,101 @@
+import Glibc
+import SallyportCore
+import TestSupport
+import Testing
+
+@testable import SallyportTransport
+
+/// Who may send over a tunnel's connection, and how much, with a socket that has no TLS.
+@Suite(.timeLimit(.minutes(1)))
+struct TunnelWireTests {
+    /// Two ends of a connection, of which the tunnel has one.
+    private final class Ends {
+        let ours: Int32
+        private let theirs: Int32
+
+        init() throws {
+            var ends: [Int32] = [-1, -1]
+            let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+            guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Unexpected("no pair of sockets") }
+            (ours, theirs) = (ends[0], ends[1])
+        }
+
+        deinit {
+            close(ours)
+            close(theirs)
+        }
+
+        /// What came at the other end.
+        func takeAll() -> Int {
+            var (all, room) = (0, [UInt8](repeating: 0, count: 65536))
+            while case let count = recv(theirs, &room, room.count, 0), count > 0 { all += count }
+            return all
+        }
+    }
+
+    private let ends: Ends
+    private let wire: TunnelWire
+
+    init() throws {
+        ends = try Ends()
+        let link = try #require(TunnelLink(ends.ours, []))
+        wire = TunnelWire(link, TunnelLimits(idleTimeout: nil, deadline: nil))
+    }
+
+    /// The loop has looked, and found nothing to send.
+    private func look() {
+        wire.beginSending()
+        wire.stopSending()
+    }
+
+    @Test func aWriterSendsByItselfOnceTheLoopHasNothingLeft() {
+        #expect(wire.sendAtOnce([1, 2]) == 0)
+        look()
+        #expect(wire.sendAtOnce([1, 2]) == 2 && wire.sentOctets == 2)
+        wire.beginSending()
+        #expect(wire.sendAtOnce([3]) == 0)
+        wire.stopSending()
+        #expect(wire.sendAtOnce([4]) == 1)
+        #expect(ends.takeAll() == 3)
+    }
+
+    @Test func aWriterThatNeverWaitsLetsTheLoopLook() {
+        look()
+        let chunk = [UInt8](repeating: 7, count: 32 << 10)
+        var sent = 0
+        while case let count = wire.sendAtOnce(chunk), count > 0 {
+            sent += count
+            #expect(ends.takeAll() == count)
+            guard sent < 100 << 20 else { break }
+        }
+        #expect(sent == TunnelWire.turn)
+        look()
+        #expect(wire.sendAtOnce(chunk) == chunk.count)
+    }
+
+    @Test func nothingOvertakesWhatIsHandedOver() {
+        look()
+        let sent = wire.sendAtOnce([UInt8](repeating: 7, count: 16 << 20))
+        #expect(sent > 0 && sent < 16 << 20)
+        #expect(ends.takeAll() == sent)
+        look()
+        #expect(wire.sendAtOnce([1]) == 0)
+        wire.handedOver()
+        #expect(wire.sendAtOnce([1]) == 1)
+    }
+
+    @Test func whoEndsSendsNothingMore() {
+        look()
+        wire.end()
+        look()
+        #expect(wire.sendAtOnce([1]) == 0)
+    }
+
+    @Test func aConnectionThatIsGoneTakesNothing() {
+        look()
+        #expect(wire.takeLink() != nil && wire.takeLink() == nil)
+        #expect(wire.sendAtOnce([1]) == 0)
+        if case .failed = wire.send([1]), case .failed = wire.endSending() { return }
+        Issue.record("There is no connection.")
+    }
+}
