@@ -49,11 +49,11 @@ struct TunnelWireTests {
     }
 
     @Test func aWriterSendsByItselfOnceTheLoopHasNothingLeft() {
-        #expect(wire.sendAtOnce([1, 2]) == 0)
+        #expect(wire.sendAtOnce([1, 2]) == nil)
         look()
         #expect(wire.sendAtOnce([1, 2]) == 2 && wire.sentOctets == 2)
         wire.beginSending()
-        #expect(wire.sendAtOnce([3]) == 0)
+        #expect(wire.sendAtOnce([3]) == nil)
         wire.stopSending()
         #expect(wire.sendAtOnce([4]) == 1)
         #expect(ends.takeAll() == 3)
@@ -63,7 +63,7 @@ struct TunnelWireTests {
         look()
         let chunk = [UInt8](repeating: 7, count: 32 << 10)
         var sent = 0
-        while case let count = wire.sendAtOnce(chunk), count > 0 {
+        while let count = wire.sendAtOnce(chunk) {
             sent += count
             #expect(ends.takeAll() == count)
             guard sent < 100 << 20 else { break }
@@ -75,11 +75,15 @@ struct TunnelWireTests {
 
     @Test func nothingOvertakesWhatIsHandedOver() {
         look()
-        let sent = wire.sendAtOnce([UInt8](repeating: 7, count: 16 << 20))
+        let sent = wire.sendAtOnce([UInt8](repeating: 7, count: 16 << 20)) ?? 0
         #expect(sent > 0 && sent < 16 << 20)
-        #expect(ends.takeAll() == sent)
+        // Also where nothing of it was taken: it may be enciphered already.
+        wire.handedOver()
         look()
         #expect(wire.sendAtOnce([1]) == 0)
+        #expect(ends.takeAll() == sent)
+        look()
+        #expect(wire.sendAtOnce([1]) == nil)
         wire.handedOver()
         #expect(wire.sendAtOnce([1]) == 1)
     }
@@ -88,13 +92,13 @@ struct TunnelWireTests {
         look()
         wire.end()
         look()
-        #expect(wire.sendAtOnce([1]) == 0)
+        #expect(wire.sendAtOnce([1]) == nil)
     }
 
     @Test func aConnectionThatIsGoneTakesNothing() {
         look()
         #expect(wire.takeLink() != nil && wire.takeLink() == nil)
-        #expect(wire.sendAtOnce([1]) == 0)
+        #expect(wire.sendAtOnce([1]) == nil)
         if case .failed = wire.send([1]), case .failed = wire.endSending() { return }
         Issue.record("There is no connection.")
     }

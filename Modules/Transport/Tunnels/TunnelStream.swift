@@ -78,8 +78,7 @@ final class TunnelStream: @unchecked Sendable {
 
     /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
     func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
-        let count = up.isIdle && !engine.isEnding ? wire.sendAtOnce(bytes) : 0
-        guard count > 0 else { return up.push(bytes) }
+        guard up.isIdle && !engine.isEnding, let count = wire.sendAtOnce(bytes) else { return up.push(bytes) }
         guard count < bytes.count else { return .more }
         defer { wire.handedOver() }
         return up.push(Array(bytes[count...]))

@@ -19,6 +19,8 @@ final class TunnelWire: Sendable {
         var isEnding = false
         /// Octets that writers may send until the loop has had a look: one that never waits must not keep it from others.
         var allowance = TunnelWire.turn
+
+        var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
     }
 
     /// In octets. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
@@ -40,14 +42,14 @@ final class TunnelWire: Sendable {
 
     /// Sends what TLS and the kernel take at once, unless something that came before must be sent by the loop.
     ///
-    /// - Returns: how much was sent. Where that is a part, the rest must be given to the loop before anything else, and
-    ///   ``handedOver()`` called then: OpenSSL wants to see again what it has enciphered already.
-    func sendAtOnce(_ bytes: [UInt8]) -> Int {
+    /// - Returns: how much was sent; nil where it was not tried. Where it is not all, the rest must be given to the loop
+    ///   before anything else, and ``handedOver()`` called then: OpenSSL wants to see again what it has enciphered.
+    func sendAtOnce(_ bytes: [UInt8]) -> Int? {
         state.withLock { state in
-            guard let link = state.link, !state.isLoopSending, !state.isHandingOver, !state.isEnding else { return 0 }
+            guard let link = state.link, state.mayWriterSend else { return nil }
             let count = unsafe bytes.withUnsafeBytes { unsafe Self.send($0, over: link, upTo: state.allowance) }
             state.allowance -= count
-            state.isHandingOver = count > 0 && count < bytes.count
+            state.isHandingOver = count < bytes.count
             if count > 0 { moved(count, &state) }
             return count
         }
