@@ -50,8 +50,9 @@ struct SocketConnectionTests {
         let arrived = Lock<[UInt8]>([])
         let server = try world.server(isSecure: isSecure) { client in
             var bytes: [UInt8] = []
+            usleep(200_000)
             while case let chunk = client.read(upTo: 200_000), !chunk.isEmpty {
-                if bytes.count / 1_000_000 != (bytes.count + chunk.count) / 1_000_000 { usleep(30_000) }
+                if bytes.count >> 20 != (bytes.count + chunk.count) >> 20 { usleep(20_000) }
                 bytes += chunk
             }
             arrived.withLock { [bytes] in $0 = bytes }
@@ -59,7 +60,7 @@ struct SocketConnectionTests {
         }
         let relay = isRelayed ? try world.relayed() : nil
         let connection = try await world.open(server, isSecure: isSecure)
-        let bytes = payload(12_000_000)
+        let bytes = payload(5_000_000)
         var (start, length) = (0, 1)
         while start < bytes.count {
             try await connection.write(Array(bytes[start..<min(bytes.count, start + length)]))
