@@ -79,7 +79,7 @@ struct SocketConnectionTests {
         let server = try world.server(isSecure: isSecure) { client in
             guard let seed = client.read(upTo: 1).first else { return }
             // Records of odd lengths, so that turns end within them.
-            let bytes = Self.stream(seed)
+            let bytes = payload(400_000, seed: seed)
             for start in stride(from: 0, to: bytes.count, by: 10_007) {
                 guard client.write(Array(bytes[start..<min(start + 10_007, bytes.count)])) else { return }
             }
@@ -96,16 +96,12 @@ struct SocketConnectionTests {
                         all += some
                         if all.count % 7 == 0 { try await Task.sleep(for: .milliseconds(1)) }
                     }
-                    #expect(all == Self.stream(seed))
+                    #expect(all == payload(400_000, seed: seed))
                 }
             }
             try await group.waitForAll()
         }
         _ = relay
-    }
-
-    private static func stream(_ seed: UInt8) -> [UInt8] {
-        (0..<400_000).map { UInt8(truncatingIfNeeded: ($0 &* 31 >> 3) ^ Int(seed) &* 41) }
     }
 
     @Test(arguments: [false, true])

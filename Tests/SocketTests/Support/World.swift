@@ -119,5 +119,14 @@ extension SocketConnection {
     }
 }
 
-/// Octets that no other place of the stream has in a row.
-func payload(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) } }
+/// Octets that no other place of the stream has in a row, and no stream of another seed.
+func payload(_ count: Int, seed: UInt8 = 0) -> [UInt8] {
+    // Not by map(): without the optimiser that asks the runtime for a type each time, which threads do one by one.
+    var bytes = [UInt8](repeating: 0, count: count)
+    var index = 0
+    while index < count {
+        bytes[index] = UInt8(truncatingIfNeeded: (index &* 31 >> 3) ^ Int(seed) &* 41)
+        index += 1
+    }
+    return bytes
+}
