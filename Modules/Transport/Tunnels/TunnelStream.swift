@@ -2,7 +2,8 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import Synchronization
 
-/// The bytes of a tunnel between two pipes and its connection. Pipes are used from any thread, all else on the loop.
+/// The bytes of a tunnel between two pipes and its connection. Pipes and wire are used from any thread, all else on the
+/// loop.
 final class TunnelStream: @unchecked Sendable {
     // SAFETY: `down`, `up`, `wire`, `received`, `ending` and `engine` are constant and thread-safe; everything else is touched
     // on the loop only.
