@@ -28,7 +28,6 @@ final class TunnelStream: @unchecked Sendable {
     private var readInterest = Interest.read
     /// What the connection must be ready for before more can be sent; empty where nothing waits.
     private var sendInterest: Interest = []
-    private var watched: Interest = []
     /// The last read brought much.
     private var isFlooding = false
     private var isDownEnded = false
@@ -105,8 +104,6 @@ final class TunnelStream: @unchecked Sendable {
         guard let pool else { return }
         if isUpEnded && isDownEnded { return close() }
         let interest = !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest
-        guard interest != watched else { return }
-        watched = interest
         if interest.isEmpty {
             pool.loop.forget(descriptor)
         } else {
