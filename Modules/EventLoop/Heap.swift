@@ -6,12 +6,11 @@ enum Heap {
     private static let largestFreed = 512 << 10
 
     /// Done once, whoever asks.
-    private static let isTopKept: Bool = {
+    private static let freed: Void = {
         var block: UnsafeMutableRawPointer?
         // Not by malloc(): what is allocated so and never looked at, the compiler leaves out.
-        let result = unsafe posix_memalign(&block, 16, largestFreed)
+        guard unsafe posix_memalign(&block, 16, largestFreed) == 0 else { return }
         unsafe free(block)
-        return result == 0
     }()
 
     /// Lets some free memory stay with the process.
@@ -20,5 +19,5 @@ enum Heap {
     /// given back, and a moment later faulted in and zeroed anew, a fifth of what receiving cost. The largest block ever
     /// freed of those that are mapped singly raises that to twice its size (mallopt(3), `M_MMAP_THRESHOLD`); an app may
     /// well have freed one already. Who sets the thresholds, by mallopt or the environment, turns that off and keeps them.
-    static func keepTop() { _ = isTopKept }
+    static func keepTop() { freed }
 }
