@@ -25,8 +25,8 @@ struct NoHosts: AccessGate {
         throw AccessDenied(.denied(RoutingTable(default: .deny).decide(endpoint)))
     }
     func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 
@@ -65,8 +65,8 @@ struct AllHosts: AccessGate {
         ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
     }
     func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 

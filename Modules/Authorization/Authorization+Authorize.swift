@@ -90,7 +90,7 @@ extension Authorization {
             setState(conclusion)
             return await wipe()
         default:
-            if state != conclusion { gate.withdraw(conclusion.code) }
+            gate.withdraw(conclusion.code)
         }
         setState(conclusion)
         guard isFresh, let text else { return }

@@ -32,6 +32,7 @@ public actor Authorization {
     var decisions: LocalDecisions
     var mark: TimeMark
     var lastEventID: String?
+    var confirmations = Confirmations()
 
     /// What anyone may read without waiting.
     struct Published: Sendable {
@@ -130,12 +131,13 @@ extension Authorization {
 
 extension Authorization: AccessGate {
     public nonisolated func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        try gate.policy().access(to: endpoint)
+        let (policy, revision) = try gate.policy()
+        return try policy.rules.access(to: endpoint, revision: revision)
     }
 
     public nonisolated func allows(_ method: AuthenticationMethod) -> Bool {
         do throws(AccessDenied) {
-            return try gate.policy().schemes.contains(method.name)
+            return try gate.policy().policy.rules.schemes.contains(method.name)
         } catch {
             return false
         }
@@ -143,9 +145,11 @@ extension Authorization: AccessGate {
 
     public nonisolated func checkAuthorized() throws(AccessDenied) { _ = try gate.policy() }
 
-    public nonisolated func onWithdrawal(
-        _ observer: @escaping @Sendable (AccessDenied) -> Void
-    ) -> WithdrawalObservation { gate.observe(observer) }
+    public nonisolated func rulesRevision() throws(AccessDenied) -> UInt64 { try gate.policy().revision }
+
+    public nonisolated func onAccessChange(
+        _ observer: @escaping @Sendable (AccessChange) -> Void
+    ) -> AccessObservation { gate.observe(observer) }
 }
 
 /// The gateway is within reach while its event stream is open, which ``Authorization/run()`` keeps: heartbeats come each

@@ -60,7 +60,7 @@ public final class Sallyport: Sendable {
     private let sharedCache: SharedCache
     /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
     private let control: Transport
-    private let withdrawal: WithdrawalObservation
+    private let observation: AccessObservation
 
     /// Opens a store, and composes the parts over it.
     ///
@@ -152,12 +152,12 @@ public final class Sallyport: Sendable {
         #else
         let forgetTickets: @Sendable () -> Void = {}
         #endif
-        withdrawal = authorization.onWithdrawal { [credentials, jars, cache = shared.original] denied in
-            guard [.remoteLockout, .wiped].contains(denied.code) else { return }
+        observation = authorization.onAccessChange { [credentials, jars, cache = shared.original] change in
+            guard change.dropsSecrets else { return }
             credentials.forget()
             forgetTickets()
-            jars.forget(isWiped: denied.code == .wiped)
-            if denied.code == .wiped { cache.forget() }
+            jars.forget(isWiped: change.destroysData)
+            if change.destroysData { cache.forget() }
         }
         credentials.whenCleared { [jars, cache = shared.original] cleared in
             cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })

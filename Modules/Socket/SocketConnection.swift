@@ -11,7 +11,6 @@ public final class SocketConnection: Sendable {
     public let peer: PeerFacts
 
     let tunnel: Tunnel
-    private let gate: any AccessGate
     private let closeTimeout: Duration
     private let state = Lock(State())
 
@@ -24,11 +23,10 @@ public final class SocketConnection: Sendable {
         var isEndedByApp = false
     }
 
-    init(_ tunnel: Tunnel, _ decision: RouteDecision, _ target: SocketTarget, _ gate: any AccessGate) {
+    init(_ tunnel: Tunnel, _ decision: RouteDecision, _ target: SocketTarget) {
         endpoint = target.endpoint
         peer = PeerFacts(tunnel.facts, decision, disabled: target.configuration.disabled)
         self.tunnel = tunnel
-        self.gate = gate
         closeTimeout = target.configuration.closeTimeout
     }
 
@@ -64,7 +62,7 @@ public final class SocketConnection: Sendable {
             return take(limit)
         } catch {
             if error.code == .cancelled { close() }
-            throw reason(of: error)
+            throw SocketError(error)
         }
     }
 
@@ -98,7 +96,7 @@ public final class SocketConnection: Sendable {
         do throws(LoadError) {
             try await tunnel.write(bytes)
         } catch {
-            throw reason(of: error)
+            throw SocketError(error)
         }
     }
 
@@ -142,8 +140,6 @@ public final class SocketConnection: Sendable {
 
     /// Ends both directions at once with a reset, so that the server does not take what it has for the whole. Idempotent.
     public func close() { tunnel.reset() }
-
-    private func reason(of error: LoadError) -> SocketError { SocketError(gate.reason(of: error)) }
 }
 
 /// What a server sends over a ``SocketConnection``, in chunks that are never empty.

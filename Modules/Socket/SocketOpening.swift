@@ -38,9 +38,8 @@ struct SocketOpening {
         let way = try gate.way(
             to: endpoint, isSecure: target.isSecure, offering: settings.versions(adding: added(endpoint.host)))
         let tunnel = try await connect(by: way)
-        // A withdrawal between the question and the opening's start found nothing to end.
         do throws(LoadError) {
-            try gate.requireAuthorized()
+            try gate.confirm(way, tunnel.openConnection)
         } catch {
             tunnel.reset()
             throw error

@@ -13,7 +13,7 @@ public final class SocketSystem: Sendable {
     private let history: TLSVersionHistory
     private let added: @Sendable (Host) -> TLSVersions
     private let logger: Logger
-    private let withdrawal: WithdrawalObservation
+    private let observation: AccessObservation
 
     /// The sockets of an app that an `Authorization`, or another gate, decides on.
     public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
@@ -27,16 +27,13 @@ public final class SocketSystem: Sendable {
         gate: any AccessGate, history: TLSVersionHistory, added: @escaping @Sendable (Host) -> TLSVersions,
         logger: Logger
     ) {
-        let transport = Transport()
+        let transport = Transport(whenRelayBreaks: { await gate.confirmAccess() })
         self.gate = gate
         self.transport = transport
         self.history = history
         self.added = added
         self.logger = logger
-        withdrawal = gate.onWithdrawal { denied in
-            transport.endExchanges(with: LoadError(denied)) { _ in true }
-            transport.closeConnections { _ in true }
-        }
+        observation = gate.onAccessChange { change in transport.follow(change, of: gate) }
     }
 
     /// Ends all connections with `networkUnavailable`, and those that are being opened; the next are made anew.
@@ -98,14 +95,11 @@ public final class SocketSystem: Sendable {
             target, gate: gate, transport: transport, history: history, added: added, logger: logger)
         do throws(LoadError) {
             let (tunnel, decision) = try await opening.open()
-            return SocketConnection(tunnel, decision, target, gate)
+            return SocketConnection(tunnel, decision, target)
         } catch {
-            throw SocketError(reason(of: error))
+            throw SocketError(error)
         }
     }
-
-    /// A connection that broke because authorization was withdrawn tells so.
-    private func reason(of error: LoadError) -> LoadError { gate.reason(of: error) }
 
     // MARK: Documented sockets
 
@@ -147,17 +141,4 @@ public final class SocketSystem: Sendable {
 
     /// Ends all connections and takes no more. Idempotent.
     public func shutdown() async { await transport.shutdown() }
-}
-
-extension AccessGate {
-    /// Where authorization is withdrawn, that is the reason for whatever broke.
-    func reason(of error: LoadError) -> LoadError {
-        guard error.code == .connectionLost || error.code == .relayRefused else { return error }
-        do throws(LoadError) {
-            try requireAuthorized()
-            return error
-        } catch {
-            return error
-        }
-    }
 }

@@ -9,10 +9,18 @@ internal import Synchronization
 package final class Transport: Sendable {
     private let engines: [TransportEngine]
 
-    /// - Parameter idleLifetime: connections of a path on which nothing goes on are closed after this time, or up to
-    ///   twice as long. libcurl itself uses none again that idled for 118 s.
-    package init(loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60)) {
-        engines = loops.loops.map { TransportEngine(on: $0, idleLifetime: idleLifetime) }
+    /// - Parameters:
+    ///   - idleLifetime: connections of a path on which nothing goes on are closed after this time, or up to twice as
+    ///     long. libcurl itself uses none again that idled for 118 s.
+    ///   - whenRelayBreaks: called when a relay ended or refused a connection; the loss is told once it returns, unless
+    ///     what it found out has ended the exchange or the tunnel with another error.
+    package init(
+        loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60),
+        whenRelayBreaks: (@Sendable () async -> Void)? = nil
+    ) {
+        engines = loops.loops.map {
+            TransportEngine(on: $0, idleLifetime: idleLifetime, whenRelayBreaks: whenRelayBreaks)
+        }
     }
 
     deinit { closeConnections { _ in true } }
@@ -116,6 +124,12 @@ package final class Transport: Sendable {
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
     ) {
         for engine in engines { engine.post(.endAll(failure, isAffected)) }
+    }
+
+    /// Ends the exchanges and tunnels for which `judge` gives an error, those that wait for a connection included, and
+    /// closes the idle connections of which it refuses one. What it lets pass goes on.
+    package func judge(by judge: @escaping @Sendable (OpenConnection) -> LoadError?) {
+        for engine in engines { engine.post(.judge(judge)) }
     }
 
     /// Ends every exchange and tunnel with ``LoadError/Code/sessionInvalidated`` and frees all connections.

@@ -76,8 +76,8 @@ final class TokenGate: AccessGate {
         if let denied = denied.withLock({ $0 }) { throw denied }
     }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 

@@ -135,7 +135,9 @@ import Testing
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         let seen = Lock<[ResultCode]>([])
-        let observation = authorization.onWithdrawal { denied in seen.withLock { $0.append(denied.code) } }
+        let observation = authorization.onAccessChange { change in
+            if let denied = change.ending { seen.withLock { $0.append(denied.code) } }
+        }
         fixture.gateway.change { document in
             document.status = status
             document.code = code
@@ -146,6 +148,50 @@ import Testing
         #expect(authorization.state == state)
         #expect(throws: AccessDenied(.withdrawn, code: state.code)) { try authorization.access(to: server) }
         #expect(seen.withLock { $0 } == [state.code])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("Observers hear of every withdrawal, of one that grows, and of what comes after a stored one")
+    func observers() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        let seen = Lock<[Access]>([])
+        let observation = authorization.onAccessChange { change in seen.withLock { $0.append(change.to) } }
+        func report(_ status: ConfigurationDocument.Status, _ code: ResultCode) async {
+            fixture.gateway.change { document in
+                document.status = status
+                document.code = code
+            }
+            _ = try? await authorization.authorize()
+        }
+        await report(.blocked, .blocked)
+        await report(.active, .none)
+        await report(.blocked, .blocked)
+        await report(.locked, .remoteLockout)
+        #expect(
+            seen.withLock { $0 } == [
+                .open(revision: 1), .withdrawn(.blocked), .open(revision: 2), .withdrawn(.blocked),
+                .withdrawn(.remoteLockout),
+            ])
+        let again = try fixture.authorization(on: store)
+        let later = Lock<[Access]>([])
+        let second = again.onAccessChange { change in later.withLock { $0.append(change.to) } }
+        await #expect(throws: AuthorizationError.self) { try await again.authorize() }
+        fixture.gateway.change { $0.status = .wiped }
+        _ = try? await again.authorize()
+        #expect(later.withLock { $0 } == [.withdrawn(.remoteLockout), .withdrawn(.wiped)])
+        withExtendedLifetime((observation, second)) {}
+    }
+
+    @Test("The first question after the lease's end tells the observers, also while nothing runs")
+    func leaseEnd() async throws {
+        let fixture = try Fixture()
+        let (authorization, _) = try await fixture.activated()
+        let seen = Lock<[Access]>([])
+        let observation = authorization.onAccessChange { change in seen.withLock { $0.append(change.to) } }
+        fixture.clock.advance(wall: 400 * 86_400, uptime: 400 * 86_400)
+        #expect(throws: AccessDenied(.withdrawn, code: .blocked)) { try authorization.checkAuthorized() }
+        #expect(seen.withLock { $0 } == [.open(revision: 1), .withdrawn(.blocked)])
         withExtendedLifetime(observation) {}
     }
 

@@ -34,8 +34,8 @@ struct Open: AccessGate {
         ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
     }
     func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 

@@ -107,7 +107,7 @@ final class SwitchGate: AccessGate {
 
     func checkAuthorized() throws(AccessDenied) { if let denied = denied.withLock({ $0 }) { throw denied } }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

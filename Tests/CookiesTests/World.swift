@@ -141,7 +141,7 @@ final class RelayGate: AccessGate {
 
     func checkAuthorized() throws(AccessDenied) {}
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

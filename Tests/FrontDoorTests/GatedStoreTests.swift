@@ -15,8 +15,8 @@ private final class Gate: AccessGate {
 
     func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { throw AccessDenied(.notAuthorized) }
     func checkAuthorized() throws(AccessDenied) { if let denied = denied.withLock({ $0 }) { throw denied } }
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 

@@ -16,7 +16,7 @@ final class SchemeGate: AccessGate {
 
     func allows(_ method: AuthenticationMethod) -> Bool { allowed.withLock { $0.contains(method.name) } }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

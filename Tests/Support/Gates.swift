@@ -10,8 +10,8 @@ package struct OpenGate: AccessGate {
 
     package func checkAuthorized() throws(AccessDenied) {}
 
-    package func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    package func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 
@@ -30,7 +30,7 @@ package final class ClosedGate: AccessGate {
 
     package func checkAuthorized() throws(AccessDenied) {}
 
-    package func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    package func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

@@ -1,73 +1,77 @@
 package import SallyportCore
 
-/// A gate that a test opens and closes: by default everything is direct.
+/// A gate whose rules a test sets: by default everything is direct. What it publishes, and to whom, is the work of the
+/// ``AccessFeed`` that an authorization publishes with too.
 package final class StubGate: AccessGate {
-    private struct State {
-        var denied: AccessDenied?
-        var observers: [Int: @Sendable (AccessDenied) -> Void] = [:]
-        var next = 0
+    private struct Rules: Sendable {
         var table = RoutingTable(default: .direct)
         var relay: RelayAccess?
         var blocked: Set<TLSVersion> = []
         var floor: TLSVersion?
-        var forbidden: Set<AuthenticationMethod> = []
     }
 
-    private let state = Lock(State())
+    private let feed = AccessFeed<Rules>()
+    private let rules = Lock(Rules())
+    private let forbidden = Lock<Set<AuthenticationMethod>>([])
+    private let confirmation = Lock<(@Sendable () async -> Void)?>(nil)
 
-    package init(denied: AccessDenied? = nil) { state.withLock { $0.denied = denied } }
+    /// - Parameter denied: why nothing is allowed yet.
+    package init(denied: AccessDenied? = nil) {
+        switch denied?.reason {
+        case nil: authorize()
+        case .notAuthorized?: break
+        case .withdrawn?, .denied?: feed.withdraw(denied?.code ?? .blocked)
+        }
+    }
+
+    private func present() throws(AccessDenied) -> (rules: Rules, revision: UInt64) {
+        switch feed.present.value {
+        case .notAuthorized: throw AccessDenied(.notAuthorized)
+        case .withdrawn(let code): throw AccessDenied(.withdrawn, code: code)
+        case .open(let rules, let revision): return (rules, revision)
+        }
+    }
 
     package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        let state = state.withLock { $0 }
-        if let denied = state.denied { throw denied }
-        let decision = state.table.decide(endpoint)
+        let (rules, revision) = try present()
+        let decision = rules.table.decide(endpoint)
         if decision.route == .deny { throw AccessDenied(.denied(decision)) }
-        let relay = decision.route == .direct ? nil : state.relay
+        let relay = decision.route == .direct ? nil : rules.relay
         return ServerAccess(
-            decision: decision, relay: relay, blockedTLSVersions: state.blocked, tlsFloor: state.floor)
+            decision: decision, relay: relay, blockedTLSVersions: rules.blocked, tlsFloor: rules.floor,
+            revision: revision)
     }
 
-    package func forbid(_ method: AuthenticationMethod) { state.withLock { _ = $0.forbidden.insert(method) } }
+    package func forbid(_ method: AuthenticationMethod) { forbidden.withLock { _ = $0.insert(method) } }
 
-    package func allows(_ method: AuthenticationMethod) -> Bool { state.withLock { !$0.forbidden.contains(method) } }
+    package func allows(_ method: AuthenticationMethod) -> Bool { forbidden.withLock { !$0.contains(method) } }
 
-    package func checkAuthorized() throws(AccessDenied) {
-        if let denied = state.withLock({ $0.denied }) { throw denied }
+    package func checkAuthorized() throws(AccessDenied) { _ = try present() }
+
+    package func rulesRevision() throws(AccessDenied) -> UInt64 { try present().revision }
+
+    package func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        feed.observe(observer)
     }
 
-    package func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        let (number, denied) = state.withLock { state in
-            state.next += 1
-            state.observers[state.next] = observer
-            return (state.next, state.denied)
-        }
-        if let denied, denied.reason == .withdrawn { observer(denied) }
-        return WithdrawalObservation { [state] in state.withLock { _ = $0.observers.removeValue(forKey: number) } }
-    }
+    package func confirmAccess() async { await confirmation.withLock { $0 }?() }
 
     // MARK: The test's side
 
-    package func authorize() { state.withLock { $0.denied = nil } }
+    /// What happens when a relay broke a connection: nothing, unless this is set.
+    package func whenAsked(_ confirm: @escaping @Sendable () async -> Void) { confirmation.withLock { $0 = confirm } }
 
-    package func withdraw(_ code: ResultCode) {
-        let denied = AccessDenied(.withdrawn, code: code)
-        let observers = state.withLock { state in
-            state.denied = denied
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer(denied) }
-    }
+    package func authorize() { feed.open(rules.withLock { $0 }) { _ in false } }
 
+    package func withdraw(_ code: ResultCode) { feed.withdraw(code) }
+
+    /// Sets the rules; in force at once while the gate is open.
     package func route(
         by table: RoutingTable, relay: RelayAccess? = nil, blocking: Set<TLSVersion> = [], floor: TLSVersion? = nil
     ) {
-        state.withLock { state in
-            state.table = table
-            state.relay = relay
-            state.blocked = blocking
-            state.floor = floor
-        }
+        rules.withLock { $0 = Rules(table: table, relay: relay, blocked: blocking, floor: floor) }
+        if case .open = feed.present.value { authorize() }
     }
 
-    package var observers: Int { state.withLock { $0.observers.count } }
+    package var observers: Int { feed.observerCount }
 }

@@ -148,7 +148,7 @@ struct Straight: AccessGate {
         ServerAccess(decision: Self.table.decide(endpoint), relay: nil)
     }
     func checkAuthorized() throws(AccessDenied) {}
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

@@ -93,7 +93,7 @@ private struct FixedGate: AccessGate {
 
     func checkAuthorized() throws(AccessDenied) {}
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

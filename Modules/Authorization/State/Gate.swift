@@ -5,85 +5,70 @@ internal import SallyportWire
 final class Gate: Sendable {
     /// Where the way goes while the gate is open.
     struct Policy: Sendable {
+        let rules: Rules
+        let leaseEnd: Int64
+        let mark: TimeMark
+    }
+
+    /// What decides on a connection. Policies with equal rules differ in their lease only, and leave open what is open.
+    struct Rules: Sendable, Equatable {
         let table: RoutingTable
         let clusters: [String: RelayAccess]
         let tls: ConfigurationDocument.TLSRestrictions
         /// In lower case.
         let schemes: Set<String>
-        let leaseEnd: Int64
-        let mark: TimeMark
+
+        /// A renewed identity opens the next connections; it takes none away.
+        static func == (one: Rules, other: Rules) -> Bool {
+            one.table == other.table && one.tls == other.tls && one.schemes == other.schemes
+                && one.clusters.mapValues(\.relays) == other.clusters.mapValues(\.relays)
+        }
     }
 
-    private enum Verdict: Sendable {
-        case notAuthorized
-        case open(Policy)
-        case withdrawn(ResultCode)
-    }
-
-    private struct State: Sendable {
-        var verdict = Verdict.notAuthorized
-        var next = 0
-        var observers: [Int: @Sendable (AccessDenied) -> Void] = [:]
-    }
-
-    private let state = Lock(State())
+    private let feed = AccessFeed<Policy>()
     private let clock: any AuthorizationClock
 
     init(clock: any AuthorizationClock) { self.clock = clock }
 
-    func open(_ policy: Policy) { state.withLock { $0.verdict = .open(policy) } }
+    func open(_ policy: Policy) { feed.open(policy) { $0.rules == policy.rules } }
 
-    /// Closes the gate and calls every observer, once.
-    func withdraw(_ code: ResultCode) {
-        let observers = state.withLock { state in
-            state.verdict = .withdrawn(code)
-            defer { state.observers = [:] }
-            return Array(state.observers.values)
-        }
-        let denied = AccessDenied(.withdrawn, code: code)
-        for observer in observers { observer(denied) }
-    }
+    /// Closes the gate. Observers are told, unless it is closed with this code already.
+    func withdraw(_ code: ResultCode) { feed.withdraw(code) }
 
-    /// The policy while open. The lease is looked at here, so that no timer that comes late keeps the gate open.
-    func policy() throws(AccessDenied) -> Policy {
-        switch state.withLock({ $0.verdict }) {
+    /// The policy while open. The lease is looked at here, so that no timer that comes late keeps the gate open; the
+    /// first call that finds it over tells the observers.
+    func policy() throws(AccessDenied) -> (policy: Policy, revision: UInt64) {
+        let (present, edition) = feed.present
+        switch present {
         case .notAuthorized: throw AccessDenied(.notAuthorized)
         case .withdrawn(let code): throw AccessDenied(.withdrawn, code: code)
-        case .open(let policy):
+        case .open(let policy, let revision):
             let time = policy.mark.leaseTime(wall: clock.wall, uptime: clock.uptime)
-            guard time < policy.leaseEnd else { throw AccessDenied(.withdrawn, code: .blocked) }
-            return policy
+            guard time < policy.leaseEnd else {
+                feed.withdraw(.blocked, unlessNewerThan: edition)
+                throw AccessDenied(.withdrawn, code: .blocked)
+            }
+            return (policy, revision)
         }
     }
 
-    func observe(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        let registered: (id: Int, withdrawn: ResultCode?) = state.withLock { state in
-            if case .withdrawn(let code) = state.verdict { return (0, code) }
-            state.next += 1
-            state.observers[state.next] = observer
-            return (state.next, nil)
-        }
-        if let code = registered.withdrawn {
-            observer(AccessDenied(.withdrawn, code: code))
-            return WithdrawalObservation {}
-        }
-        return WithdrawalObservation { [weak self] in
-            _ = self?.state.withLock { $0.observers.removeValue(forKey: registered.id) }
-        }
+    func observe(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        feed.observe(observer)
     }
 }
 
-extension Gate.Policy {
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+extension Gate.Rules {
+    func access(to endpoint: Endpoint, revision: UInt64) throws(AccessDenied) -> ServerAccess {
         let decision = table.decide(endpoint)
         switch decision.route {
         case .deny: throw AccessDenied(.denied(decision))
-        case .direct: return ServerAccess(decision: decision, relay: nil)
+        case .direct: return ServerAccess(decision: decision, relay: nil, revision: revision)
         case .relay(let name):
             // A cluster that the configuration does not have relays nothing; it never becomes a direct route.
             guard let cluster = clusters[name], !cluster.relays.isEmpty else { throw AccessDenied(.denied(decision)) }
             return ServerAccess(
-                decision: decision, relay: cluster, blockedTLSVersions: Set(tls.blocked), tlsFloor: tls.floor)
+                decision: decision, relay: cluster, blockedTLSVersions: Set(tls.blocked), tlsFloor: tls.floor,
+                revision: revision)
         }
     }
 }

@@ -83,12 +83,12 @@ package struct StoredContact: Sendable {
 package struct StoredPolicy: Sendable {
     private let document: ConfigurationDocument
     private let decisions: LocalDecisions
-    private let gate: Gate.Policy
+    private let rules: Gate.Rules
 
     init(_ document: ConfigurationDocument, decisions: LocalDecisions, identity: ClientIdentity) {
         self.document = document
         self.decisions = decisions
-        gate = Gate.Policy(document, identity: identity, mark: TimeMark(time: 0, uptime: 0))
+        rules = Gate.Rules(document, identity: identity)
     }
 
     /// When it was signed, Unix seconds.
@@ -100,12 +100,20 @@ package struct StoredPolicy: Sendable {
     }
 
     /// All clusters, in the order of their names.
-    package var clusters: [RelayAccess] { gate.clusters.values.sorted { $0.cluster < $1.cluster } }
-    package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { try gate.access(to: endpoint) }
+    package var clusters: [RelayAccess] { rules.clusters.values.sorted { $0.cluster < $1.cluster } }
+    package func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
+        try rules.access(to: endpoint, revision: 0)
+    }
 }
 
 extension Gate.Policy {
     init(_ document: ConfigurationDocument, identity: ClientIdentity, mark: TimeMark) {
+        self.init(rules: Gate.Rules(document, identity: identity), leaseEnd: document.leaseEnd, mark: mark)
+    }
+}
+
+extension Gate.Rules {
+    init(_ document: ConfigurationDocument, identity: ClientIdentity) {
         let clusters = document.clusters.map { cluster in
             RelayAccess(
                 cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities, identity: identity)
@@ -113,6 +121,6 @@ extension Gate.Policy {
         self.init(
             table: document.routingTable,
             clusters: Dictionary(clusters.map { ($0.cluster, $0) }) { first, _ in first }, tls: document.tls,
-            schemes: Set(document.schemes), leaseEnd: document.leaseEnd, mark: mark)
+            schemes: Set(document.schemes))
     }
 }

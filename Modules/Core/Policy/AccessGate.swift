@@ -13,24 +13,38 @@ public protocol AccessGate: Sendable {
     /// Whether the administrator lets apps answer challenges of the method; of schemes of HTTP authentication only.
     func allows(_ method: AuthenticationMethod) -> Bool
 
-    /// Calls `observer` once when the authorization is withdrawn, with the reason; work in flight must end with it.
+    /// The number of the rules in force; another number means that what is open must be judged anew.
     ///
-    /// The observer runs on the thread that learnt of the withdrawal and must not block. An observer added while
-    /// the authorization is withdrawn already is called at once. It is forgotten when the registration is
-    /// released or cancelled.
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation
+    /// - Throws: as ``checkAuthorized()``.
+    func rulesRevision() throws(AccessDenied) -> UInt64
+
+    /// Calls `observer` for every change of access: a withdrawal, one with another code, its end, other rules. What
+    /// follows from a change, ``AccessChange`` says.
+    ///
+    /// It is called in the order of the changes, beginning with the present access where that is not
+    /// ``Access/notAuthorized``, for as long as the returned registration is kept. It runs on the thread that made the
+    /// change and must not block.
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation
+
+    /// Asks the administrator's side whether access stands as it did: called when a relay ended a connection, since it
+    /// does so before the withdrawal, or the new policy, that made it end one is known here.
+    ///
+    /// Returns when the answer is in force, at the latest after 2 s, or when the task is cancelled.
+    func confirmAccess() async
 }
 
 extension AccessGate {
     /// A gate without an administrator allows all.
     public func allows(_ method: AuthenticationMethod) -> Bool { true }
-}
 
-/// Keeps an observer of ``AccessGate/onWithdrawal(_:)`` alive; cancelled at the latest when it is released.
-public final class WithdrawalObservation: Sendable {
-    private let onCancel: @Sendable () -> Void
-    public init(onCancel: @escaping @Sendable () -> Void) { self.onCancel = onCancel }
-    deinit { onCancel() }
+    /// A gate whose rules never change.
+    public func rulesRevision() throws(AccessDenied) -> UInt64 {
+        try checkAuthorized()
+        return 0
+    }
+
+    /// A gate without an administrator has no one to ask.
+    public func confirmAccess() async {}
 }
 
 /// How a server is reached: the decision and all that a connection needs for it.
@@ -42,15 +56,18 @@ public struct ServerAccess: Sendable {
     public let blockedTLSVersions: Set<TLSVersion>
     /// The lowest version that the administrator allows, on relayed connections.
     public let tlsFloor: TLSVersion?
+    /// The rules that decided; see ``AccessGate/rulesRevision()``.
+    public let revision: UInt64
 
     public init(
         decision: RouteDecision, relay: RelayAccess?, blockedTLSVersions: Set<TLSVersion> = [],
-        tlsFloor: TLSVersion? = nil
+        tlsFloor: TLSVersion? = nil, revision: UInt64 = 0
     ) {
         self.decision = decision
         self.relay = relay
         self.blockedTLSVersions = blockedTLSVersions
         self.tlsFloor = tlsFloor
+        self.revision = revision
     }
 }
 

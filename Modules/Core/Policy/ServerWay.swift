@@ -5,6 +5,8 @@ package struct ServerWay: Sendable {
     package let relay: RelayAccess?
     /// What settings, blocks and floor leave.
     package let versions: TLSVersions
+    /// The rules that decided.
+    package let revision: UInt64
 }
 
 extension AccessGate {
@@ -20,7 +22,17 @@ extension AccessGate {
         let relay = try access.reachableRelay()
         return ServerWay(
             decision: access.decision, relay: relay,
-            versions: isSecure ? try access.versions(of: allowed()) : .standard)
+            versions: isSecure ? try access.versions(of: allowed()) : .standard, revision: access.revision)
+    }
+
+    /// Asks again, once there is a connection: a change between the first question and the start found nothing to end.
+    ///
+    /// - Parameter open: what there is now; asked for only where the rules have changed since.
+    /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`.
+    package func confirm(_ way: ServerWay, _ open: @autoclosure () -> OpenConnection) throws(LoadError) {
+        let revision = try admitted { () throws(AccessDenied) in try rulesRevision() }
+        guard revision != way.revision, let refusal = judge(open()) else { return }
+        throw refusal
     }
 
     /// ``checkAuthorized()`` for those who throw errors of loads.

@@ -22,6 +22,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
+    /// Takes what broke through a relay, and gives it to ``tell(_:)`` once the reason may be known; nil where a loss is told
+    /// at once.
+    var explains: ((UnexplainedLoss) -> Void)?
     /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
     var connectionNumber: UInt64?
 
@@ -95,6 +98,21 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     var allMembers: [any PoolMember] { Array(members.values) }
 
+    /// What a member has, or waits for, as a policy judges it.
+    func openConnection(of member: any PoolMember) -> OpenConnection {
+        OpenConnection(
+            to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion)
+    }
+
+    /// The connections that no member uses. Of those with TLS the lowest version counts that the path offers.
+    var idleConnections: [OpenConnection] {
+        connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
+            OpenConnection(
+                to: origin.endpoint, through: configuration.path.relay?.cluster,
+                tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
+        }
+    }
+
     /// The time of this turn, read from the clock once.
     var now: LoopInstant {
         if let turnTime { return turnTime }
@@ -154,7 +172,7 @@ final class Pool: DescriptorHandler, TurnObserver {
             attempt: attempt, handle: handle, isRelayed: isRelayed, proxy: configuration.path.proxy)
         let failure = attempt.failure ?? map.error(for: code)
         guard isRelayed, attempt.failure == nil, triesNextRelay(attempt) else {
-            return remove(member, failure, isReusable: true)
+            return lost(member, failure)
         }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         attempt.startOver()
@@ -168,6 +186,20 @@ final class Pool: DescriptorHandler, TurnObserver {
         else { return false }
         relays.failed(failed, now)
         return !attempt.relays.isEmpty
+    }
+
+    /// Ends a member whose connection failed. What a relay did may have a reason that comes by another way, and is told
+    /// later.
+    func lost(_ member: any PoolMember, _ failure: LoadError) {
+        let loss = UnexplainedLoss(member: member, failure: failure)
+        guard let explains, failure.mayHideReason else { return tell(loss) }
+        explains(loss)
+    }
+
+    /// Ends the member with the loss, unless it was ended meanwhile.
+    func tell(_ loss: UnexplainedLoss) {
+        guard members[ObjectIdentifier(loss.member)] != nil else { return }
+        remove(loss.member, loss.failure, isReusable: true)
     }
 
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {

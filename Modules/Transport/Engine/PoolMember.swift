@@ -5,11 +5,15 @@ internal import SallyportEventLoop
 /// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
 protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
+    /// Nil before it starts, and once it is over.
+    var pool: Pool? { get }
     /// Somebody on this side keeps what it carries from flowing.
     var isPaused: Bool { get }
     /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
     var isSuspended: Bool { get }
     var urgency: Urgency { get }
+    /// What was agreed with the server; nil without TLS, and before the handshake.
+    var tlsVersion: TLSVersion? { get }
     /// Its turn has come: sets what is its own on a handle of the pool.
     func begins(with handle: EasyHandle)
     /// The transfer is over; the handle is still in the pool.

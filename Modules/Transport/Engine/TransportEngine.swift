@@ -18,6 +18,7 @@ actor TransportEngine {
         case end(TunnelStream, TunnelEnd)
         case retire(@Sendable (ConnectionPath) -> Bool)
         case endAll(LoadError, @Sendable (ConnectionPath) -> Bool)
+        case judge(@Sendable (OpenConnection) -> LoadError?)
         case shutdown(CheckedContinuation<Void, Never>)
     }
 
@@ -47,10 +48,15 @@ actor TransportEngine {
     private var retired: [Pool] = []
     private var isShutDown = false
     private let idleLifetime: Duration
+    /// Connections through relays that broke, of which nothing was said yet.
+    var losses: [UnexplainedLoss] = []
+    var isAsking = false
+    let whenRelayBreaks: (@Sendable () async -> Void)?
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
     /// - Parameter idleLifetime: how long a path's connections idle before they are closed; up to twice as long.
-    init(on loop: EventLoop, idleLifetime: Duration) {
+    init(on loop: EventLoop, idleLifetime: Duration, whenRelayBreaks: (@Sendable () async -> Void)?) {
+        self.whenRelayBreaks = whenRelayBreaks
         CurlLibrary.prepare()
         self.loop = loop
         self.idleLifetime = idleLifetime
@@ -60,7 +66,7 @@ actor TransportEngine {
 
     /// Takes a command from any thread. Commands that come while one waits share its wake-up.
     nonisolated func post(_ command: Command) {
-        if case .endAll = command { endings.add(1, ordering: .sequentiallyConsistent) }
+        if command.endsMany { endings.add(1, ordering: .sequentiallyConsistent) }
         let isFirst = inbox.withLock { inbox in
             inbox.append(command)
             return inbox.count == 1
@@ -78,7 +84,7 @@ actor TransportEngine {
         inbox.withLock { swap(&$0, &commands) }
     }
 
-    private func handlePosted() {
+    func handlePosted() {
         var commands = spare
         spare = []
         takePosted(&commands)
@@ -93,7 +99,8 @@ actor TransportEngine {
         case .start(let exchange, _): exchange.refuse(Self.invalidated())
         case .open(let opening, _): opening.refuse(Self.invalidated())
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire, .endAll:
+        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire, .endAll,
+            .judge:
             break
         }
     }
@@ -112,6 +119,9 @@ actor TransportEngine {
         case .retire(let isAffected): retire { isAffected($0.path) }
         case .endAll(let failure, let isAffected):
             end(failure, where: isAffected)
+            endings.subtract(1, ordering: .sequentiallyConsistent)
+        case .judge(let judge):
+            self.judge(by: judge)
             endings.subtract(1, ordering: .sequentiallyConsistent)
         case .shutdown(let continuation):
             shutdown()
@@ -135,6 +145,9 @@ actor TransportEngine {
         if let pool = pools[key] { return pool }
         if pools.isEmpty { scheduleSweep() }
         let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, on: loop)
+        if whenRelayBreaks != nil, key.path.relay != nil {
+            pool.explains = { [weak self] loss in self?.assumeIsolated { $0.explain(loss) } }
+        }
         pools[key] = pool
         return pool
     }
@@ -166,6 +179,16 @@ actor TransportEngine {
         }
     }
 
+    private func judge(by judge: (OpenConnection) -> LoadError?) {
+        for pool in retired + pools.values {
+            for member in pool.allMembers {
+                if let refusal = judge(pool.openConnection(of: member)) { pool.end(member, refusal) }
+            }
+        }
+        let refused = Set(pools.filter { $0.value.idleConnections.contains { judge($0) != nil } }.keys)
+        retire { refused.contains($0) }
+    }
+
     private func retire(where isAffected: (PoolKey) -> Bool) {
         for key in pools.keys where isAffected(key) {
             guard let pool = pools.removeValue(forKey: key) else { continue }
@@ -195,4 +218,14 @@ private struct PoolKey: Hashable {
     var path: ConnectionPath
     /// See ``ExchangeRequest/collectsUpTo``.
     var isMultiplexing = true
+}
+
+extension TransportEngine.Command {
+    /// Whether it may end tunnels that other threads write to.
+    fileprivate var endsMany: Bool {
+        switch self {
+        case .endAll, .judge: true
+        default: false
+        }
+    }
 }

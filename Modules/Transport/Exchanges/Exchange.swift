@@ -164,6 +164,10 @@ extension Exchange: PoolMember {
     var isPaused: Bool { isDownloadPaused || upload.isPaused || isHeld }
     var isSuspended: Bool { request.control?.isSuspended ?? false }
     var urgency: Urgency { request.control.map { Urgency($0.priority) } ?? .standard }
+    var tlsVersion: TLSVersion? {
+        guard request.url.isSecure, sends > 0 else { return nil }
+        return attempt.handle?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
+    }
 
     func begins(with handle: EasyHandle) {
         active()

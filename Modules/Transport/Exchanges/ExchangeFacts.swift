@@ -9,6 +9,19 @@ struct TLSFacts {
     var cipher: String?
 }
 
+extension TLSVersion {
+    /// - Parameter name: as `SSL_get_version` gives it.
+    init?(openSSL name: String) {
+        switch name {
+        case "TLSv1": self = .tls10
+        case "TLSv1.1": self = .tls11
+        case "TLSv1.2": self = .tls12
+        case "TLSv1.3": self = .tls13
+        default: return nil
+        }
+    }
+}
+
 extension EasyHandle {
     /// Of the connection with the server; nil where it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? {

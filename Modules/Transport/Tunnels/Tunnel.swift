@@ -30,9 +30,12 @@ package struct TunnelRequest: Sendable {
 package final class Tunnel: Sendable {
     package let endpoint: Endpoint
     package let facts: TunnelFacts
+    /// The connection as a policy judges it.
+    package let openConnection: OpenConnection
     private let stream: TunnelStream
 
-    init(_ endpoint: Endpoint, _ stream: TunnelStream, _ facts: TunnelFacts) {
+    init(_ endpoint: Endpoint, _ stream: TunnelStream, _ facts: TunnelFacts, _ openConnection: OpenConnection) {
+        self.openConnection = openConnection
         self.endpoint = endpoint
         self.stream = stream
         self.facts = facts

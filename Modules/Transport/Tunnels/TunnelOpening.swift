@@ -16,6 +16,7 @@ final class TunnelOpening: @unchecked Sendable {
     private(set) var pool: Pool?
     private var descriptor: Int32 = -1
     private(set) weak var stream: TunnelStream?
+    private(set) var tlsVersion: TLSVersion?
 
     init(_ request: TunnelRequest, engine: TransportEngine) {
         self.request = request
@@ -69,9 +70,10 @@ extension TunnelOpening: PoolMember {
         let stream = TunnelStream(self, pool, link)
         self.stream = stream
         let facts = TunnelFacts(attempt, handle, proxy: pool.configuration.path.proxy)
+        tlsVersion = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
         stream.start(with: first)
         pool.watchdog.watch(self)
-        continuation.resume(returning: .success(Tunnel(request.endpoint, stream, facts)))
+        continuation.resume(returning: .success(Tunnel(request.endpoint, stream, facts, pool.openConnection(of: self))))
     }
 
     var dueAt: LoopInstant { stream?.wire.dueAt ?? .never }

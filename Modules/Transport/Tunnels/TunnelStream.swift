@@ -33,6 +33,8 @@ final class TunnelStream: @unchecked Sendable {
     private var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
+    /// The connection broke, and is freed once the reason may be known.
+    private var isLost = false
 
     /// The stream itself, while it ends on its own: nobody else may hold it then.
     private var keeper: TunnelStream?
@@ -93,7 +95,7 @@ final class TunnelStream: @unchecked Sendable {
 
     /// Moves what can be moved in both directions, and waits for the rest.
     func pump() {
-        guard pool != nil else { return }
+        guard pool != nil, !isLost else { return }
         sendInterest = sendAll()
         pumpDown()
     }
@@ -101,7 +103,7 @@ final class TunnelStream: @unchecked Sendable {
     private func pumpDown() {
         isDownFull = false
         receiveAll()
-        guard let pool else { return }
+        guard let pool, !isLost else { return }
         if isUpEnded && isDownEnded { return close() }
         let interest = !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest
         if interest.isEmpty {
@@ -186,14 +188,19 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
+    /// The connection broke. What a relay did is told once its reason may be known: until then nothing is read or sent,
+    /// and readers and writers wait.
     private func fail() {
-        end(with: wire.failure(isHalfClosed: isUpEnded))
-        isUpEnded = true
-        isDownEnded = true
+        guard let pool, !isLost else { return }
+        let failure = wire.failure(isHalfClosed: isUpEnded)
+        (isLost, isClosed, isUpEnded, isDownEnded) = (true, true, true, true)
+        wire.end()
+        pool.loop.forget(descriptor)
+        pool.lost(opening, failure)
     }
 
     private func end(with reason: LoadError) {
-        let isRegular = isUpEnded && isDownEnded
+        let isRegular = isUpEnded && isDownEnded && !isLost
         ending.withLock { if $0.failure == nil, !isRegular { $0.failure = reason } }
         // Writers first: whoever has read of the end finds it when writing.
         up.discard()
@@ -261,7 +268,7 @@ final class TunnelStream: @unchecked Sendable {
 
 extension TunnelStream: DescriptorHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
-        guard pool != nil else { return }
+        guard pool != nil, !isLost else { return }
         isReadable = true
         // What was written since is told of by the pipe.
         if !sendInterest.isEmpty { sendInterest = sendAll() }

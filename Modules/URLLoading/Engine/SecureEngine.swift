@@ -23,7 +23,7 @@ final class SecureEngine: Sendable {
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
     private let generation = Atomic(0)
-    private let withdrawal: WithdrawalObservation
+    private let observation: AccessObservation
 
     init(
         gate: any AccessGate, client: any ExchangeClient, stages: @escaping SessionStages,
@@ -42,12 +42,13 @@ final class SecureEngine: Sendable {
         for item in controlTLSVersions.ineffective {
             logger.notice("A version of TLS is offered in any case.", metadata: ["setting": "\(item)"])
         }
-        registry = ProtocolRegistry(logger: logger) { !Self.isUnauthorized(gate) }
-        withdrawal = gate.onWithdrawal { [client, handlerLoads, waitingLoads, decisions] denied in
-            let failure = LoadError(denied)
-            if [.remoteLockout, .wiped].contains(denied.code) { decisions.clear() }
-            client.endExchanges(with: failure) { _ in true }
-            client.closeConnections { _ in true }
+        let wasAuthorized = WasAuthorized(gate)
+        registry = ProtocolRegistry(logger: logger) { wasAuthorized.isTrue }
+        observation = gate.onAccessChange { [client, handlerLoads, waitingLoads, decisions] change in
+            if case .open = change.to { wasAuthorized.note() }
+            if change.dropsSecrets { decisions.clear() }
+            client.follow(change, of: gate)
+            guard let failure = change.ending.map({ LoadError($0) }) else { return }
             handlerLoads.end(with: failure)
             waitingLoads.end(with: failure)
         }

@@ -41,6 +41,8 @@ struct RecordingClient<Client: ExchangeClient>: ExchangeClient {
         client.endExchanges(with: failure, where: isAffected)
     }
 
+    func follow(_ change: AccessChange, of gate: any AccessGate) { client.follow(change, of: gate) }
+
     func shutdown() async { await client.shutdown() }
 }
 

@@ -32,7 +32,8 @@ public final class URLLoadingSystem: Sendable {
     ) {
         self.init(
             gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
-            principalKey: principalKey, client: Transport(), infrastructure: infrastructure, logger: logger)
+            principalKey: principalKey, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }),
+            infrastructure: infrastructure, logger: logger)
     }
 
     init(

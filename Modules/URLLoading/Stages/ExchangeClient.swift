@@ -10,6 +10,8 @@ protocol ExchangeClient: Sendable {
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
     /// Ends the exchanges of these paths with `failure`, those whose body streams included.
     func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
+    /// Does to all of them what a change of access asks for: ends them, or those that the new rules refuse.
+    func follow(_ change: AccessChange, of gate: any AccessGate)
     func shutdown() async
 }
 

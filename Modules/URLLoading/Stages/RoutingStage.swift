@@ -24,9 +24,8 @@ struct RoutingStage: LoadStage {
         var response = try await settings.exchange(
             request, in: context, by: way.decision, relay: way.relay, proxy: proxy, versions: way.versions,
             with: client)
-        // A withdrawal between the question and the exchange's start found nothing to end.
         do throws(LoadError) {
-            try checkAuthorized()
+            try gate.confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
         } catch {
             response.body.discard()
             throw error
@@ -39,8 +38,6 @@ struct RoutingStage: LoadStage {
     func way(to endpoint: Endpoint, isSecure: Bool) throws(LoadError) -> ServerWay {
         try gate.way(to: endpoint, isSecure: isSecure, offering: settings.versions.allowed(for: endpoint.host))
     }
-
-    func checkAuthorized() throws(LoadError) { try gate.requireAuthorized() }
 
     /// A request that only the cache may answer goes nowhere, also where the session has none.
     static func checkMayLeave(_ request: LoadRequest) throws(LoadError) {

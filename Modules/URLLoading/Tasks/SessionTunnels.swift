@@ -30,9 +30,8 @@ struct SessionTunnels: RoutedTunnels {
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
         let tunnel = try await client.tunnel(opening, via: path)
-        // A withdrawal between the question and the opening's start found nothing to end.
         do throws(LoadError) {
-            try routing?.checkAuthorized()
+            if let routing, let way { try routing.gate.confirm(way, tunnel.openConnection) }
         } catch {
             tunnel.close()
             throw error

@@ -219,8 +219,8 @@ final class SiteGate: AccessGate {
         if let denied = state.withLock({ $0.denied }) { throw denied }
     }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        WithdrawalObservation {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }
 

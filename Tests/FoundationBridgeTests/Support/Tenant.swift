@@ -22,52 +22,29 @@ struct Tenant {
     }
 }
 
-/// Lets everything pass directly until it is closed or withdrawn, and counts who asks.
+/// Lets everything pass directly until it is closed or withdrawn, and counts how often it is asked.
 final class TenantGate: AccessGate {
-    private struct State {
-        var table = RoutingTable(default: .direct)
-        var withdrawn: AccessDenied?
-        var observers: [Int: @Sendable (AccessDenied) -> Void] = [:]
-        var asked = 0
-    }
-
-    private let state = Lock(State())
+    private let gate = StubGate()
+    private let count = Lock(0)
 
     func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        let state = state.withLock { state in
-            state.asked += 1
-            return state
-        }
-        if let withdrawn = state.withdrawn { throw withdrawn }
-        let decision = state.table.decide(endpoint)
-        if decision.route == .deny { throw AccessDenied(.denied(decision)) }
-        return ServerAccess(decision: decision, relay: nil)
+        count.withLock { $0 += 1 }
+        return try gate.access(to: endpoint)
     }
 
-    func checkAuthorized() throws(AccessDenied) {
-        if let withdrawn = state.withLock({ $0.withdrawn }) { throw withdrawn }
+    func checkAuthorized() throws(AccessDenied) { try gate.checkAuthorized() }
+
+    func rulesRevision() throws(AccessDenied) -> UInt64 { try gate.rulesRevision() }
+
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        gate.onAccessChange(observer)
     }
 
-    func onWithdrawal(_ observer: @escaping @Sendable (AccessDenied) -> Void) -> WithdrawalObservation {
-        let number = state.withLock { state in
-            state.observers[state.observers.count] = observer
-            return state.observers.count - 1
-        }
-        return WithdrawalObservation { [state] in state.withLock { $0.observers[number] = nil } }
-    }
+    var asked: Int { count.withLock { $0 } }
 
-    var asked: Int { state.withLock { $0.asked } }
+    func close() { gate.route(by: RoutingTable(default: .deny)) }
 
-    func close() { state.withLock { $0.table = RoutingTable(default: .deny) } }
-
-    func withdraw() {
-        let denied = AccessDenied(.withdrawn, code: .wiped)
-        let observers = state.withLock { state in
-            state.withdrawn = denied
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer(denied) }
-    }
+    func withdraw() { gate.withdraw(.wiped) }
 }
 
 /// Answers each request of a connection, and keeps what came.

@@ -82,6 +82,12 @@ final class StubClient: ExchangeClient {
         state.withLock { $0.closed += 1 }
     }
 
+    package func follow(_ change: AccessChange, of gate: any AccessGate) {
+        guard let denied = change.ending else { return }
+        endExchanges(with: LoadError(denied)) { _ in true }
+        closeConnections { _ in true }
+    }
+
     package func shutdown() async { state.withLock { $0.isShutDown = true } }
 
     var exchanges: [Exchange] { state.withLock { $0.exchanges } }

@@ -1,0 +1,118 @@
+/// The present access of an instance under policies of one type, and the observers of its changes.
+///
+/// Each observer is called for every change, in the order of the changes and beginning with the present access, for as
+/// long as its registration lives. It runs on the thread that made the change, or on the one that is delivering an
+/// earlier change to it. Lock: a leaf; no observer is called under it.
+package final class AccessFeed<Policy: Sendable>: Sendable {
+    package typealias Observer = @Sendable (AccessChange) -> Void
+
+    /// What is in force.
+    package enum Present: Sendable {
+        case notAuthorized
+        case open(Policy, revision: UInt64)
+        case withdrawn(ResultCode)
+
+        var access: Access {
+            switch self {
+            case .notAuthorized: .notAuthorized
+            case .open(_, let revision): .open(revision: revision)
+            case .withdrawn(let code): .withdrawn(code)
+            }
+        }
+    }
+
+    private struct Registration {
+        let observer: Observer
+        var pending: [AccessChange] = []
+        var isDelivering = false
+    }
+
+    private struct State {
+        var present = Present.notAuthorized
+        /// Counts everything that was published.
+        var edition: UInt64 = 0
+        var revision: UInt64 = 0
+        var nextNumber = 0
+        var registrations: [Int: Registration] = [:]
+    }
+
+    private let state = Lock(State())
+
+    package init() {}
+
+    /// What is in force, and its edition for ``withdraw(_:unlessNewerThan:)``.
+    package var present: (value: Present, edition: UInt64) { state.withLock { ($0.present, $0.edition) } }
+
+    // MARK: Publishing
+
+    /// Puts a policy in force. Observers are told of it only where its rules are not those of the policy before.
+    package func open(_ policy: Policy, hasSameRules: (Policy) -> Bool) {
+        publish { state in
+            if case .open(let old, let revision) = state.present, hasSameRules(old) {
+                return .open(policy, revision: revision)
+            }
+            state.revision += 1
+            return .open(policy, revision: state.revision)
+        }
+    }
+
+    /// Withdraws access, unless something was published after the edition that led to this.
+    package func withdraw(_ code: ResultCode, unlessNewerThan edition: UInt64? = nil) {
+        publish { state in
+            if let edition, state.edition != edition { return nil }
+            return .withdrawn(code)
+        }
+    }
+
+    private func publish(_ decide: (inout State) -> Present?) {
+        let numbers: [Int] = state.withLock { state in
+            guard let new = decide(&state) else { return [] }
+            let change = AccessChange(from: state.present.access, to: new.access)
+            state.present = new
+            state.edition += 1
+            guard change.from != change.to else { return [] }
+            for number in state.registrations.keys { state.registrations[number]?.pending.append(change) }
+            return state.registrations.keys.sorted()
+        }
+        for number in numbers { deliver(number) }
+    }
+
+    // MARK: Observing
+
+    /// Registers an observer, in the order in which all are called.
+    package func observe(_ observer: @escaping Observer) -> AccessObservation {
+        let number = state.withLock { state in
+            var registration = Registration(observer: observer)
+            let first = AccessChange(from: .notAuthorized, to: state.present.access)
+            if first.from != first.to { registration.pending.append(first) }
+            state.nextNumber += 1
+            state.registrations[state.nextNumber] = registration
+            return state.nextNumber
+        }
+        deliver(number)
+        return AccessObservation { [weak self] in
+            _ = self?.state.withLock { $0.registrations.removeValue(forKey: number) }
+        }
+    }
+
+    package var observerCount: Int { state.withLock { $0.registrations.count } }
+
+    /// Calls an observer with what is pending for it, unless another thread is doing that: it takes what came meanwhile.
+    private func deliver(_ number: Int) {
+        while let (observer, change) = next(for: number) {
+            observer(change)
+            state.withLock { $0.registrations[number]?.isDelivering = false }
+        }
+    }
+
+    private func next(for number: Int) -> (Observer, AccessChange)? {
+        state.withLock { state in
+            guard let registration = state.registrations[number], !registration.isDelivering,
+                let change = registration.pending.first
+            else { return nil }
+            state.registrations[number]?.pending.removeFirst()
+            state.registrations[number]?.isDelivering = true
+            return (registration.observer, change)
+        }
+    }
+}

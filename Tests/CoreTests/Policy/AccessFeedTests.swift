@@ -1,0 +1,198 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SallyportCore
+
+@Suite struct AccessFeedTests {
+    private final class Seen: Sendable {
+        let changes = Lock<[AccessChange]>([])
+        var accesses: [Access] { changes.withLock { $0.map(\.to) } }
+        func note(_ change: AccessChange) { changes.withLock { $0.append(change) } }
+    }
+
+    private let feed = AccessFeed<Int>()
+
+    private func open(_ rules: Int) { feed.open(rules) { $0 == rules } }
+
+    @Test func everyChangeReachesAnObserverEveryTime() {
+        let seen = Seen()
+        let observation = feed.observe { seen.note($0) }
+        open(1)
+        feed.withdraw(.blocked)
+        open(1)
+        feed.withdraw(.blocked)
+        feed.withdraw(.remoteLockout)
+        feed.withdraw(.wiped)
+        #expect(
+            seen.accesses == [
+                .open(revision: 1), .withdrawn(.blocked), .open(revision: 2), .withdrawn(.blocked),
+                .withdrawn(.remoteLockout), .withdrawn(.wiped),
+            ])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func anObserverBeginsWithThePresentAccess() {
+        feed.withdraw(.blocked)
+        let seen = Seen()
+        let observation = feed.observe { seen.note($0) }
+        #expect(seen.accesses == [.withdrawn(.blocked)])
+        feed.withdraw(.wiped)
+        #expect(seen.accesses == [.withdrawn(.blocked), .withdrawn(.wiped)])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func beforeAuthorizationThereIsNothingToTell() {
+        let seen = Seen()
+        let observation = feed.observe { seen.note($0) }
+        #expect(seen.accesses.isEmpty)
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func equalRulesAndEqualCodesAreNoChange() {
+        let seen = Seen()
+        let observation = feed.observe { seen.note($0) }
+        open(1)
+        open(1)
+        open(2)
+        feed.withdraw(.blocked)
+        feed.withdraw(.blocked)
+        #expect(seen.accesses == [.open(revision: 1), .open(revision: 2), .withdrawn(.blocked)])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func aReleasedRegistrationIsNotCalled() {
+        let seen = Seen()
+        var observation: AccessObservation? = feed.observe { seen.note($0) }
+        withExtendedLifetime(observation) {}
+        observation = nil
+        feed.withdraw(.wiped)
+        #expect(seen.accesses.isEmpty)
+        #expect(feed.observerCount == 0)
+    }
+
+    @Test func aWithdrawalDrawnFromAnOlderEditionHasNoEffect() {
+        open(1)
+        let edition = feed.present.edition
+        open(1)
+        feed.withdraw(.blocked, unlessNewerThan: edition)
+        #expect(feed.present.value.access == .open(revision: 1))
+        feed.withdraw(.blocked, unlessNewerThan: feed.present.edition)
+        #expect(feed.present.value.access == .withdrawn(.blocked))
+    }
+
+    /// Four threads publish while observers come; each observer sees a chain in which every change begins where the one
+    /// before it ended.
+    @Test func observersSeeChangesInOrderFromManyThreads() async {
+        let all = Lock<[(Seen, AccessObservation)]>([])
+        await withTaskGroup(of: Void.self) { group in
+            for thread in 0..<4 {
+                group.addTask {
+                    for number in 0..<500 {
+                        if number % 100 == 0 {
+                            let seen = Seen()
+                            let observation = self.feed.observe { seen.note($0) }
+                            all.withLock { $0.append((seen, observation)) }
+                        }
+                        if number % 3 == 0 { self.feed.withdraw(.blocked) } else { self.open(thread * 1000 + number) }
+                    }
+                }
+            }
+        }
+        let present = feed.present.value.access
+        for (seen, _) in all.withLock({ $0 }) {
+            let changes = seen.changes.withLock { $0 }
+            #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.to == $1.from })
+            #expect(changes.last?.to == present)
+        }
+    }
+}
+
+@Suite struct AccessChangeTableTests {
+    private static let locks: [ResultCode] = [
+        .remoteLockout, .appVersionNotEntitled, .idleLockout, .passwordChangeRequired, .securityError,
+        ResultCode(rawValue: -9999),
+    ]
+
+    @Test func eachCodeHasOneLevel() {
+        #expect(ResultCode.blocked.withdrawal == .block)
+        for code in Self.locks { #expect(code.withdrawal == .lock) }
+        for code in [ResultCode.wiped, .appDenied] { #expect(code.withdrawal == .wipe) }
+    }
+
+    @Test func eachLevelDoesWhatTheOneBeforeDoesAndMore() {
+        #expect(WithdrawalLevel.allCases.map(\.dropsSecrets) == [false, true, true])
+        #expect(WithdrawalLevel.allCases.map(\.destroysData) == [false, false, true])
+        #expect(WithdrawalLevel.block < .lock && WithdrawalLevel.lock < .wipe)
+    }
+
+    @Test func everyWithdrawalEndsWhatIsOpenWithItsCode() {
+        for code in Self.locks + [.blocked, .wiped, .appDenied] {
+            let change = AccessChange(from: .open(revision: 1), to: .withdrawn(code))
+            #expect(change.ending == AccessDenied(.withdrawn, code: code))
+            #expect(change.dropsSecrets == code.withdrawal.dropsSecrets)
+            #expect(change.destroysData == code.withdrawal.destroysData)
+            #expect(!change.changesRules)
+        }
+    }
+
+    @Test func otherRulesJudgeAndEndNothingByThemselves() {
+        let change = AccessChange(from: .open(revision: 1), to: .open(revision: 2))
+        #expect(change.changesRules && change.ending == nil && !change.dropsSecrets)
+        #expect(!AccessChange(from: .withdrawn(.blocked), to: .open(revision: 2)).changesRules)
+    }
+}
+
+@Suite struct OpenConnectionTests {
+    private static func endpoint(_ text: String) throws -> Endpoint { try Endpoint(text) }
+
+    private static func relay(_ cluster: String) throws -> RelayAccess {
+        try RelayAccess(
+            cluster: cluster, relays: [.init(endpoint("relay.example:443"), priority: 1)], authorities: [],
+            identity: ClientIdentity(certificates: [[1]], privateKey: Redacted("")))
+    }
+
+    @Test func directConnectionsEndWithADenyAndWithAnotherWay() throws {
+        let gate = StubGate()
+        let server = try Self.endpoint("a.example:443")
+        let open = OpenConnection(to: server, through: nil, tlsVersion: nil)
+        #expect(gate.judge(open) == nil)
+        gate.route(by: RoutingTable(servers: [.init(server, route: .deny)], default: .direct))
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+        try gate.route(by: RoutingTable(default: .relay(cluster: "main")), relay: Self.relay("main"))
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+        gate.withdraw(.remoteLockout)
+        #expect(gate.judge(open)?.code == .withdrawn)
+    }
+
+    @Test func aChangeBetweenTheQuestionAndTheConnectionIsFound() throws {
+        let gate = StubGate()
+        let server = try Self.endpoint("a.example:443")
+        let way = try gate.way(to: server, isSecure: true, offering: .standard)
+        let open = OpenConnection(to: server, through: nil, tlsVersion: .tls13)
+        try gate.confirm(way, open)
+        gate.route(by: RoutingTable(servers: [.init(server, route: .deny)], default: .direct))
+        let error = #expect(throws: LoadError.self) { try gate.confirm(way, open) }
+        #expect(error?.code == .refusedByPolicy)
+        gate.withdraw(.blocked)
+        #expect(throws: LoadError.self) { try gate.confirm(way, open) }
+    }
+
+    @Test func relayedConnectionsEndWithAnotherClusterAClosedPortAndForbiddenTLS() throws {
+        let gate = StubGate()
+        let open = OpenConnection(to: try Self.endpoint("a.example:443"), through: "main", tlsVersion: .tls12)
+        let odd = OpenConnection(to: try Self.endpoint("a.example:8443"), through: "main", tlsVersion: nil)
+        let table = RoutingTable(default: .relay(cluster: "main"))
+        try gate.route(by: table, relay: Self.relay("main"))
+        #expect(gate.judge(open) == nil)
+        #expect(gate.judge(odd)?.code == .refusedByPolicy)
+        try gate.route(by: table, relay: Self.relay("main"), blocking: [.tls12])
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+        try gate.route(by: table, relay: Self.relay("main"), floor: .tls13)
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+        try gate.route(by: table, relay: Self.relay("main"), floor: .tls12)
+        #expect(gate.judge(open) == nil)
+        try gate.route(by: table, relay: Self.relay("other"))
+        #expect(gate.judge(open)?.code == .refusedByPolicy)
+    }
+}
