@@ -10,7 +10,8 @@ extension LoadError {
     /// Whether a relay that ends or refuses a connection for a withdrawal, or for a new policy, looks like this from here.
     var mayHideReason: Bool {
         switch code {
-        case .connectionLost, .relayRefused: true
+        case .connectionLost: true
+        case .relayRefused: (underlying as? RelayRefusal)?.isForbidden == true
         case .clientCertificateRefused: step == .relayTLS
         default: false
         }
