@@ -38,8 +38,8 @@ extension AuthorizationError {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case wrongApplication, invalidApplication, invalidLink, notActivated, alreadyActivated, authorityMismatch
-            case unreachable, credentialsRefused, communicationFailed, invalidConfiguration, withdrawn, identityExpired
-            case cancelled, store
+            case unreachable, credentialsRefused, linkUsed, linkExpired, communicationFailed, invalidConfiguration
+            case withdrawn, identityExpired, cancelled, store
         }
         private let value: Value
 
@@ -58,6 +58,10 @@ extension AuthorizationError {
         public static let unreachable = Code(value: .unreachable)
         /// The gateway refuses user, access key or certificate.
         public static let credentialsRefused = Code(value: .credentialsRefused)
+        /// The activation link was used before; each activates once. Another is needed.
+        public static let linkUsed = Code(value: .linkUsed)
+        /// The activation link was not used within its 24 hours. Another is needed.
+        public static let linkExpired = Code(value: .linkExpired)
         /// The gateway was reached, and the exchange failed. Retryable, with growing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)
         /// The gateway's configuration does not verify, or is older than the one known.

@@ -93,7 +93,7 @@ package final class Gateway: Service {
             let control = try makeControl(
                 certificate, events, policy, tokens, authority, relayPort: relayPort, ports: ports, ready: ready)
             let verification = plain.map { makeVerification($0, tokens, ports: ports, ready: ready) }
-            try await serve(control, verification, administration, policy, events)
+            try await serve(control, verification, administration, policy, events, relay)
         } catch {
             await relay.shutdown()
             await data.close()
@@ -105,14 +105,14 @@ package final class Gateway: Service {
 
     private func serve(
         _ control: some ApplicationProtocol, _ verification: (some ApplicationProtocol)?,
-        _ administration: AdministrationServer, _ policy: CurrentRelayPolicy, _ events: EventHub
+        _ administration: AdministrationServer, _ policy: CurrentRelayPolicy, _ events: EventHub, _ relay: Relay
     ) async throws {
         try await withGracefulShutdownHandler {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await control.run() }
                 if let verification { group.addTask { try await verification.run() } }
                 group.addTask { try await Self.untilShutdown { try await administration.run() } }
-                group.addTask { try await Self.untilShutdown { try await self.tick(events) } }
+                group.addTask { try await Self.untilShutdown { try await self.tick(events, relay) } }
                 group.addTask { [data] in
                     for await renewed in policy.renewals.cancelOnGracefulShutdown() { await data.sawAtRelay(renewed) }
                 }
@@ -127,16 +127,24 @@ package final class Gateway: Service {
         do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
     }
 
-    /// Every two seconds a heartbeat, and once an hour a look at the gateway's own certificates and keys.
-    private func tick(_ events: EventHub) async throws {
+    /// Every two seconds a heartbeat; once a minute a look at the tunnels of instances that did not renew, and once an
+    /// hour at the gateway's own certificates and keys.
+    private func tick(_ events: EventHub, _ relay: Relay) async throws {
         var beats = 0
+        var lastLook = data.clock()
         while !Task.isCancelled {
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             events.beat()
             beats += 1
+            // By the clock that certificates end by.
+            if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
+                lastLook = data.clock()
+                relay.policyChanged()
+            }
             guard beats % 1800 == 0 else { continue }
             try await data.renewOwnCertificates()
             try await data.renewTokenKeys()
+            try await data.forgetOldKeys()
         }
     }
 

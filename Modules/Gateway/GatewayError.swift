@@ -6,7 +6,7 @@ package struct GatewayError: CodedError, Sendable {
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired,
-                limited
+                limited, keyUsed, keyExpired
             case unsafePermissions, notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem
             case unreachable, internalFailure
         }
@@ -27,8 +27,12 @@ package struct GatewayError: CodedError, Sendable {
         /// A replaced certificate asked for renewal: the store was copied.
         package static let locked = Code(value: .locked)
         package static let expired = Code(value: .expired)
-        /// More than one instance may ask.
+        /// More than one instance or one source may ask.
         package static let limited = Code(value: .limited)
+        /// The right access key, after its use.
+        package static let keyUsed = Code(value: .keyUsed)
+        /// The right access key, after its time.
+        package static let keyExpired = Code(value: .keyExpired)
         package static let unsafePermissions = Code(value: .unsafePermissions)
         package static let notInitialized = Code(value: .notInitialized)
         package static let alreadyInitialized = Code(value: .alreadyInitialized)

@@ -47,6 +47,14 @@ package enum ControlAPI {
         package static let query = 4096
     }
 
+    /// `name` of a ``Failure`` by which enrolment says why it refuses, with 403.
+    package enum Refusal {
+        /// The right key, after its use.
+        package static let keyUsed = "keyUsed"
+        /// The right key, after its time.
+        package static let keyExpired = "keyExpired"
+    }
+
     /// The body of every answer that is an error: `{"error":{"code","name","message"}}`.
     package struct Failure: Sendable, Hashable, Codable {
         package struct Details: Sendable, Hashable, Codable {

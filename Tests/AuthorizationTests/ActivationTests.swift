@@ -77,6 +77,71 @@ import Testing
         #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 1)
     }
 
+    private static func busy(_ retryAfter: String?) -> ControlAnswer {
+        ControlAnswer(status: 429, headerFields: retryAfter.map { [.retryAfter: $0] } ?? [:], body: [])
+    }
+
+    @Test(
+        "A gateway that asks to wait is asked again after as long",
+        arguments: [("1", 1), ("7", 7), ("0", 1), ("10", 10)])
+    func retryAfter(field: String, seconds: Int) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.first[ControlAPI.Path.enroll] = [Self.busy(field), Self.busy(field)] }
+        #expect(try await authorization.activate(link: fixture.gateway.link()).state == .authorized)
+        #expect(fixture.clock.sleeps == [.seconds(seconds), .seconds(seconds)])
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 3)
+    }
+
+    @Test(
+        "The wish to wait is followed within bounds",
+        arguments: [nil, "11", "-1", "", "1.5", "99999999999999999999", "x"])
+    func boundedWait(field: String?) async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        fixture.gateway.state.withLock { $0.first[ControlAPI.Path.enroll] = [Self.busy(field)] }
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.result == .serverCommunicationFailed
+        }
+        #expect(fixture.clock.sleeps.isEmpty)
+    }
+
+    @Test("A gateway that asks to wait for ever is given up") func waitsNotForEver() async throws {
+        let fixture = try Fixture()
+        let authorization = try await fixture.authorization(on: fixture.store())
+        let answers = Array(repeating: Self.busy("10"), count: 100)
+        fixture.gateway.state.withLock { $0.first[ControlAPI.Path.enroll] = answers }
+        await #expect { try await authorization.activate(link: fixture.gateway.link()) } throws: {
+            ($0 as? AuthorizationError)?.code == .communicationFailed
+        }
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.enroll).count == 5)
+        #expect(fixture.clock.sleeps == Array(repeating: .seconds(10), count: 4))
+    }
+
+    @Test(
+        "A used and an expired link say so",
+        arguments: [
+            (403, "keyUsed", AuthorizationError.Code.linkUsed), (403, "keyExpired", .linkExpired),
+            (401, "unauthorized", .credentialsRefused), (403, "x", .credentialsRefused),
+            (500, "keyUsed", .communicationFailed),
+        ])
+    func reasons(status: Int, name: String, code: AuthorizationError.Code) async throws {
+        let fixture = try Fixture()
+        let store = try await fixture.store()
+        let authorization = try fixture.authorization(on: store)
+        let body = try WireJSON.encode(ControlAPI.Failure(code: -602, name: name, message: "SECRET"))
+        fixture.gateway.state.withLock {
+            $0.first[ControlAPI.Path.enroll] = [ControlAnswer(status: status, body: body)]
+        }
+        let error = await #expect(throws: AuthorizationError.self) {
+            try await authorization.activate(link: fixture.gateway.link())
+        }
+        #expect(error?.code == code)
+        #expect((error?.result == .credentialsFailed) == (status != 500))
+        #expect(error?.message.contains("SECRET") == false)
+        #expect(try StoredAuthorization.read(from: store).instance == nil)
+    }
+
     @Test("Garbage for a certificate is a failed exchange") func garbage() async throws {
         let fixture = try Fixture()
         let authorization = try await fixture.authorization(on: fixture.store())

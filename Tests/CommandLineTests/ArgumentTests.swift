@@ -124,6 +124,12 @@ import Testing
             try request("entitle", "ann", "com.a", "1.0") == .entitle(user: "ann", entitlement: "com.a", version: "1.0")
         )
         #expect(try request("key", "issue", "ann", "com.a") == .issueKey(user: "ann", entitlement: "com.a"))
+        #expect(try request("key", "list") == .listKeys(user: nil))
+        #expect(try request("key", "list", "--user", "ann") == .listKeys(user: "ann"))
+        #expect(try request("key", "revoke", "k1") == .revokeKeys(.one("k1")))
+        #expect(try request("key", "revoke", "--user", "ann") == .revokeKeys(.all(ofUser: "ann")))
+        #expect(throws: (any Error).self) { try request("key", "revoke") }
+        #expect(throws: (any Error).self) { try request("key", "revoke", "k1", "--user", "ann") }
         #expect(
             try request("route", "set", "default", "direct")
                 == .setRoute(domain: "default", route: "direct", ports: nil))

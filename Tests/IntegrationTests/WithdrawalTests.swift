@@ -53,6 +53,49 @@ import Testing
         try await site.admin("user", "remove", Site.user, "--yes")
     }
 
+    @Test func aUserOfTheSameNameInheritsNothing() async throws {
+        let intranet = try await Intranet.start()
+        let site = try await Site.start(intranet)
+        let store = try await site.activatedStore()
+        let unused = try await site.link()
+        let url = "\(intranet.url)/report.txt"
+        try await site.admin("user", "remove", Site.user, "--yes")
+        try await site.admin("user", "add", Site.user)
+        try await site.admin("entitle", Site.user, Site.app, Site.version)
+        #expect(try await site.instances().map(\.status) == ["wiped"])
+        let refused = try await site.fetch(url, store, "--ca", intranet.authorityFile, "--json")
+        #expect(refused.status == 77)
+        #expect(try refused.failure().code == -302, "\(refused.error)")
+        #expect(try await site.activate(unused, into: site.folder.file("late")).status == 77)
+        #expect(intranet.log.count == 0)
+        let own = try await site.activatedStore("own")
+        #expect(try await site.fetch(url, own, "--ca", intranet.authorityFile).status == 0)
+    }
+
+    @Test func keysAreListedAndRevoked() async throws {
+        struct Key: Decodable {
+            var id: String
+            var user: String
+            var state: String
+            var expires: String
+        }
+        struct Revoked: Decodable { var revoked: Int }
+        let site = try await Site.start()
+        let link = try await site.link()
+        let shown = try await site.admin("key", "list", "--user", Site.user, "--json")
+        let key = try #require(try shown.json([Key].self).first)
+        #expect(key.user == Site.user && key.state == "unused" && key.expires.hasSuffix("Z"))
+        let secret = try #require(link.firstMatch(of: /key=([^&]*)/)).output.1
+        #expect(!shown.output.contains(secret))
+        #expect(try await site.admin("key", "list").output.contains(key.id))
+        #expect(try await site.admin("key", "revoke", key.id, "--json").json(Revoked.self).revoked == 1)
+        #expect(try await site.admin("key", "list", "--json").json([Key].self).isEmpty)
+        let refused = try await site.activate(link, into: site.folder.file("app"))
+        #expect(refused.status == 77)
+        #expect(try refused.failure().message.contains("not accepted"), "\(refused.error)")
+        #expect(try await site.tryAdmin(["key", "revoke", key.id]).status == 64)
+    }
+
     @Test func whatIsShownCanBeApplied() async throws {
         struct Changes: Decodable { var changes: [String] }
         let site = try await Site.start()

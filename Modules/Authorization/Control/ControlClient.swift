@@ -46,12 +46,16 @@ package struct ControlRequest: Sendable {
 
 package struct ControlAnswer: Sendable {
     package var status: Int
+    package var headerFields: HTTPFields
     package var body: [UInt8]
     /// The connection that it came over; nil where there was none.
     package var connection: ConnectionFacts?
 
-    package init(status: Int, body: [UInt8], connection: ConnectionFacts? = nil) {
+    package init(
+        status: Int, headerFields: HTTPFields = [:], body: [UInt8], connection: ConnectionFacts? = nil
+    ) {
         self.status = status
+        self.headerFields = headerFields
         self.body = body
         self.connection = connection
     }
@@ -93,7 +97,8 @@ package struct TransportControlClient: ControlClient {
         let response = try await transport.exchange(exchange, via: path)
         let body = try await response.body.collect(upTo: .bytes(request.limit))
         return ControlAnswer(
-            status: response.head.status.code, body: body, connection: response.facts.connection)
+            status: response.head.status.code, headerFields: response.head.headerFields, body: body,
+            connection: response.facts.connection)
     }
 
     package func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream {

@@ -31,7 +31,8 @@ struct Enrollment: Sendable {
         var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, authority, key)
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
         request.headerFields[.authorization] = credentials.fieldValue.reveal()
-        let issued = try await key.certificate(in: certificates(request), from: authority, at: clock.wall)
+        let answer = try await certificates(request, refusal: "User or key were not accepted.")
+        let issued = try key.certificate(in: answer, from: authority, at: clock.wall)
         var record = IdentityRecord(
             gateway: link.gateway.description, authority: authority, certificate: [], privateKey: "",
             user: link.user, name: issued.name, notBefore: 0, notAfter: 0)
@@ -65,14 +66,12 @@ struct Enrollment: Sendable {
         return request
     }
 
-    private func certificates(_ request: ControlRequest) async throws(AuthorizationError) -> CertificateBag {
-        let answer: ControlAnswer
-        do {
-            answer = try await client.send(request)
-        } catch {
-            throw error.asAuthorizationError()
-        }
-        try answer.checkStatus()
+    /// - Parameter refusal: what 401 says.
+    private func certificates(
+        _ request: ControlRequest, refusal: String? = nil
+    ) async throws(AuthorizationError) -> CertificateBag {
+        let answer = try await client.send(request, waitingBy: clock)
+        try answer.checkStatus(unauthorized: refusal)
         do {
             return try CertificateBag(parsing: ESTBody.decode(answer.body))
         } catch {
@@ -85,15 +84,35 @@ struct Enrollment: Sendable {
 
 extension ControlAnswer {
     /// Passes 200 only.
-    func checkStatus() throws(AuthorizationError) {
+    ///
+    /// - Parameter unauthorized: what 401 says, where it says more than its number.
+    func checkStatus(unauthorized: String? = nil) throws(AuthorizationError) {
         switch status {
         case 200: return
-        case 401, 403:
+        case 401:
+            let message = unauthorized ?? "The gateway refused with status \(status)."
+            throw AuthorizationError(.credentialsRefused, .credentialsFailed, message)
+        case 403: throw refusal
+        case 429:
             throw AuthorizationError(
-                .credentialsRefused, .credentialsFailed, "The gateway refused with status \(status).")
+                .communicationFailed, .serverCommunicationFailed, "The gateway is asked too often: try again later.")
         default:
             throw AuthorizationError(
                 .communicationFailed, .serverCommunicationFailed, "The gateway answered with status \(status).")
+        }
+    }
+
+    /// Why the gateway refuses, in words of our own for the reasons that we know.
+    private var refusal: AuthorizationError {
+        let failure = try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error)
+        return switch failure?.error.name {
+        case ControlAPI.Refusal.keyUsed:
+            AuthorizationError(.linkUsed, .credentialsFailed, "The activation link was used already.")
+        case ControlAPI.Refusal.keyExpired:
+            AuthorizationError(.linkExpired, .credentialsFailed, "The activation link has expired.")
+        default:
+            AuthorizationError(
+                .credentialsRefused, .credentialsFailed, "The gateway refused with status \(status).")
         }
     }
 }

@@ -92,6 +92,7 @@ struct AuthorizationRecords: Sendable {
         var configuration: [UInt8]?
         var mark: TimeMark?
         var decisions = LocalDecisions()
+        var hasPendingEnrollment = false
 
         /// The stored configuration, verified as of the moment when it was signed: it was accepted then, and whether
         /// it still holds is the lease's matter. Nil where it does not verify, so that one is fetched.
@@ -122,7 +123,8 @@ struct AuthorizationRecords: Sendable {
                     identity: transaction.value(for: Self.key, in: identities),
                     configuration: transaction.value(for: Self.key, in: configurations),
                     mark: transaction.value(for: Self.key, in: marks),
-                    decisions: transaction.value(for: Self.key, in: decisions) ?? LocalDecisions())
+                    decisions: transaction.value(for: Self.key, in: decisions) ?? LocalDecisions(),
+                    hasPendingEnrollment: transaction.value(for: Self.key, in: enrollments) != nil)
             }
         } catch {
             throw .store(error)

@@ -18,6 +18,8 @@ public struct StoredAuthorization: Sendable {
     public let gateway: String?
     /// The way to the gateway; nil where the store is not activated.
     package let contact: StoredContact?
+    /// Whether the key of an activation that did not end is there, for the next try with the same link.
+    package let hasPendingEnrollment: Bool
     private let document: ConfigurationDocument?
 
     /// Why not authorized.
@@ -49,6 +51,7 @@ public struct StoredAuthorization: Sendable {
         user = contents.identity?.user
         gateway = contents.identity?.gateway
         contact = StoredContact(contents)
+        hasPendingEnrollment = contents.hasPendingEnrollment
     }
 
     /// Says how a URL would be reached.

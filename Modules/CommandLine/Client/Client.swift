@@ -1,4 +1,5 @@
 import Configuration
+import FoundationEssentials
 import Logging
 import Sallyport
 import SallyportAuthorization
@@ -22,6 +23,7 @@ struct Client {
         _ = try ActivationLink(link)
         if let version { _ = try Self.checked(version: version) }
         protection.warnIfNew()
+        let isNew = !FileManager.default.fileExists(atPath: location.store)
         let store = try await SecureStore.open(at: location.store, protectedBy: protection.protector())
         defer { store.close() }
         let transport = Transport()
@@ -33,8 +35,26 @@ struct Client {
             return ActivationReport(activation)
         } catch {
             await transport.shutdown()
+            if isNew, !Self.isWorthKeeping(store, after: error) { discard(store) }
             throw error
         }
+    }
+
+    /// Whether an activation that failed left what the next try needs: the key of a request that the gateway may have
+    /// answered with a certificate.
+    private static func isWorthKeeping(_ store: SecureStore, after error: any Error) -> Bool {
+        guard let stored = try? StoredAuthorization.read(from: store), stored.instance == nil else { return true }
+        guard let error = error as? AuthorizationError else { return true }
+        return switch error.code {
+        case .linkUsed, .linkExpired, .credentialsRefused, .authorityMismatch, .unreachable: false
+        default: stored.hasPendingEnrollment
+        }
+    }
+
+    /// Removes a store that this run made.
+    private func discard(_ store: SecureStore) {
+        store.close()
+        try? FileManager.default.removeItem(atPath: location.store)
     }
 
     private static func checked(version: String) throws(CommandFailure) -> String {

@@ -16,6 +16,8 @@ struct ConsoleReply {
         case .realms(let realms): output.print(realms, Self.lines(of: realms))
         case .users(let users): output.print(users.map(User.init), users.joined(separator: "\n"))
         case .link(let link): output.print(Link(link: link), link)
+        case .accessKeys(let keys): output.print(keys.map(AccessKeyReport.init), AccessKeyReport.table(of: keys))
+        case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, Self.table(of: instances))
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
@@ -27,6 +29,7 @@ struct ConsoleReply {
     private struct Warning: Encodable { let warning: String }
     private struct User: Encodable { let user: String }
     private struct Link: Encodable { let link: String }
+    private struct Revoked: Encodable { let revoked: Int }
     private struct Configuration: Encodable { let configuration: String }
     private struct Changes: Encodable { let changes: [String] }
 

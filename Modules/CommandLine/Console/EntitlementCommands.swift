@@ -50,20 +50,3 @@ struct UnentitleCommand: ConsoleCommand {
     }
     var acknowledgement: String { "\(user) is no longer entitled to \(entitlement)" }
 }
-
-struct KeyCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "key", abstract: "Issue access keys.", subcommands: [Issue.self])
-
-    struct Issue: ConsoleCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Issue an access key and print the activation link.",
-            discussion: "The link activates one instance, once, within 24 hours. Hand it over as you would a password.")
-        @Argument(help: "The user's id.") var user: String
-        @Argument(help: "The app's entitlement id.") var entitlement: String
-        @OptionGroup var location: DataLocationOptions
-        @OptionGroup var output: OutputOptions
-
-        func request() -> AdministrationCommand { .issueKey(user: user, entitlement: entitlement) }
-    }
-}

@@ -109,7 +109,8 @@ extension CommandFailure {
 
     private static func hint(for error: AuthorizationError) -> String? {
         switch (error.code, error.result) {
-        case (.withdrawn, .wiped), (.withdrawn, .appDenied), (.identityExpired, _), (.credentialsRefused, _):
+        case (.withdrawn, .wiped), (.withdrawn, .appDenied), (.identityExpired, _), (.credentialsRefused, _),
+            (.linkUsed, _), (.linkExpired, _):
             "ask the administrator for a new activation link"
         case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
         case (.notActivated, _): "activate the app with 'sallyport activate'"
@@ -179,7 +180,7 @@ extension CommandFailure {
         case .cannotBind, .unreachable: .unavailable
         case .inUse: .inUse
         case .fileSystem, .unsafePermissions: .inputOutput
-        case .unauthorized, .forbidden, .locked, .expired: .notAuthorized
+        case .unauthorized, .forbidden, .locked, .expired, .keyUsed, .keyExpired: .notAuthorized
         case .internalFailure: .software
         default: .usage
         }

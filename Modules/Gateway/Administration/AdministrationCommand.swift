@@ -17,6 +17,10 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case unentitle(user: String, entitlement: String, version: String, confirmed: Bool)
     /// Answered with ``AdministrationReply/link(_:)``.
     case issueKey(user: String, entitlement: String)
+    /// Answered with ``AdministrationReply/accessKeys(_:)``; of all users where nil.
+    case listKeys(user: String?)
+    /// Destroys keys that were not used. Answered with ``AdministrationReply/revoked(_:)``.
+    case revokeKeys(KeySelection)
     case addServer(ServerEntry)
     case removeServer(endpoint: String)
     /// `domain` may be `default`; `ports` is nil where the documented ones hold.
@@ -44,6 +48,13 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// What befalls an instance, or no longer does.
     package enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {
         case block, unblock, lock, unlock, wipe
+    }
+
+    /// Which access keys.
+    package enum KeySelection: Sendable, Hashable, Codable {
+        /// As ``AdministrationReply/AccessKeyEntry/id`` names it.
+        case one(String)
+        case all(ofUser: String)
     }
 
     /// A server and where it leads.

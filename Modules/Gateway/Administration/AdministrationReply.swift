@@ -1,3 +1,5 @@
+package import Foundation
+
 /// A gateway's answer to an ``AdministrationCommand``.
 package enum AdministrationReply: Sendable, Hashable, Codable {
     case done
@@ -7,6 +9,10 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case users([String])
     /// An activation link with its access key: for the administrator's eyes, never for a log.
     case link(String)
+    /// The oldest first.
+    case accessKeys([AccessKeyEntry])
+    /// How many access keys were destroyed.
+    case revoked(Int)
     /// YAML as `apply` accepts it.
     case configuration(String)
     case instances([InstanceEntry])
@@ -44,6 +50,19 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
             self.version = version
             self.status = status
         }
+    }
+
+    /// An access key, without what it is.
+    package struct AccessKeyEntry: Sendable, Hashable, Codable {
+        package var id: String
+        package var user: String
+        package var entitlement: String
+        package var issued: Date
+        package var expires: Date
+        /// `unused`, `used` or `expired`.
+        package var state: String
+        /// What a used one activated.
+        package var instance: String?
     }
 
     /// Why nothing was done.

@@ -17,7 +17,7 @@ struct ControlContext: RequestContext {
     /// 64 KiB, whatever the path.
     var maxUploadSize: Int { 64 << 10 }
 
-    /// The address that tries at access keys are counted by.
+    /// The address that the log names.
     var source: String { channel.remoteAddress?.ipAddress ?? "" }
 
     /// What a source is limited by: an address, of IPv6 the 64 bits that a site has.

@@ -55,7 +55,7 @@ struct ControlPlane: Sendable {
             throw GatewayError(.unauthorized, "Enrolment needs user and access key (HTTP Basic).")
         }
         let body = try await Self.body(of: request)
-        let chain = try await data.enroll(credentials, request: body, source: context.source)
+        let chain = try await data.enroll(credentials, request: body, source: context.network)
         logger.info("An instance was activated.", metadata: ["user": "\(credentials.user)"])
         return try Self.certificates(Array(chain.prefix(1)))
     }
@@ -202,7 +202,7 @@ struct FailureMiddleware: RouterMiddleware {
         let (status, code): (HTTPResponse.Status, ResultCode) =
             switch error.code {
             case .unauthorized: (.unauthorized, .credentialsFailed)
-            case .forbidden, .retired, .locked, .expired: (.forbidden, .credentialsFailed)
+            case .forbidden, .retired, .locked, .expired, .keyUsed, .keyExpired: (.forbidden, .credentialsFailed)
             case .invalid: (.badRequest, .serverCommunicationFailed)
             case .limited: (.tooManyRequests, .serverCommunicationFailed)
             default: (.internalServerError, .serverCommunicationFailed)
@@ -217,6 +217,8 @@ struct FailureMiddleware: RouterMiddleware {
         let body = (try? WireJSON.encode(failure)) ?? []
         var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
+        // Every limit here is one of so many a second.
+        if status == .tooManyRequests { headers[.retryAfter] = "1" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
     }
 }

@@ -14,6 +14,8 @@ struct RatePace: Sendable {
     /// For verification, by one address. A token that is none counts for ten: an app server asks with good ones mostly.
     static let verifications = RatePace(burst: 4000, rate: 2000)
     static let priceOfMalformed = 10.0
+    /// At access keys, by one network. What is right is not counted.
+    static let wrongTries = RatePace(burst: 1, rate: 1)
 }
 
 /// Slows sources down: each has a bucket that fills again with time.

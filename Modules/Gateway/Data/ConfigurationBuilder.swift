@@ -21,6 +21,7 @@ struct ConfigurationBuilder {
         if record.withdrawal == .wiped { return (.wiped, .wiped) }
         if entitled.isEmpty { return (.denied, .appDenied) }
         switch record.withdrawal {
+        case .denied: return (.denied, .appDenied)
         case .locked: return (.locked, .remoteLockout)
         case .blocked: return (.blocked, .blocked)
         case .wiped, nil: break
@@ -55,12 +56,12 @@ struct ConfigurationBuilder {
         }
         document.policy = try WireJSON.decode(
             JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
-        document.entitlements = (directory.users[record.user]?.entitlements ?? [:]).sorted { $0.key < $1.key }
-            .compactMap { id, versions in
-                EntitlementIdentifier(id).map {
-                    .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
-                }
+        let user = directory.user(named: record.user, record.userID)
+        document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
+            EntitlementIdentifier(id).map {
+                .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
             }
+        }
         document.application.config = application?.configuration ?? ""
         return document
     }

@@ -44,5 +44,9 @@ final class CurrentRelayPolicy: RelayPolicy {
             if judgement.isNew { policy.continuation.yield(presented) }
             return judgement.verdict
         }
+
+        func reconsider(_ target: Endpoint) -> RelayVerdict {
+            policy.snapshot.withLock { $0 }.judgeOpen(presented.name, target: target)
+        }
     }
 }

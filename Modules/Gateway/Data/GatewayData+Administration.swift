@@ -29,6 +29,8 @@ extension GatewayData {
         case .show: return .configuration(try directory.declaration.yaml())
         case .listInstances: return .instances(entries())
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
+        case .listKeys(let user): return .accessKeys(try accessKeys(of: user))
+        case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
         case .withdraw(let instance, let withdrawal):
             try await withdraw(instance, withdrawal)
             return .done
@@ -49,69 +51,60 @@ extension GatewayData {
 
     /// Puts a new directory in place, unless instances would lose every version and that is not confirmed.
     private func replace(with new: Directory, confirmed: Bool) async throws -> AdministrationReply? {
-        let losing = instances.values.filter { record in
-            record.withdrawal != .wiped && !directory.versions(for: record).isEmpty
-                && new.versions(for: record).isEmpty
-        }
+        let lost = directory.grantsLost(in: new)
+        let losing = lost.isEmpty ? [] : instances.values.filter { $0.ended == nil && lost.contains($0.grant) }
         guard losing.isEmpty || confirmed else {
             return .needsConfirmation(losing.map(entry).sorted { $0.instance < $1.instance })
         }
-        try await keep(new, ends: ends(under: new))
+        try await keep(new, losing: lost, ended: losing.map { Self.ended($0, under: new, at: clock()) })
         return nil
     }
 
-    /// Instances whose right to be answered begins or stops to run out.
-    private func ends(under new: Directory) -> [InstanceRecord] {
-        let now = clock()
-        return instances.values.compactMap { record in
-            let isOver = record.withdrawal == .wiped || new.versions(for: record).isEmpty
-            guard isOver != (record.ended != nil) else { return nil }
-            var record = record
-            record.ended = isOver ? now : nil
-            return record
-        }
+    /// Wiped where its user was removed, denied where the user stays without the application: for good.
+    private static func ended(_ record: InstanceRecord, under new: Directory, at now: Date) -> InstanceRecord {
+        var record = record
+        record.end(new.user(named: record.user, record.userID) == nil ? .wiped : .denied, at: now)
+        return record
     }
 
     /// One transaction; in memory at once, so that of two changes at once the second sees the first.
-    private func keep(_ new: Directory, ends: [InstanceRecord]) async throws {
-        let before = (directory, ends: ends.map { instances[$0.name.instance]?.ended })
+    ///
+    /// - Parameters:
+    ///   - lost: whose unused access keys are destroyed.
+    ///   - ended: what becomes of the instances that lived by them.
+    private func keep(_ new: Directory, losing lost: Set<Grant>, ended: [InstanceRecord]) async throws {
+        let before = (directory, instances: ended.map { instances[$0.name.instance] })
         directory = new
-        for record in ends { instances[record.name.instance]?.ended = record.ended }
+        for record in ended { instances[record.name.instance] = record }
         do {
             try await store.write { [collections] transaction in
                 try transaction.set(new, for: "directory", in: collections.directory)
-                for record in ends {
+                for record in ended {
                     try transaction.set(record, for: record.name.instance.description, in: collections.instances)
                 }
+                try Self.destroyKeys(of: lost, in: transaction, collections)
             }
         } catch {
             if directory == new {
                 directory = before.0
-                for (record, end) in zip(ends, before.ends) { instances[record.name.instance]?.ended = end }
+                for (record, old) in zip(ended, before.instances) where instances[record.name.instance] == record {
+                    instances[record.name.instance] = old
+                }
             }
             throw error
         }
         tell(.directory)
     }
 
-    private func issueKey(_ user: String, _ entitlement: String) async throws -> String {
-        guard directory.users[user] != nil else {
-            throw GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
+    /// A key that was used stays: it says so to a late second use.
+    private static func destroyKeys(
+        of lost: Set<Grant>, in transaction: WriteTransaction, _ collections: Collections
+    ) throws {
+        guard !lost.isEmpty else { return }
+        for (digest, record) in try transaction.all(in: collections.keys) {
+            guard record.use == nil, lost.contains(record.grant) else { continue }
+            try transaction.remove(digest, from: collections.keys)
         }
-        guard let id = EntitlementIdentifier(entitlement), !directory.versions(of: entitlement, for: user).isEmpty
-        else {
-            throw GatewayError(
-                .notFound, "User \(user) is entitled to no version of \(entitlement): `admin entitle` entitles.")
-        }
-        let key = AccessKey.generate()
-        let record = AccessKeyRecord(user: user, entitlement: id, issued: clock())
-        let digest = AccessKey.digest(key)
-        try await store.write { [collections] in try $0.set(record, for: digest, in: collections.keys) }
-        let fingerprint = Array(SHA256.hash(data: authority.der))
-        return try ActivationLink(
-            gateway: Endpoint(host: Host(settings.name), port: settings.controlPort),
-            authorityFingerprint: fingerprint, user: user, accessKey: Redacted(key)
-        ).text
     }
 
     private func entries() -> [AdministrationReply.InstanceEntry] {

@@ -8,70 +8,90 @@ internal import X509
 extension GatewayData {
     /// Answers an enrolment: the access key is consumed in the transaction that records the request's public key.
     ///
+    /// Why a key is refused is told only to a request that has it, with its user. All others are wrong tries, of which
+    /// one a second is answered for each source; a right key is never held up by them.
+    ///
+    /// - Parameter source: what wrong tries are counted by.
     /// - Returns: the certificate and the authority, DER.
-    func enroll(_ credentials: BasicCredentials, request: [UInt8], source: String) async throws -> [[UInt8]] {
-        try await slowDown(source)
+    func enroll(_ credentials: BasicCredentials, request: [UInt8], source: [UInt8]) async throws -> [[UInt8]] {
         let now = clock()
+        let digest = AccessKey.digest(credentials.password.reveal(), of: credentials.user)
+        let record = try store.read { try $0.value(for: digest, in: collections.keys) }
+        guard let record else { throw wrongTry(from: source, at: now) }
         let key = try CertificateAuthority.key(ofRequest: request)
         let keyDigest = Array(SHA256.hash(data: Self.octets(of: key)))
-        let digest = AccessKey.digest(credentials.password.reveal())
-        let record = try store.read { try $0.value(for: digest, in: collections.keys) }
-        guard let record, record.user == credentials.user, isUsable(record, by: keyDigest, at: now) else {
-            attempts.failed(source, at: now)
-            throw GatewayError(.unauthorized, "User and access key are not accepted: wrong, used or expired.")
+        let isEntitled = !directory.versions(for: record).isEmpty
+        if isEntitled, let use = record.use, record.repeats(keyDigest, at: now) {
+            return [use.certificate, authority.der]
         }
-        if let use = record.use { return [use.certificate, authority.der] }
+        try Self.checkUnused(record, at: now)
+        guard isEntitled else { throw Self.refusal }
         return try await consume(record, digest: digest, key: key, keyDigest: keyDigest, now: now)
     }
 
-    /// Makes a source that tried wrongly wait out its second; of several that wait, one wrong one bars the others.
-    private func slowDown(_ source: String) async throws {
-        guard attempts.isBarred(source, at: clock()) else { return }
-        try await Task.sleep(for: .seconds(1))
-        guard attempts.isBarred(source, at: clock()) else { return }
-        throw GatewayError(.unauthorized, "Too many wrong tries: wait a second.")
+    private func wrongTry(from source: [UInt8], at now: Date) -> GatewayError {
+        guard wrongTries.takes(source, at: now) else {
+            return GatewayError(.limited, "Too many wrong tries: wait a second.")
+        }
+        return Self.refusal
+    }
+
+    private static var refusal: GatewayError { GatewayError(.unauthorized, "User and access key are not accepted.") }
+
+    private static func checkUnused(_ record: AccessKeyRecord, at now: Date) throws(GatewayError) {
+        switch record.standing(at: now) {
+        case .unused: return
+        case .used: throw GatewayError(.keyUsed, "The access key was used already.")
+        case .expired: throw GatewayError(.keyExpired, "The access key has expired.")
+        }
     }
 
     private static func octets(of key: Certificate.PublicKey) -> [UInt8] {
         P256.Signing.PublicKey(key).map { Array($0.x963Representation) } ?? []
     }
 
-    private func isUsable(_ record: AccessKeyRecord, by publicKey: [UInt8], at now: Date) -> Bool {
-        guard directory.users[record.user] != nil else { return false }
-        if let use = record.use {
-            return use.publicKey == publicKey && now.timeIntervalSince(use.time) < AccessKeyRecord.repeatInterval
-        }
-        return now.timeIntervalSince(record.issued) < AccessKeyRecord.lifetime
-    }
-
+    /// The new instance stands in memory before it is durable, so that a removal that comes meanwhile ends it too.
     private func consume(
         _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
         let name = InstanceName(entitlement: record.entitlement, instance: InstanceIdentifier())
         let certificate = try authority.instance(name, key: key, now: now)
         let instance = InstanceRecord(
-            name: name, user: record.user, serial: CertificateAuthority.serial(ofDER: certificate), activated: now)
+            name: name, user: record.user, userID: record.userID, certificate: .init(certificate), activated: now)
         let use = AccessKeyRecord.Use(publicKey: keyDigest, instance: name, certificate: certificate, time: now)
-        // The transaction looks again: of two uses at once, one finds the other's.
-        let winner = try await store.write { [collections] transaction -> AccessKeyRecord.Use in
-            var current = try transaction.value(for: digest, in: collections.keys) ?? record
-            if let earlier = current.use {
-                guard earlier.publicKey == keyDigest else {
-                    throw GatewayError(.unauthorized, "User and access key are not accepted: wrong, used or expired.")
-                }
-                return earlier
+        instances[name.instance] = instance
+        let winner: AccessKeyRecord.Use
+        do {
+            winner = try await store.write { [collections] transaction in
+                try Self.use(use, of: digest, for: instance, in: transaction, collections)
             }
-            current.use = use
-            try transaction.set(current, for: digest, in: collections.keys)
-            try transaction.set(instance, for: name.instance.description, in: collections.instances)
-            return use
+        } catch {
+            instances[name.instance] = nil
+            throw error
         }
-        if winner == use {
-            instances[name.instance] = instance
-            // The relay decides with a snapshot: it must know the instance before the instance comes.
-            tell(.instance(name.instance))
-        }
+        // The relay decides with a snapshot: it must know the instance before the instance comes.
+        if winner == use { tell(.instance(name.instance)) } else { instances[name.instance] = nil }
         return [winner.certificate, authority.der]
+    }
+
+    /// Looks again: of two uses at once one finds the other's, and of a use and a removal one finds no key.
+    ///
+    /// - Returns: the use that stands.
+    private static func use(
+        _ use: AccessKeyRecord.Use, of digest: [UInt8], for instance: InstanceRecord, in transaction: WriteTransaction,
+        _ collections: Collections
+    ) throws -> AccessKeyRecord.Use {
+        guard var current = try transaction.value(for: digest, in: collections.keys) else { throw refusal }
+        if let earlier = current.use {
+            guard earlier.publicKey == use.publicKey else {
+                throw GatewayError(.keyUsed, "The access key was used already.")
+            }
+            return earlier
+        }
+        current.use = use
+        try transaction.set(current, for: digest, in: collections.keys)
+        try transaction.set(instance, for: instance.name.instance.description, in: collections.instances)
+        return use
     }
 
     /// Renews an instance's certificate.
@@ -90,14 +110,12 @@ extension GatewayData {
             try await change(presented.name.instance) { $0.withdrawals.insert(.locked) }
             throw GatewayError(.locked, "The certificate was replaced: the store was copied, and is locked now.")
         }
-        guard record.withdrawal != .wiped, !directory.versions(for: record).isEmpty else {
+        guard record.ended == nil, !directory.versions(for: record).isEmpty else {
             throw GatewayError(.forbidden, "The instance is withdrawn.")
         }
         let key = try CertificateAuthority.key(ofRequest: request)
         let certificate = try authority.instance(presented.name, key: key, now: now)
-        try await change(presented.name.instance) {
-            $0.nextSerial = CertificateAuthority.serial(ofDER: certificate)
-        }
+        try await change(presented.name.instance) { $0.renewed = .init(certificate) }
         return [certificate, authority.der]
     }
 }

@@ -42,7 +42,7 @@ extension GatewayData {
         }
         let now = clock()
         try await change(id) { record in
-            guard record.withdrawal != .wiped else {
+            guard record.ended == nil || withdrawal == .wipe, record.withdrawal != .wiped else {
                 throw GatewayError(.invalid, "Instance \(id) is wiped: it can only be activated anew.")
             }
             switch withdrawal {
@@ -50,9 +50,7 @@ extension GatewayData {
             case .unblock: record.withdrawals.remove(.blocked)
             case .lock: record.withdrawals.insert(.locked)
             case .unlock: record.withdrawals.remove(.locked)
-            case .wipe:
-                record.withdrawals.insert(.wiped)
-                record.ended = record.ended ?? now
+            case .wipe: record.end(.wiped, at: now)
             }
         }
     }

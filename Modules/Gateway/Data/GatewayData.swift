@@ -20,8 +20,8 @@ package actor GatewayData {
     var tokenKeys: TokenKeys
     let clock: @Sendable () -> Date
     private var observers: [@Sendable (GatewayChange) -> Void] = []
-    /// Wrong tries by source, for the limit of one a second.
-    var attempts = AttemptLimiter()
+    /// At access keys, by source.
+    var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
     struct Collections: Sendable {
         let directory: StoreCollection<String, Directory>

@@ -11,5 +11,9 @@ enum AccessKey {
         return String(decoding: characters, as: UTF8.self)
     }
 
-    static func digest(_ key: String) -> [UInt8] { Array(SHA256.hash(data: Array(key.utf8))) }
+    /// What a key is found by. The user is a part of it, which has no colon: who has the key and not the user finds
+    /// nothing, and no text is compared with a secret one.
+    static func digest(_ key: String, of user: String) -> [UInt8] {
+        Array(SHA256.hash(data: Array("\(user):\(key)".utf8)))
+    }
 }

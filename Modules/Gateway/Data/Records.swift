@@ -3,28 +3,50 @@ internal import SallyportWire
 
 /// One activated installation, as the gateway keeps it.
 struct InstanceRecord: Codable, Sendable, Hashable {
-    /// What the administrator did, the gravest counting.
-    enum Withdrawal: String, Codable, Sendable { case blocked, locked, wiped }
+    /// What the administrator did, the gravest counting. `denied`: its user lost the last version of the application.
+    enum Withdrawal: String, Codable, Sendable { case blocked, locked, denied, wiped }
+
+    /// A certificate that it was given.
+    struct Issued: Codable, Sendable, Hashable {
+        var serial: String
+        var end: Date
+
+        init(_ der: [UInt8]) {
+            serial = CertificateAuthority.serial(ofDER: der)
+            end = CertificateAuthority.end(ofDER: der) ?? .distantPast
+        }
+    }
 
     var name: InstanceName
+    /// The user's name, for people and tokens.
     var user: String
+    /// Who that was. Whoever has the name later has nothing of this instance.
+    var userID: UserIdentifier
     /// What it last asked for.
     var version: String?
     var withdrawals: Set<Withdrawal> = []
     /// Of the last configuration that was signed for it.
     var epoch: Int64 = 0
-    /// The serial number that is in use, and the one issued by a renewal and not used yet.
-    var serial: String
-    var nextSerial: String?
+    /// The one that is in use, and the one issued by a renewal and not used yet.
+    var certificate: Issued
+    var renewed: Issued?
     /// Replaced serial numbers: the use of one of these shows a copied store.
     var retiredSerials: [String] = []
     var activated: Date
     var lastSeen: Date?
-    /// When it was wiped, or its user lost the last version of the application.
-    var ended: Date?
+    /// When it was wiped or denied. That is for good: what is granted later is for other instances.
+    private(set) var ended: Date?
 
     var withdrawal: Withdrawal? {
-        [.wiped, .locked, .blocked].first(where: withdrawals.contains)
+        [.wiped, .denied, .locked, .blocked].first(where: withdrawals.contains)
+    }
+
+    var grant: Grant { Grant(user: userID, entitlement: name.entitlement.description) }
+
+    /// Ends it. What is denied may still be wiped.
+    mutating func end(_ withdrawal: Withdrawal, at now: Date) {
+        withdrawals.insert(withdrawal)
+        ended = ended ?? now
     }
 
     /// Only the last serial numbers are remembered; an older one is refused as unknown, without locking.
@@ -38,25 +60,33 @@ extension InstanceRecord {
     enum Standing { case current, renewed, retired, unknown }
 
     func standing(of serial: String) -> Standing {
-        if serial == self.serial { return .current }
-        if serial == nextSerial { return .renewed }
+        if serial == certificate.serial { return .current }
+        if serial == renewed?.serial { return .renewed }
         return retiredSerials.contains(serial) ? .retired : .unknown
     }
 
     /// The renewed certificate was used: the one before retires.
-    mutating func adopt(_ renewed: String) {
-        guard renewed == nextSerial else { return }
-        retiredSerials = Array(([serial] + retiredSerials).prefix(Self.retiredLimit))
-        serial = renewed
-        nextSerial = nil
+    mutating func adopt(_ serial: String) {
+        guard let renewed, serial == renewed.serial else { return }
+        retiredSerials = Array(([certificate.serial] + retiredSerials).prefix(Self.retiredLimit))
+        certificate = renewed
+        self.renewed = nil
+    }
+
+    /// Whether tunnels that are open may stay, as far as its certificates go: with whichever they were opened, as long
+    /// as the instance may still renew the one that it uses.
+    func mayKeepTunnels(at now: Date) -> Bool {
+        now < certificate.end.addingTimeInterval(CertificateAuthority.Lifetime.renewalGrace)
     }
 }
 
-/// A single-use access key, under the SHA-256 of its text.
+/// A single-use access key, under the digest of user and key.
 struct AccessKeyRecord: Codable, Sendable, Hashable {
     static let lifetime: TimeInterval = 24 * 3600
     /// How long the same public key gets its certificate again.
     static let repeatInterval: TimeInterval = 600
+    /// How long it is remembered, used or not: until then a late use hears why it is refused.
+    static let memory: TimeInterval = 30 * 86_400
 
     struct Use: Codable, Sendable, Hashable {
         /// SHA-256 of the public key that used it.
@@ -66,10 +96,33 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
         var time: Date
     }
 
+    /// What administrators call it: the key itself is known to the link alone.
+    var id = AccessKeyIdentifier()
+    /// The user's name, for people.
     var user: String
+    var userID: UserIdentifier
     var entitlement: EntitlementIdentifier
     var issued: Date
     var use: Use?
+
+    var grant: Grant { Grant(user: userID, entitlement: entitlement.description) }
+    var expires: Date { issued.addingTimeInterval(Self.lifetime) }
+}
+
+extension AccessKeyRecord {
+    /// What a use of it would find.
+    enum Standing: String { case unused, used, expired }
+
+    func standing(at now: Date) -> Standing {
+        if use != nil { return .used }
+        return now < expires ? .unused : .expired
+    }
+
+    /// Whether a public key that used it gets its certificate once more.
+    func repeats(_ publicKey: [UInt8], at now: Date) -> Bool {
+        guard let use else { return false }
+        return use.publicKey == publicKey && now.timeIntervalSince(use.time) < Self.repeatInterval
+    }
 }
 
 /// What a gateway is: made by `gateway init`.

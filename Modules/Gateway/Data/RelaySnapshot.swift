@@ -51,6 +51,7 @@ struct RelaySnapshot: Sendable {
         let isNew: Bool
     }
 
+    /// Of a new tunnel.
     func judge(_ presented: PresentedCertificate, target: Endpoint) -> Judgement {
         guard !presented.isExpired(at: clock()), let record = instances[presented.name.instance],
             record.name == presented.name
@@ -63,6 +64,16 @@ struct RelaySnapshot: Sendable {
         }
     }
 
+    /// Of a tunnel that is open: the instance counts, not the certificate that it was opened with, so that a renewal
+    /// ends none.
+    func judgeOpen(_ name: InstanceName, target: Endpoint) -> RelayVerdict {
+        guard let record = instances[name.instance], record.name == name else {
+            return Self.denied("The instance is not known.")
+        }
+        guard record.mayKeepTunnels(at: clock()) else { return Self.denied("The certificate was not renewed.") }
+        return decide(record, target)
+    }
+
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
         guard let table = table(for: record) else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)
@@ -73,7 +84,12 @@ struct RelaySnapshot: Sendable {
             mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule))
     }
 
-    func isKnown(user: String) -> Bool { directory.users[user] != nil }
+    /// Whether there is a user of this name, and the same one that the instance is of.
+    func isThere(_ name: String, asUserOf instance: InstanceIdentifier) -> Bool {
+        guard let user = directory.users[name] else { return false }
+        guard let record = instances[instance], record.user == name else { return true }
+        return user.id == record.userID
+    }
 
     func record(of instance: InstanceIdentifier) -> InstanceRecord? { instances[instance] }
 

@@ -190,12 +190,13 @@ extension Directory {
         return declaration
     }
 
-    /// The directory with a declaration applied; with `prune`, without what the declaration does not name.
+    /// The directory with a declaration applied; with `prune`, without what the declaration does not name. Who is named
+    /// and was there stays who it was.
     func applying(_ declaration: Declaration, prune: Bool) throws(GatewayError) -> Directory {
         var result = prune ? Directory() : self
         try result.apply(declaration.clusters ?? [])
         try result.apply(declaration.apps ?? [])
-        try result.apply(declaration.users ?? [])
+        try result.apply(declaration.users ?? [], knowing: users)
         try result.apply(declaration.servers ?? [])
         for rule in declaration.routes ?? [] {
             let ports = rule.ports.map(Set.init) ?? RoutingTable.defaultPorts
@@ -229,9 +230,11 @@ extension Directory {
         }
     }
 
-    private mutating func apply(_ declared: [Declaration.User]) throws(GatewayError) {
+    private mutating func apply(
+        _ declared: [Declaration.User], knowing known: [String: User]
+    ) throws(GatewayError) {
         for user in declared {
-            if users[user.name] == nil { try addUser(user.name) }
+            if users[user.name] == nil { try addUser(user.name, id: known[user.name]?.id ?? UserIdentifier()) }
             for entitlement in user.entitlements ?? [] {
                 for version in entitlement.versions {
                     try entitle(user.name, to: entitlement.app, version: version)

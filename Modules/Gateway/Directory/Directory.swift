@@ -20,6 +20,8 @@ struct Directory: Sendable, Hashable, Codable {
     }
 
     struct User: Sendable, Hashable, Codable {
+        /// What instances and access keys are bound to.
+        let id: UserIdentifier
         /// By entitlement.
         var entitlements: [String: Set<String>] = [:]
     }
@@ -71,14 +73,15 @@ struct Directory: Sendable, Hashable, Codable {
 // MARK: Users, applications, entitlements
 
 extension Directory {
-    mutating func addUser(_ name: String) throws(GatewayError) {
+    /// - Parameter id: of a user who stays who it was.
+    mutating func addUser(_ name: String, id: UserIdentifier = UserIdentifier()) throws(GatewayError) {
         guard BasicCredentials.isUser(name) else {
             throw GatewayError(
                 .invalid, "A user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
         }
         guard users[name] == nil else { throw GatewayError(.exists, "User \(name) exists.") }
         try check(users.count, Limits.users, "users")
-        users[name] = User()
+        users[name] = User(id: id)
     }
 
     mutating func removeUser(_ name: String) throws(GatewayError) {
@@ -138,18 +141,41 @@ extension Directory {
         dropEmptyEntitlements()
     }
 
+    /// The user whose record it is; nil where that one was removed, whoever has the name today.
+    func user(named name: String, _ id: UserIdentifier) -> User? {
+        guard let user = users[name], user.id == id else { return nil }
+        return user
+    }
+
     /// The versions of an application that a user is entitled to, in ascending order.
-    func versions(of entitlement: String, for user: String) -> [EntitlementVersion] {
-        (users[user]?.entitlements[entitlement] ?? []).compactMap(EntitlementVersion.init).sorted()
+    func versions(of entitlement: String, for user: User?) -> [EntitlementVersion] {
+        (user?.entitlements[entitlement] ?? []).compactMap(EntitlementVersion.init).sorted()
     }
 
     /// The versions that an instance's user is entitled to, in ascending order.
     func versions(for record: InstanceRecord) -> [EntitlementVersion] {
-        versions(of: record.name.entitlement.description, for: record.user)
+        versions(of: record.name.entitlement.description, for: user(named: record.user, record.userID))
+    }
+
+    /// The versions that the user of an access key is entitled to, in ascending order.
+    func versions(for record: AccessKeyRecord) -> [EntitlementVersion] {
+        versions(of: record.entitlement.description, for: user(named: record.user, record.userID))
+    }
+
+    /// What users had of applications, any version, and have no longer in another directory.
+    func grantsLost(in new: Directory) -> Set<Grant> {
+        var lost: Set<Grant> = []
+        for (name, user) in users where new.users[name] != user {
+            let kept = new.user(named: name, user.id)?.entitlements ?? [:]
+            for entitlement in user.entitlements.keys where kept[entitlement] == nil {
+                lost.insert(Grant(user: user.id, entitlement: entitlement))
+            }
+        }
+        return lost
     }
 
     private mutating func dropEmptyEntitlements() {
-        users = users.mapValues { user in User(entitlements: user.entitlements.filter { !$0.value.isEmpty }) }
+        users = users.mapValues { User(id: $0.id, entitlements: $0.entitlements.filter { !$0.value.isEmpty }) }
     }
 }
 

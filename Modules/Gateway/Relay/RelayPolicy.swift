@@ -11,13 +11,19 @@ package protocol RelayPolicy: Sendable {
 
 /// Who presented a certificate.
 package protocol RelayClient: Sendable {
-    /// Whether a tunnel to a target may be opened or stay, and where it leads, as the policy is now.
+    /// Whether a tunnel to a target may be opened, and where it leads, as policy and certificate are now.
     ///
-    /// Called on an event loop at every CONNECT, once more when the server was reached, and for every open tunnel
-    /// after ``Relay/policyChanged()``: an answer comes from memory, without waiting.
+    /// Called on an event loop at every CONNECT: an answer comes from memory, without waiting.
     ///
     /// - Parameter target: CONNECT's target in canonical form.
     func decide(_ target: Endpoint) -> RelayVerdict
+
+    /// Whether a tunnel that ``decide(_:)`` allowed may stay, as the policy is now. A certificate that was replaced or
+    /// expired since then is no reason to end it.
+    ///
+    /// Called on an event loop once more when the server was reached, and for every open tunnel after
+    /// ``Relay/policyChanged()``.
+    func reconsider(_ target: Endpoint) -> RelayVerdict
 }
 
 /// What a policy says of one client and one target.

@@ -52,7 +52,7 @@ struct TokenService: Sendable {
 extension RelaySnapshot {
     /// What holds of whom a token names: user first, since without one the instance is withdrawn too.
     func standing(of claims: AuthTokenClaims) -> AuthTokenAPI.Verdict {
-        guard isKnown(user: claims.user) else { return .userRemoved }
+        guard isThere(claims.user, asUserOf: claims.instance) else { return .userRemoved }
         guard let record = record(of: claims.instance), record.user == claims.user,
             record.name.entitlement == claims.entitlement, isActive(record)
         else { return .withdrawn }

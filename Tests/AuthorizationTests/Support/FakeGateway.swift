@@ -19,6 +19,8 @@ final class FakeGateway: ControlClient {
         var failure: LoadError?
         /// By path, instead of the true answer.
         var statuses: [String: Int] = [:]
+        /// Answers that come first, once each.
+        var first: [String: [ControlAnswer]] = [:]
         var bodies: [String: [UInt8]] = [:]
         var configuration: ConfigurationDocument
         var events: [String] = []
@@ -67,6 +69,9 @@ final class FakeGateway: ControlClient {
     func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer {
         try admit(request)
         let path = String(request.target.prefix { $0 != "?" })
+        if let answer = state.withLock({ $0.first[path]?.isEmpty == false ? $0.first[path]?.removeFirst() : nil }) {
+            return answer
+        }
         let (status, body) = state.withLock { ($0.statuses[path], $0.bodies[path]) }
         if let status, status != 200 { return ControlAnswer(status: status, body: []) }
         if let body { return ControlAnswer(status: 200, body: body) }

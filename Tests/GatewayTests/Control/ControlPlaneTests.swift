@@ -1,9 +1,6 @@
-import Crypto
 import Foundation
 import HTTPTypes
-import Logging
 import SallyportCore
-import SallyportTransport
 import SallyportWire
 import Testing
 
@@ -124,119 +121,5 @@ import Testing
             let answer = try await fixture.get("/v2/anything")
             #expect(answer.status == 404)
         }
-    }
-}
-
-/// A gateway that listens on loopback, over data whose clock the test moves.
-struct ControlFixture: Sendable {
-    struct Answer: Sendable {
-        let status: Int
-        let body: [UInt8]
-        var fields: HTTPFields = [:]
-
-        func failure() throws -> ControlAPI.Failure {
-            try JSONDecoder().decode(ControlAPI.Failure.self, from: Data(body))
-        }
-    }
-
-    let data: DataFixture
-    private let port: Int
-    /// Of verification without TLS.
-    private let plainPort: Int
-    private let authority: [UInt8]
-    private let transport: Transport
-
-    static func with(_ body: @Sendable (ControlFixture) async throws -> Void) async throws {
-        let data = try await DataFixture()
-        let (ports, continuation) = AsyncStream.makeStream(of: Gateway.Listeners.self)
-        var configuration = Gateway.Configuration()
-        (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
-        (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
-        configuration.plainVerification = .init(host: "localhost", port: 0)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger) {
-            continuation.yield($0)
-            continuation.finish()
-        }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                // A gateway that cannot start ends the wait below.
-                defer { continuation.finish() }
-                try await gateway.run()
-            }
-            var iterator = ports.makeAsyncIterator()
-            let listeners = try #require(await iterator.next())
-            let transport = Transport()
-            let fixture = await ControlFixture(
-                data: data, port: listeners.controlPort, plainPort: try #require(listeners.verificationPort),
-                authority: data.data.authorityDER, transport: transport)
-            do { try await body(fixture) } catch {
-                await transport.shutdown()
-                throw error
-            }
-            await transport.shutdown()
-            group.cancelAll()
-        }
-    }
-
-    private init(data: DataFixture, port: Int, plainPort: Int, authority: [UInt8], transport: Transport) {
-        self.data = data
-        self.port = port
-        self.plainPort = plainPort
-        self.authority = authority
-        self.transport = transport
-    }
-
-    func activated() async throws -> ClientIdentity { try await data.identity() }
-
-    func get(_ path: String, as identity: ClientIdentity? = nil, fields: HTTPFields = [:]) async throws -> Answer {
-        try await send(.get, path, nil, identity, fields)
-    }
-
-    func post(
-        _ path: String, _ body: [UInt8], as identity: ClientIdentity? = nil, fields: HTTPFields = [:]
-    ) async throws -> Answer {
-        try await send(.post, path, body, identity, fields)
-    }
-
-    /// Without TLS.
-    func getPlainly(_ path: String, fields: HTTPFields = [:]) async throws -> Answer {
-        try await send(.get, RequestURL("http://127.0.0.1:\(plainPort)\(path)"), nil, nil, fields)
-    }
-
-    func renew(as identity: ClientIdentity) async throws -> Answer {
-        let request = ESTBody.encode(try DataFixture.request())
-        return try await post(ControlAPI.Path.reenroll, Array(request.utf8), as: identity)
-    }
-
-    private func send(
-        _ method: HTTPRequest.Method, _ path: String, _ body: [UInt8]?, _ identity: ClientIdentity?,
-        _ fields: HTTPFields
-    ) async throws -> Answer {
-        try await send(method, RequestURL("https://localhost:\(port)\(path)"), body, identity, fields)
-    }
-
-    private func send(
-        _ method: HTTPRequest.Method, _ url: RequestURL, _ body: [UInt8]?, _ identity: ClientIdentity?,
-        _ fields: HTTPFields
-    ) async throws -> Answer {
-        var request = ExchangeRequest(method, url, headerFields: fields, body: body.map(RequestBody.bytes))
-        request.deadline = .now + .seconds(10)
-        let response = try await transport.exchange(
-            request, via: ConnectionPath(trust: .only([authority]), identity: identity))
-        return Answer(
-            status: response.head.status.code, body: try await response.body.collect(upTo: .kilobytes(64)),
-            fields: response.head.headerFields)
-    }
-}
-
-extension DataFixture {
-    /// The identity of a new instance, as the client holds it.
-    func identity() async throws -> ClientIdentity {
-        let link = try await link()
-        let key = P256.Signing.PrivateKey()
-        let chain = try await data.enroll(
-            BasicCredentials(user: link.user, password: link.accessKey), request: Self.request(key), source: "s")
-        return ClientIdentity(certificates: [chain[0]], privateKey: Redacted(key.pemRepresentation))
     }
 }

@@ -49,10 +49,14 @@ final class DataFixture: Sendable {
         return serializer.serializedBytes
     }
 
-    func enroll(_ link: ActivationLink, _ request: [UInt8], source: String = "s") async throws -> PresentedCertificate {
+    func enroll(_ link: ActivationLink, _ request: [UInt8]) async throws -> PresentedCertificate {
+        try await data.presented(chain(link, request)[0])
+    }
+
+    /// DER.
+    func chain(_ link: ActivationLink, _ request: [UInt8]) async throws -> [[UInt8]] {
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
-        let chain = try await data.enroll(credentials, request: request, source: source)
-        return try await data.presented(chain[0])
+        return try await data.enroll(credentials, request: request, source: [127, 0, 0, 1])
     }
 
     func document(_ presented: PresentedCertificate, version: String? = nil) async throws -> ConfigurationDocument {
@@ -83,10 +87,8 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let link = try await fixture.link()
         let won = await withTaskGroup(of: Bool.self) { group in
-            for index in 0..<8 {
-                group.addTask {
-                    (try? await fixture.enroll(link, DataFixture.request(), source: "\(index)")) != nil
-                }
+            for _ in 0..<8 {
+                group.addTask { (try? await fixture.enroll(link, DataFixture.request())) != nil }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
@@ -97,30 +99,46 @@ final class DataFixture: Sendable {
 
     @Test func anExpiredKeyIsRefused() async throws {
         let fixture = try await DataFixture()
-        let link = try await fixture.link()
-        fixture.advance(24 * 3600)
-        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, DataFixture.request()) }
+        let (used, late) = (try await fixture.link(), try await fixture.link())
+        fixture.advance(24 * 3600 - 1)
+        _ = try await fixture.enroll(used, DataFixture.request())
+        fixture.advance(1)
+        await #expect(throws: GatewayError(.keyExpired, "")) { try await fixture.enroll(late, DataFixture.request()) }
     }
 
-    @Test func wrongTriesAreSlowedAndConsumeNothing() async throws {
+    @Test func oneWrongTryASecondIsAnsweredAndConsumesNothing() async throws {
         let fixture = try await DataFixture()
         let link = try await fixture.link()
         let wrong = BasicCredentials(user: link.user, password: Redacted("wrong"))
         let request = try DataFixture.request()
-        await #expect(throws: GatewayError.self) {
-            try await fixture.data.enroll(wrong, request: request, source: "s")
+        func code(from source: [UInt8]) async -> GatewayError.Code? {
+            let error = await #expect(throws: GatewayError.self) {
+                try await fixture.data.enroll(wrong, request: request, source: source)
+            }
+            return error?.code
         }
-        await #expect(throws: GatewayError.self) { try await fixture.enroll(link, request) }
-        _ = try await fixture.enroll(link, request, source: "another")
+        #expect(await code(from: [1]) == .unauthorized)
+        #expect(await code(from: [1]) == .limited)
+        #expect(await code(from: [2]) == .unauthorized)
+        fixture.advance(1)
+        #expect(await code(from: [1]) == .unauthorized)
+        _ = try await fixture.enroll(link, request)
     }
 
-    @Test func aWrongTryBarsItsSourceForASecond() async throws {
+    @Test func aUsedKeySaysSoUntilItIsForgotten() async throws {
         let fixture = try await DataFixture()
         let link = try await fixture.link()
-        let wrong = BasicCredentials(user: link.user, password: Redacted("wrong"))
-        _ = try? await fixture.data.enroll(wrong, request: DataFixture.request(), source: "s")
-        fixture.advance(1)
         _ = try await fixture.enroll(link, DataFixture.request())
+        for days in [0.0, 1, 28.9] {
+            fixture.advance(days * 86_400)
+            try await fixture.data.forgetOldKeys()
+            await #expect(throws: GatewayError(.keyUsed, "")) { try await fixture.enroll(link, DataFixture.request()) }
+        }
+        fixture.advance(0.2 * 86_400)
+        try await fixture.data.forgetOldKeys()
+        await #expect(throws: GatewayError(.unauthorized, "")) {
+            try await fixture.enroll(link, DataFixture.request())
+        }
     }
 
     @Test(arguments: [[], [0x30, 0x00], Array("garbage".utf8)] as [[UInt8]])
@@ -169,9 +187,7 @@ final class DataFixture: Sendable {
 
     @Test func theRelaysUseOfARenewedCertificateRetiresTheOldOne() async throws {
         let fixture = try await DataFixture()
-        let link = try await fixture.link()
-        let first = try await fixture.data.enroll(
-            BasicCredentials(user: link.user, password: link.accessKey), request: DataFixture.request(), source: "s")
+        let first = try await fixture.chain(fixture.link(), DataFixture.request())
         let old = try await fixture.data.presented(first[0])
         let second = try await fixture.data.reenroll(old, request: DataFixture.request())
         try await fixture.perform(.addServer(.init(endpoint: "a.example:443")))
@@ -326,10 +342,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         try await fixture.perform(.setRoute(domain: "default", route: "relay", ports: [80, 443]))
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
-        let credentials = try await fixture.link()
-        let chain = try await fixture.data.enroll(
-            BasicCredentials(user: credentials.user, password: credentials.accessKey),
-            request: DataFixture.request(), source: "s")
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
         for target in ["127.0.0.1:80", "127.1:443", "[::1]:80", "169.254.169.254:80", "localhost:80"] {
             guard case .allowed(_, nil, mayBeLocal: false) = try client.decide(Endpoint(target)) else {
@@ -348,10 +361,7 @@ final class DataFixture: Sendable {
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443", address: "127.0.0.9")))
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
         try await fixture.perform(.addServer(.init(endpoint: "out.example:443", route: "direct")))
-        let credentials = try await fixture.link()
-        let chain = try await fixture.data.enroll(
-            BasicCredentials(user: credentials.user, password: credentials.accessKey),
-            request: DataFixture.request(), source: "s")
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let id = try await fixture.data.presented(chain[0]).name.instance.description
 
         func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict? {
@@ -388,10 +398,7 @@ final class DataFixture: Sendable {
     @Test func anExpiredCertificateIsRefused() async throws {
         let fixture = try await DataFixture()
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443")))
-        let credentials = try await fixture.link()
-        let chain = try await fixture.data.enroll(
-            BasicCredentials(user: credentials.user, password: credentials.accessKey),
-            request: DataFixture.request(), source: "s")
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
         guard case .allowed = try client.decide(Endpoint("in.example:443")) else {
             Issue.record("a listed server is relayed")

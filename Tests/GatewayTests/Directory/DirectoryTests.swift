@@ -29,8 +29,11 @@ import Testing
     @Test func whatShowPrintsApplyAccepts() throws {
         let directory = try Self.sample()
         let yaml = try directory.declaration.yaml()
-        #expect(try Directory().applying(Declaration(yaml: yaml), prune: true) == directory)
+        #expect(try directory.applying(Declaration(yaml: yaml), prune: true) == directory)
         #expect(try directory.applying(Declaration(yaml: yaml), prune: false) == directory)
+        // Elsewhere the users are others, and all else is the same.
+        let copy = try Directory().applying(Declaration(yaml: yaml), prune: true)
+        #expect(try copy.declaration.yaml() == yaml && directory.difference(to: copy).isEmpty)
         #expect(directory.difference(to: directory).isEmpty)
     }
 
@@ -97,6 +100,35 @@ import Testing
         #expect(directory.applications.isEmpty)
         #expect(directory.users["ann@example.com"]?.entitlements.isEmpty == true)
         #expect(directory.servers.map(\.endpoint) == ["intranet.corp.example:443"])
+    }
+
+    @Test func whoComesAgainUnderANameIsAnotherUser() throws {
+        let (name, app) = ("ann@example.com", "com.example.report")
+        let before = try Self.sample()
+        let first = try #require(before.users[name])
+        var after = before
+        try after.removeUser(name)
+        try after.addUser(name)
+        try after.entitle(name, to: app, version: "1.0.0.0")
+        let second = try #require(after.users[name])
+        #expect(before.user(named: name, first.id) == first && after.user(named: name, second.id) == second)
+        #expect(after.user(named: name, first.id) == nil && before.user(named: name, second.id) == nil)
+        #expect(after.versions(of: app, for: after.user(named: name, first.id)).isEmpty)
+        #expect(before.grantsLost(in: after) == [Grant(user: first.id, entitlement: app)])
+        #expect(before.grantsLost(in: before).isEmpty)
+    }
+
+    @Test func aGrantIsLostWithItsLastVersion() throws {
+        var before = try Self.sample()
+        let (name, app) = ("ann@example.com", "com.example.report")
+        try before.addApplication(app, version: "2.0.0.0")
+        try before.entitle(name, to: app, version: "2.0.0.0")
+        var after = before
+        try after.unentitle(name, from: app, version: "1.0.0.0")
+        #expect(before.grantsLost(in: after).isEmpty)
+        try after.unentitle(name, from: app, version: "2.0.0.0")
+        let id = try #require(before.users[name]).id
+        #expect(before.grantsLost(in: after) == [Grant(user: id, entitlement: app)])
     }
 
     @Test func aClusterInUseStays() throws {

@@ -21,6 +21,7 @@ final class StubPolicy: RelayPolicy {
     private struct Client: RelayClient {
         let policy: StubPolicy
         func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }
+        func reconsider(_ target: Endpoint) -> RelayVerdict { decide(target) }
     }
 
     func set(_ verdict: RelayVerdict) { self.verdict.withLock { $0 = verdict } }

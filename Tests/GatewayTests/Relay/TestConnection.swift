@@ -26,14 +26,22 @@ final class TestConnection: Sendable {
     }
 
     static func open(port: UInt16, trust: TestAuthority, identity: TestIdentity?) async throws -> TestConnection {
+        let identity = try identity.map {
+            ClientIdentity(certificates: [try $0.der], privateKey: Redacted($0.keyPEM))
+        }
+        return try await open(port: port, authority: trust.der, identity: identity)
+    }
+
+    /// - Parameter authority: the only one that is trusted, DER.
+    static func open(port: UInt16, authority: [UInt8], identity: ClientIdentity?) async throws -> TestConnection {
         var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.trustRoots = .certificates([try NIOSSLCertificate(bytes: trust.der, format: .der)])
+        configuration.trustRoots = .certificates([try NIOSSLCertificate(bytes: authority, format: .der)])
         if let identity {
-            configuration.certificateChain = [
-                .certificate(try NIOSSLCertificate(bytes: identity.der, format: .der))
-            ]
+            configuration.certificateChain = try identity.certificates.map {
+                .certificate(try NIOSSLCertificate(bytes: $0, format: .der))
+            }
             configuration.privateKey = .privateKey(
-                try NIOSSLPrivateKey(bytes: Array(identity.keyPEM.utf8), format: .pem))
+                try NIOSSLPrivateKey(bytes: Array(identity.privateKey.reveal().utf8), format: .pem))
         }
         let context = try NIOSSLContext(configuration: configuration)
         return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)

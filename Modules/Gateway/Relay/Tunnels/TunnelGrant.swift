@@ -8,9 +8,9 @@ struct TunnelGrant {
     /// The address that was dialled.
     let address: IPAddress
 
-    /// Whether a tunnel as it stands would be opened today.
+    /// Whether a tunnel as it stands may stay.
     func holds(check: AddressCheck) -> Bool {
-        guard case .allowed(_, let required, let mayBeLocal) = client.decide(target) else { return false }
+        guard case .allowed(_, let required, let mayBeLocal) = client.reconsider(target) else { return false }
         guard required == nil || required == address else { return false }
         return mayBeLocal || check.permits(address, port: target.port)
     }

@@ -1,0 +1,39 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// How a gateway's wish to be asked later is followed (RFC 9110 §10.2.3).
+enum RetryAfter {
+    /// How often one request is sent, the first time included.
+    static let tries = 5
+    /// What is waited at most each time; a gateway that wants more is left alone.
+    static let longest: Duration = .seconds(10)
+
+    /// What an answer asks to wait: a second at least, nil where it asks for nothing that is followed.
+    static func wait(_ answer: ControlAnswer) -> Duration? {
+        guard answer.status == 429, let field = answer.headerFields[.retryAfter],
+            (1...3).contains(field.utf8.count), field.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let seconds = Int(field)
+        else { return nil }
+        let wait = Duration.seconds(max(1, seconds))
+        return wait <= longest ? wait : nil
+    }
+}
+
+extension ControlClient {
+    /// Sends a request, and again where the gateway answers that it is asked too often and says for how long.
+    func send(
+        _ request: ControlRequest, waitingBy clock: any AuthorizationClock
+    ) async throws(AuthorizationError) -> ControlAnswer {
+        var answer = try await sent(request)
+        for _ in 1..<RetryAfter.tries {
+            guard let wait = RetryAfter.wait(answer) else { return answer }
+            do { try await clock.sleep(for: wait) } catch { throw .cancelled() }
+            answer = try await sent(request)
+        }
+        return answer
+    }
+
+    private func sent(_ request: ControlRequest) async throws(AuthorizationError) -> ControlAnswer {
+        do { return try await send(request) } catch { throw error.asAuthorizationError() }
+    }
+}

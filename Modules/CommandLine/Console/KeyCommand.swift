@@ -1,0 +1,51 @@
+import ArgumentParser
+import SallyportGateway
+
+struct KeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "key", abstract: "Issue, list and revoke access keys.",
+        subcommands: [Issue.self, List.self, Revoke.self])
+
+    struct Issue: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Issue an access key and print the activation link.",
+            discussion: "The link activates one instance, once, within 24 hours. Hand it over as you would a password.")
+        @Argument(help: "The user's id.") var user: String
+        @Argument(help: "The app's entitlement id.") var entitlement: String
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .issueKey(user: user, entitlement: entitlement) }
+    }
+
+    struct List: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the access keys of the last 30 days, without the keys themselves.",
+            discussion: "A key is unused, used or expired. Removing a user or an entitlement destroys the unused ones.")
+        @Option(help: "Only this user's.") var user: String?
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func request() -> AdministrationCommand { .listKeys(user: user) }
+    }
+
+    struct Revoke: ConsoleCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Destroy access keys that were not used.",
+            discussion: "What a used one activated is an instance: 'admin wipe' takes that back.")
+        @Argument(help: "The key, as 'admin key list' names it.") var id: String?
+        @Option(help: "All unused keys of this user.") var user: String?
+        @OptionGroup var location: DataLocationOptions
+        @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard (id == nil) != (user == nil) else { throw ValidationError("Give a key or --user.") }
+        }
+
+        func request() throws -> AdministrationCommand {
+            if let id { return .revokeKeys(.one(id)) }
+            guard let user else { throw ValidationError("Give a key or --user.") }
+            return .revokeKeys(.all(ofUser: user))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+internal import Crypto
+internal import Foundation
+internal import SallyportCore
+internal import SallyportSecureStore
+internal import SallyportWire
+
+extension GatewayData {
+    /// Makes a link for one activation.
+    func issueKey(_ user: String, _ entitlement: String) async throws -> String {
+        guard let owner = directory.users[user] else {
+            throw GatewayError(.notFound, "No user \(user): `admin user list` shows them.")
+        }
+        guard let id = EntitlementIdentifier(entitlement), !directory.versions(of: entitlement, for: owner).isEmpty
+        else {
+            throw GatewayError(
+                .notFound, "User \(user) is entitled to no version of \(entitlement): `admin entitle` entitles.")
+        }
+        let key = AccessKey.generate()
+        let record = AccessKeyRecord(user: user, userID: owner.id, entitlement: id, issued: clock())
+        let digest = AccessKey.digest(key, of: user)
+        try await store.write { [collections] in try $0.set(record, for: digest, in: collections.keys) }
+        let fingerprint = Array(SHA256.hash(data: authority.der))
+        return try ActivationLink(
+            gateway: Endpoint(host: Host(settings.name), port: settings.controlPort),
+            authorityFingerprint: fingerprint, user: user, accessKey: Redacted(key)
+        ).text
+    }
+
+    /// The keys that are remembered, the oldest first; of one user where one is named.
+    func accessKeys(of user: String?) throws -> [AdministrationReply.AccessKeyEntry] {
+        let now = clock()
+        return try store.read { try $0.all(in: collections.keys) }.map(\.1)
+            .filter { user == nil || $0.user == user }
+            .sorted { ($0.issued, $0.id.description) < ($1.issued, $1.id.description) }
+            .map { record in
+                .init(
+                    id: record.id.description, user: record.user, entitlement: record.entitlement.description,
+                    issued: record.issued, expires: record.expires, state: record.standing(at: now).rawValue,
+                    instance: record.use?.instance.instance.description)
+            }
+    }
+
+    /// Destroys keys that were not used: one, or all of a user.
+    ///
+    /// - Returns: how many.
+    func revokeKeys(_ which: AdministrationCommand.KeySelection) async throws -> Int {
+        try await store.write { [collections] transaction in
+            let keys = try transaction.all(in: collections.keys).filter { which.contains($0.1) }
+            if case .one(let id) = which {
+                guard let record = keys.first?.1 else {
+                    throw GatewayError(.notFound, "No access key \(id): `admin key list` shows them.")
+                }
+                if let instance = record.use?.instance.instance {
+                    throw GatewayError(.invalid, "The key was used: `admin wipe \(instance)` takes back what it made.")
+                }
+            }
+            let unused = keys.filter { $0.1.use == nil }
+            for (digest, _) in unused { try transaction.remove(digest, from: collections.keys) }
+            return unused.count
+        }
+    }
+
+    /// Forgets the keys that nobody asks about any more.
+    func forgetOldKeys() async throws {
+        let oldest = clock().addingTimeInterval(-AccessKeyRecord.memory)
+        try await store.write { [collections] transaction in
+            for (digest, record) in try transaction.all(in: collections.keys) where record.issued < oldest {
+                try transaction.remove(digest, from: collections.keys)
+            }
+        }
+    }
+}
+
+extension AdministrationCommand.KeySelection {
+    fileprivate func contains(_ record: AccessKeyRecord) -> Bool {
+        switch self {
+        case .one(let id): record.id == AccessKeyIdentifier(id)
+        case .all(let user): record.user == user
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import Logging
+import SallyportCore
+import SallyportTransport
+import SallyportWire
+import Testing
+
+@testable import SallyportGateway
+
+/// A gateway that listens on loopback, over data whose clock the test moves.
+struct ControlFixture: Sendable {
+    struct Answer: Sendable {
+        let status: Int
+        let body: [UInt8]
+        var fields: HTTPFields = [:]
+
+        func failure() throws -> ControlAPI.Failure {
+            try JSONDecoder().decode(ControlAPI.Failure.self, from: Data(body))
+        }
+    }
+
+    let data: DataFixture
+    let port: Int
+    let relayPort: UInt16
+    /// Of verification without TLS.
+    private let plainPort: Int
+    private let authority: [UInt8]
+    private let transport: Transport
+
+    static func with(_ body: @Sendable (ControlFixture) async throws -> Void) async throws {
+        let data = try await DataFixture()
+        let (ports, continuation) = AsyncStream.makeStream(of: Gateway.Listeners.self)
+        var configuration = Gateway.Configuration()
+        (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
+        (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
+        configuration.plainVerification = .init(host: "localhost", port: 0)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger) {
+            continuation.yield($0)
+            continuation.finish()
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // A gateway that cannot start ends the wait below.
+                defer { continuation.finish() }
+                try await gateway.run()
+            }
+            var iterator = ports.makeAsyncIterator()
+            let listeners = try #require(await iterator.next())
+            let transport = Transport()
+            let fixture = await ControlFixture(
+                data: data, port: listeners.controlPort, relayPort: UInt16(listeners.relayPort),
+                plainPort: try #require(listeners.verificationPort), authority: data.data.authorityDER,
+                transport: transport)
+            do { try await body(fixture) } catch {
+                await transport.shutdown()
+                throw error
+            }
+            await transport.shutdown()
+            group.cancelAll()
+        }
+    }
+
+    private init(
+        data: DataFixture, port: Int, relayPort: UInt16, plainPort: Int, authority: [UInt8], transport: Transport
+    ) {
+        self.data = data
+        self.port = port
+        self.relayPort = relayPort
+        self.plainPort = plainPort
+        self.authority = authority
+        self.transport = transport
+    }
+
+    func activated() async throws -> ClientIdentity { try await data.identity() }
+
+    func get(_ path: String, as identity: ClientIdentity? = nil, fields: HTTPFields = [:]) async throws -> Answer {
+        try await send(.get, path, nil, identity, fields)
+    }
+
+    func post(
+        _ path: String, _ body: [UInt8], as identity: ClientIdentity? = nil, fields: HTTPFields = [:]
+    ) async throws -> Answer {
+        try await send(.post, path, body, identity, fields)
+    }
+
+    /// Without TLS.
+    func getPlainly(_ path: String, fields: HTTPFields = [:]) async throws -> Answer {
+        try await send(.get, RequestURL("http://127.0.0.1:\(plainPort)\(path)"), nil, nil, fields)
+    }
+
+    func renew(
+        as identity: ClientIdentity, key: P256.Signing.PrivateKey = .init()
+    ) async throws -> Answer {
+        let request = ESTBody.encode(try DataFixture.request(key))
+        return try await post(ControlAPI.Path.reenroll, Array(request.utf8), as: identity)
+    }
+
+    /// The identity that comes after another.
+    func renewed(_ identity: ClientIdentity) async throws -> ClientIdentity {
+        let key = P256.Signing.PrivateKey()
+        let answer = try await renew(as: identity, key: key)
+        guard answer.status == 200 else { throw TestFailure("renewal: \(answer.status)") }
+        let bag = try CertificateBag(parsing: ESTBody.decode(answer.body))
+        return ClientIdentity(certificates: bag.certificates, privateKey: Redacted(key.pemRepresentation))
+    }
+
+    /// Uses a link, as the address that the test comes from.
+    func enroll(user: String, key: String) async throws -> Answer {
+        let credentials = BasicCredentials(user: user, password: Redacted(key))
+        let request = ESTBody.encode(try DataFixture.request())
+        return try await post(
+            ControlAPI.Path.enroll, Array(request.utf8), fields: [.authorization: credentials.fieldValue.reveal()])
+    }
+
+    func enroll(_ link: ActivationLink) async throws -> Answer {
+        try await enroll(user: link.user, key: link.accessKey.reveal())
+    }
+
+    /// The signed configuration, without a look at its signature.
+    func document(as identity: ClientIdentity) async throws -> ConfigurationDocument {
+        let answer = try await get(ControlAPI.Path.configuration, as: identity)
+        guard answer.status == 200 else { throw TestFailure("configuration: \(answer.status)") }
+        return try ConfigurationDocument(
+            parsing: JWS(answer.body, type: ConfigurationDocument.type).payload)
+    }
+
+    /// A CONNECT, and what the relay answered.
+    func connect(
+        to port: UInt16, as identity: ClientIdentity
+    ) async throws -> (connection: TestConnection, status: Int) {
+        let connection = try await TestConnection.open(port: relayPort, authority: authority, identity: identity)
+        connection.send("CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
+        let words = try await connection.head().split(separator: " ")
+        return (connection, Int(words[1]) ?? 0)
+    }
+
+    private func send(
+        _ method: HTTPRequest.Method, _ path: String, _ body: [UInt8]?, _ identity: ClientIdentity?,
+        _ fields: HTTPFields
+    ) async throws -> Answer {
+        try await send(method, RequestURL("https://localhost:\(port)\(path)"), body, identity, fields)
+    }
+
+    private func send(
+        _ method: HTTPRequest.Method, _ url: RequestURL, _ body: [UInt8]?, _ identity: ClientIdentity?,
+        _ fields: HTTPFields
+    ) async throws -> Answer {
+        var request = ExchangeRequest(method, url, headerFields: fields, body: body.map(RequestBody.bytes))
+        request.deadline = .now + .seconds(10)
+        let response = try await transport.exchange(
+            request, via: ConnectionPath(trust: .only([authority]), identity: identity))
+        return Answer(
+            status: response.head.status.code, body: try await response.body.collect(upTo: .kilobytes(64)),
+            fields: response.head.headerFields)
+    }
+}
+
+extension DataFixture {
+    /// The identity of a new instance, as the client holds it.
+    func identity() async throws -> ClientIdentity {
+        let key = P256.Signing.PrivateKey()
+        let chain = try await chain(link(), Self.request(key))
+        return ClientIdentity(certificates: [chain[0]], privateKey: Redacted(key.pemRepresentation))
+    }
+}
