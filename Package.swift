@@ -428,7 +428,8 @@ let package = Package(
             dependencies: [
                 "Sallyport", "SallyportAuthorization", "SallyportCookies", "SallyportCore", "SallyportGateway",
                 "SallyportHTTPAuthentication", "SallyportReachability", "SallyportSecureStore",
-                "SallyportWire", "SallyportTransport", .kerberos, "CLinux", .crypto, .x509, .logging, .httpTypes,
+                "SallyportWire", "SallyportTransport", "MutantWeaving", .kerberos, "CLinux", .crypto, .x509, .logging,
+                .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.
@@ -453,7 +454,9 @@ let package = Package(
         .executableTarget(
             name: "DigestDaemon", path: "Tests/DigestDaemon", linkerSettings: [.linkedLibrary("microhttpd")]),
 
-        .executableTarget(name: "Mutants", path: "Tests/Mutants", exclude: ["mutants.json", "run"]),
+        // Compiles security checks that are switched off into a copy of the sources, and runs the tests of each.
+        .target(name: "MutantWeaving", path: "Tests/Mutants/Weaving"),
+        .executableTarget(name: "Mutants", dependencies: ["MutantWeaving"], path: "Tests/Mutants/Laboratory"),
 
         // Each links one module alone; the link tests look at what came with it.
         .executableTarget(

@@ -1,0 +1,92 @@
+import Foundation
+import MutantWeaving
+
+/// Switches the mutants of the tables on, one by one, and demands that a test turns red.
+struct Mutants {
+    private let repository: URL
+    private let all: [Mutant]
+    private let chosen: [Mutant]
+    /// Test runs at a time: no more than the tests' own time limits bear.
+    private let lanes = min(2, ProcessInfo.processInfo.activeProcessorCount)
+
+    init(in repository: URL, named names: Set<String>) throws {
+        self.repository = repository
+        all = try Mutant.tables(in: repository)
+        chosen = names.isEmpty ? all : all.filter { names.contains($0.name) }
+        if let unknown = names.subtracting(all.map(\.name)).min() { throw Failure("There is no mutant \"\(unknown)\"") }
+    }
+
+    /// That every mutant can be compiled in where its table says.
+    func check() throws { _ = try WovenSources(all, in: repository) }
+
+    func run() async throws {
+        try check()
+        let start = ContinuousClock.now
+        let folder = ProcessInfo.processInfo.environment["MUTANTS_BUILD"] ?? ".build-mutants"
+        let laboratory = try Laboratory(
+            of: repository, in: URL(filePath: folder, relativeTo: repository).absoluteURL)
+        say("Building \(all.count) mutants")
+        let refused = try await laboratory.build(all).filter { mutant in chosen.contains { $0.name == mutant.name } }
+        for mutant in refused { say("NOTBUILT \(mutant.name): it does not compile; mend Tests/Mutants") }
+        let built = chosen.filter { mutant in !refused.contains { $0.name == mutant.name } }
+        say("Built in \(seconds(since: start)) s; running the tests with nothing switched off")
+        let tests = try await laboratory.tests()
+        let times = try await green(tests, Set(built.map(\.filter)))
+        let judged = built.filter { times[$0.filter] != nil }
+        say("Green after \(seconds(since: start)) s; switching off \(judged.count) checks")
+        let survivors = try await survivors(of: judged, tests, times)
+        say("\(judged.count - survivors.count) of \(chosen.count) mutants were noticed, in \(seconds(since: start)) s")
+        let left = chosen.map(\.name).filter { name in
+            !judged.contains { $0.name == name } || survivors.contains { $0.name == name }
+        }
+        guard left.isEmpty else { throw Failure("not noticed: \(left.joined(separator: ", "))") }
+    }
+
+    /// The seconds that the tests of each filter take while nothing is switched off; none where they are not green then,
+    /// or where there are none.
+    private func green(_ tests: TestBinary, _ filters: Set<String>) async throws -> [String: Double] {
+        var times: [String: Double] = [:]
+        try await Lanes.run(filters.sorted(), count: lanes) { filter, lane in
+            let first = try await tests.run(filter, lane: lane, limit: 600)
+            // A test that another one disturbs is green when it runs again.
+            return (filter, first.status == 0 ? first : try await tests.run(filter, lane: lane, limit: 600))
+        } each: { filter, run in
+            let isGreen = run.status == 0 && run.count > 0
+            if isGreen { times[filter] = run.time }
+            if !isGreen {
+                say("RED      \(filter) with nothing switched off: \(run.count == 0 ? "no test" : run.cause)")
+            }
+        }
+        return times
+    }
+
+    private func survivors(
+        of mutants: [Mutant], _ tests: TestBinary, _ times: [String: Double]
+    ) async throws -> [Mutant] {
+        var survivors: [Mutant] = []
+        // What takes long comes first, so that no lane is left waiting for the other at the end.
+        let order = mutants.sorted { (times[$0.filter] ?? 0, $0.filter) > (times[$1.filter] ?? 0, $1.filter) }
+        try await Lanes.run(order, count: lanes) { mutant, lane in
+            let limit = 20 + Int(3 * (times[mutant.filter] ?? 0))
+            let run = try await tests.run(mutant.filter, mutant: mutant.number, lane: lane, limit: limit)
+            return (mutant, run)
+        } each: { mutant, run in
+            let isNoticed = run.status != 0
+            say(
+                "\(isNoticed ? "noticed " : "SURVIVED") \(mutant.name): \(isNoticed ? run.cause : "all tests stay green")"
+            )
+            if !isNoticed { survivors.append(mutant) }
+        }
+        return survivors
+    }
+
+    private func seconds(since start: ContinuousClock.Instant) -> Int {
+        Int((ContinuousClock.now - start) / .seconds(1))
+    }
+
+    private func say(_ line: String) {
+        print(line)
+        // Into a file as well, a line that is printed is there to be read.
+        fflush(nil)
+    }
+}
