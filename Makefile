@@ -36,7 +36,7 @@ install: dependencies ## Installs the program below $(prefix).
 # One test after the other: servers and time limits of one would be late for another on a small machine.
 test: dependencies ## Builds and runs all tests.
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest --no-parallel $(TESTS)
+	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)
 
 demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
 	$(SWIFT) build --product sallyport
@@ -59,14 +59,11 @@ soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB throu
 	SALLYPORT_SOAK=$(SOAK) $(SWIFT) test --skip-build --disable-xctest --no-parallel --filter 'Soak|TunnelLoadTests|aLargeFileArrivesWhole|KillTests|PowerCutTests|FlipTests|ModelTests'
 	SWIFT="$(SWIFT)" Tests/Fuzz/run $(FUZZ)
 
-sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer.
-	ASAN_OPTIONS=quarantine_size_mb=8 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-leaks \
-		$(SWIFT) test --disable-xctest --no-parallel --sanitize address --scratch-path .build-address --skip LinkTests $(TESTS)
-	TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Scripts/known-races \
-		$(SWIFT) test --disable-xctest --no-parallel --sanitize thread --scratch-path .build-thread --skip LinkTests $(TESTS)
+sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSanitizer; no process may report anything.
+	SWIFT="$(SWIFT)" Tests/Scripts/sanitize $(TESTS)
 
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
-	Tests/Mutants/run $(MUTANTS)
+	SWIFT="$(SWIFT)" Tests/Mutants/run $(MUTANTS)
 
 lint: ## Checks the format.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
