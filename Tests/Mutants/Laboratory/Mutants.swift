@@ -16,8 +16,18 @@ struct Mutants {
         if let unknown = names.subtracting(all.map(\.name)).min() { throw Failure("There is no mutant \"\(unknown)\"") }
     }
 
-    /// That every mutant can be compiled in where its table says.
-    func check() throws { _ = try WovenSources(all, in: repository) }
+    /// That every mutant can be compiled in where its table says; names all that cannot.
+    func check() throws {
+        let problems = all.compactMap { mutant in
+            do {
+                _ = try WovenSources([mutant], in: repository)
+                return nil as String?
+            } catch {
+                return "\(error)"
+            }
+        }
+        guard problems.isEmpty else { throw Failure(problems.joined(separator: "\n")) }
+    }
 
     func run() async throws {
         try check()

@@ -8,7 +8,9 @@ package struct WovenSources {
     package init(_ mutants: [Mutant], in repository: URL) throws {
         var texts: [String: String] = [:]
         for (path, mutants) in Dictionary(grouping: mutants, by: \.file).sorted(by: { $0.key < $1.key }) {
-            let source = try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+            guard let source = try? String(contentsOf: repository.appending(path: path), encoding: .utf8) else {
+                throw Drift(mutants[0].name, "there is no file \(path)")
+            }
             let isC = path.hasSuffix(".c")
             guard isC || path.hasSuffix(".swift") else {
                 throw Drift(mutants[0].name, "its file is neither Swift nor C")

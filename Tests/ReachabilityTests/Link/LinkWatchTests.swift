@@ -153,15 +153,19 @@ import Testing
         #expect(watch.told.standing == .unreachable)
     }
 
-    /// Nor does the answer to a probe that was sent before the link went.
+    /// Nor does the answer to a probe that was sent before the way to the gateway changed.
     @Test func answersFromBeforeADoubtDoNotEndIt() throws {
         var watch = LinkWatch(at: .zero)
-        _ = watch.networkChanged(SimulatedLink.network(isUp: true), at: .zero)
+        let network = TestNetwork()
+        network.link(2, "eth0").address(2, "10.0.0.1").route("0.0.0.0", 0, by: 2)
+        network.link(3, "wg0", hardware: 0xfffe, kind: "wireguard").address(3, "10.9.0.1")
+        _ = watch.networkChanged(network.state, at: .zero)
         _ = watch.streamOpened(SimulatedLink.ends, at: .zero)
         // Another has the stream: a probe stands in for it.
         let due = watch.streamDisplaced(at: .seconds(1)) + watch.timeCame(at: .seconds(3))
         #expect(due.contains(.probe(1)))
-        _ = watch.networkChanged(SimulatedLink.network(isUp: false), at: .seconds(4))
+        network.route("198.51.100.0", 24, by: 3)
+        _ = watch.networkChanged(network.state, at: .seconds(4))
         _ = watch.probeAnswered(1, SimulatedLink.ends, at: .milliseconds(4010))
         _ = watch.timeCame(at: .seconds(7))
         #expect(watch.told.standing == .unreachable)

@@ -58,18 +58,26 @@ package final class ChildProcess: Sendable {
     package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
     package var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
 
-    /// Whether it takes connections at a port, in whatever network it is.
+    /// Whether it takes connections at a port, in whatever network it is: a socket of its own does, not another program's.
     package func listens(at port: UInt16) -> Bool {
-        ["tcp", "tcp6"].contains { table in
+        let (suffix, sockets) = (String(format: ":%04X", port), self.sockets)
+        return ["tcp", "tcp6"].contains { table in
             guard let text = try? String(contentsOfFile: "/proc/\(identifier)/net/\(table)", encoding: .utf8) else {
                 return false
             }
-            let port = String(format: ":%04X", port)
             return text.split(separator: "\n").contains { line in
                 let words = line.split(separator: " ")
-                return words.count > 3 && words[1].hasSuffix(port) && words[3] == "0A"
+                return words.count > 9 && words[1].hasSuffix(suffix) && words[3] == "0A"
+                    && sockets.contains("socket:[\(words[9])]")
             }
         }
+    }
+
+    /// The sockets that it has open, as the kernel names them.
+    private var sockets: Set<String> {
+        let folder = "/proc/\(identifier)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return Set(names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") })
     }
 
     package func signal(_ number: Int32) { child.signal(number) }

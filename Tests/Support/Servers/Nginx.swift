@@ -29,12 +29,13 @@ package final class Nginx: Sendable {
             "/usr/bin/env", ["nginx", "-e", folder.file("error.log"), "-c", folder.file("nginx.conf")],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
         self.process = process
+        // It writes its number once it listens at all its ports, and not where one of them is taken.
         let isUp = try await eventually {
             !process.isRunning
                 || (try? String(contentsOfFile: folder.file("nginx.pid"), encoding: .utf8))?.count ?? 0 > 1
         }
         // A port that another has taken ends nginx: the caller tries the next.
-        guard isUp, try await !eventually(within: .milliseconds(300), { !process.isRunning }) else { return nil }
+        guard isUp, process.isRunning else { return nil }
     }
 
     /// The lines of `access.log`, as the configuration has them written.
