@@ -32,7 +32,7 @@ struct AuthTokenMiddleware: RouterMiddleware {
         next: @concurrent (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
         guard let text = Self.value(Self.token, of: request), let user = Self.value(Self.user, of: request) else {
-            return try await denial("noToken")
+            return denial("noToken")
         }
         let proof = PresentedProof(
             Self.value(Self.proof, of: request), method: request.method.rawValue, url: origin + request.uri.path)
@@ -42,7 +42,7 @@ struct AuthTokenMiddleware: RouterMiddleware {
         } catch {
             context.logger.notice("A token was refused.", metadata: ["verdict": "\(error.code)"])
             guard error.code != .unavailable, error.code != .store else { throw HTTPError(.serviceUnavailable) }
-            return try await denial("\(error.code)")
+            return denial("\(error.code)")
         }
         return try await next(request, context)
     }
@@ -51,8 +51,8 @@ struct AuthTokenMiddleware: RouterMiddleware {
         name.flatMap { request.headers[$0] }
     }
 
-    private func denial(_ verdict: String) async throws -> Response {
-        let challenge = try await sessions.makeChallenge()
+    private func denial(_ verdict: String) -> Response {
+        let challenge = sessions.makeChallenge()
         // Both are letters and digits: nothing to escape.
         let body = "{\"error\":\"\(verdict)\",\"challenge\":\"\(challenge)\"}\n"
         return Response(

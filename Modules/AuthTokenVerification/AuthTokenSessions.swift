@@ -8,7 +8,7 @@ internal import SallyportWire
 /// do {
 ///     let token = try await sessions.admit(text, for: .init(user: sentUser, server: "reports.corp.example"))
 /// } catch {
-///     return denial(challenge: try await sessions.makeChallenge())
+///     return denial(challenge: sessions.makeChallenge())
 /// }
 /// ```
 public struct AuthTokenSessions: Sendable {
@@ -24,34 +24,29 @@ public struct AuthTokenSessions: Sendable {
     public static let challengeLifetime: Int64 = 300
 
     private let verifier: AuthTokenVerifier
+    private let key: ChallengeKey
     private let challenges: any ChallengeStore
     private let use: Use
     private let lifetime: Int64
 
     /// - Parameters:
-    ///   - challengeLifetime: how long a challenge can be used, in seconds; at least 1.
+    ///   - key: makes the challenges; servers that take each other's share one, and the store.
+    ///   - challengeLifetime: how long a challenge can be used, in seconds; 1 second to a day.
     public init(
-        verifier: AuthTokenVerifier, challenges: any ChallengeStore = ChallengesInMemory(), use: Use = .once,
+        verifier: AuthTokenVerifier, key: ChallengeKey = ChallengeKey(),
+        challenges: any ChallengeStore = ChallengesInMemory(), use: Use = .once,
         challengeLifetime: Int64 = Self.challengeLifetime
     ) {
         self.verifier = verifier
+        self.key = key
         self.challenges = challenges
         self.use = use
-        lifetime = max(1, challengeLifetime)
+        lifetime = min(max(1, challengeLifetime), 86_400)
     }
 
-    /// A new challenge for the app, remembered: 43 letters and digits of 256 random bits.
-    ///
-    /// - Throws: `store`.
-    public func makeChallenge() async throws(AuthTokenVerificationError) -> String {
-        let challenge = Self.random()
-        do {
-            try await challenges.remember(challenge, until: verifier.clock() + lifetime)
-        } catch {
-            throw Self.failure(error)
-        }
-        return challenge
-    }
+    /// A new challenge for the app: 112 hexadecimal digits. Nothing is kept of it, so that asking for many costs no
+    /// other app its own.
+    public func makeChallenge() -> String { key.make(until: verifier.clock() + lifetime) }
 
     /// Checks a token, and that it answers a challenge of ``makeChallenge()``, which it uses up.
     ///
@@ -63,10 +58,12 @@ public struct AuthTokenSessions: Sendable {
         _ token: String, for expected: AuthTokenExpectation, proof: PresentedProof? = nil
     ) async throws(AuthTokenVerificationError) -> VerifiedAuthToken {
         let verified = try await verifier.verify(token, for: expected, proof: proof)
+        guard let end = key.end(of: verified.challenge) else { throw Self.wrongChallenge }
         let outcome: ChallengeUse
         do {
             outcome = try await challenges.use(
-                verified.challenge, by: DPoPProof.hash(of: token), until: verifier.end(of: verified))
+                verified.challenge, by: DPoPProof.hash(of: token), until: remembered(verified, end),
+                isOver: end <= verifier.clock())
         } catch {
             throw Self.failure(error)
         }
@@ -74,26 +71,27 @@ public struct AuthTokenSessions: Sendable {
         case .first: return verified
         case .again where use == .session: return verified
         case .again, .taken: throw AuthTokenVerificationError(.replayed, "The challenge was used before.")
-        case .unknown: throw AuthTokenVerificationError(.wrongChallenge, "The challenge is none of this server's.")
+        case .unknown: throw Self.wrongChallenge
         }
+    }
+
+    /// Until neither the token that used a challenge nor another one for the same challenge can be accepted.
+    private func remembered(_ token: VerifiedAuthToken, _ end: Int64) -> Int64 { max(verifier.end(of: token), end) }
+
+    private static var wrongChallenge: AuthTokenVerificationError {
+        AuthTokenVerificationError(.wrongChallenge, "The challenge is none of this server's.")
     }
 
     /// Ends the session of a token: it is not accepted any more, and the app's next request gets a new challenge.
     ///
     /// - Throws: `store`.
     public func endSession(_ token: VerifiedAuthToken) async throws(AuthTokenVerificationError) {
+        guard let end = key.end(of: token.challenge) else { return }
         do {
-            try await challenges.forget(token.challenge)
+            try await challenges.end(token.challenge, until: remembered(token, end))
         } catch {
             throw Self.failure(error)
         }
-    }
-
-    private static func random() -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-        var generator = SystemRandomNumberGenerator()
-        return String(
-            decoding: (0..<43).map { _ in alphabet[Int.random(in: 0..<62, using: &generator)] }, as: UTF8.self)
     }
 
     private static func failure(_ error: any Error) -> AuthTokenVerificationError {

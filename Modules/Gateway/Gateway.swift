@@ -152,17 +152,13 @@ package final class Gateway: Service {
         _ events: EventHub, _ policy: CurrentRelayPolicy, _ relay: Relay, _ certificate: ServerCertificate,
         _ keys: CurrentTokenKeys
     ) async throws {
-        let data = data
-        await data.onChange { change in
-            // Runs on the data's actor, so that no later change overtakes this one.
-            data.assumeIsolated { data in
-                switch change {
-                case .serverCertificate: certificate.update(data.serverIdentity)
-                case .tokenKeys: keys.update(data.tokenKeys)
-                case .directory, .instance: break
-                }
-                policy.update(data.relaySnapshot())
+        await data.onChange { data, change in
+            switch change {
+            case .serverCertificate: certificate.update(data.serverIdentity)
+            case .tokenKeys: keys.update(data.tokenKeys)
+            case .directory, .instance: break
             }
+            policy.update(data.relaySnapshot())
             relay.policyChanged()
             switch change {
             case .directory: events.notify()

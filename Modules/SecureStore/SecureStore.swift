@@ -41,7 +41,8 @@ public final class SecureStore: Sendable {
     ///
     /// - Throws: ``StoreError/Code/inUse`` where another opener writes, ``StoreError/Code/wrongKey``,
     ///   ``StoreError/Code/notFound``, ``StoreError/Code/wiped``, ``StoreError/Code/damaged``,
-    ///   ``StoreError/Code/unsafePermissions`` where others may enter the directory.
+    ///   ``StoreError/Code/unsafePermissions`` where others may enter the directory, or it belongs to another user than
+    ///   the process's effective one and root.
     @concurrent
     public static func open(
         at path: String, protectedBy protector: some KeyProtector, options: StoreOptions = StoreOptions()

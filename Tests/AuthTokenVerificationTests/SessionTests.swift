@@ -25,13 +25,13 @@ import Testing
         }
     }
 
-    @Test func aChallengeIsNewEachTimeAndFitForAToken() async throws {
+    @Test func aChallengeIsNewEachTimeAndFitForAToken() {
         let world = World(.once)
         var challenges: Set<String> = []
-        for _ in 0..<20 { challenges.insert(try await world.sessions.makeChallenge()) }
+        for _ in 0..<20 { challenges.insert(world.sessions.makeChallenge()) }
         #expect(challenges.count == 20)
         for challenge in challenges {
-            #expect(challenge.utf8.count == 43)
+            #expect(challenge.utf8.count == 112)
             #expect(
                 challenge.unicodeScalars.allSatisfy {
                     $0.isASCII && ($0.properties.isAlphabetic || $0.properties.numericType != nil)
@@ -41,17 +41,17 @@ import Testing
 
     @Test(arguments: [false, true]) func aTokenOpensOnceWhereItIsForOneUse(isOnline: Bool) async throws {
         let world = World(.once, isOnline: isOnline)
-        let text = try world.issuer.token(try await world.sessions.makeChallenge())
+        let text = try world.issuer.token(world.sessions.makeChallenge())
         #expect(await world.refusal(of: text) == nil)
         #expect(await world.refusal(of: text) == .replayed)
         // A new challenge and a new token open again.
-        #expect(await world.refusal(of: try world.issuer.token(try await world.sessions.makeChallenge())) == nil)
+        #expect(await world.refusal(of: try world.issuer.token(world.sessions.makeChallenge())) == nil)
     }
 
     @Test func aChallengeServesOneTokenOnly() async throws {
         for use in [AuthTokenSessions.Use.once, .session] {
             let world = World(use)
-            let challenge = try await world.sessions.makeChallenge()
+            let challenge = world.sessions.makeChallenge()
             #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
             #expect(await world.refusal(of: try world.issuer.token(challenge)) == .replayed)
         }
@@ -59,18 +59,18 @@ import Testing
 
     @Test func aTokenIsASessionUntilItEnds() async throws {
         let world = World(.session)
-        let text = try world.issuer.token(try await world.sessions.makeChallenge())
+        let text = try world.issuer.token(world.sessions.makeChallenge())
         for _ in 0..<3 { #expect(await world.refusal(of: text) == nil) }
         let token = try await world.sessions.admit(text, for: .ann())
         try await world.sessions.endSession(token)
         #expect(await world.refusal(of: text) == .wrongChallenge)
         try await world.sessions.endSession(token)
-        #expect(await world.refusal(of: try world.issuer.token(try await world.sessions.makeChallenge())) == nil)
+        #expect(await world.refusal(of: try world.issuer.token(world.sessions.makeChallenge())) == nil)
     }
 
     @Test func aSessionEndsWithItsToken() async throws {
         let world = World(.session)
-        let text = try world.issuer.token(try await world.sessions.makeChallenge())
+        let text = try world.issuer.token(world.sessions.makeChallenge())
         #expect(await world.refusal(of: text) == nil)
         world.issuer.advance(329)
         #expect(await world.refusal(of: text) == nil)
@@ -81,7 +81,7 @@ import Testing
     /// On-line a withdrawal ends a session with the next request.
     @Test func aWithdrawalEndsASessionAtOnceOnLine() async throws {
         let world = World(.session, isOnline: true)
-        let text = try world.issuer.token(try await world.sessions.makeChallenge())
+        let text = try world.issuer.token(world.sessions.makeChallenge())
         #expect(await world.refusal(of: text) == nil)
         world.issuer.state.withLock { $0.verdict = .withdrawn }
         #expect(await world.refusal(of: text) == .withdrawn)
@@ -91,11 +91,11 @@ import Testing
         let world = World(.once)
         #expect(await world.refusal(of: try world.issuer.token("")) == .wrongChallenge)
         #expect(await world.refusal(of: try world.issuer.token("never")) == .wrongChallenge)
-        let challenge = try await world.sessions.makeChallenge()
+        let challenge = world.sessions.makeChallenge()
         world.issuer.advance(AuthTokenSessions.challengeLifetime - 1)
         let (text, late) = (try world.issuer.token(challenge), try world.issuer.token(challenge))
         #expect(await world.refusal(of: text) == nil)
-        let other = try await world.sessions.makeChallenge()
+        let other = world.sessions.makeChallenge()
         world.issuer.advance(AuthTokenSessions.challengeLifetime)
         #expect(await world.refusal(of: try world.issuer.token(other)) == .wrongChallenge)
         #expect(await world.refusal(of: late) == .replayed)
@@ -104,7 +104,7 @@ import Testing
     /// A token that does not verify must not cost its owner the challenge.
     @Test func aRefusedTokenUsesNothingUp() async throws {
         let world = World(.once)
-        let challenge = try await world.sessions.makeChallenge()
+        let challenge = world.sessions.makeChallenge()
         #expect(await world.refusal(of: try world.issuer.token(challenge) { $0.user = "bob" }) == .wrongUser)
         #expect(await world.refusal(of: try world.issuer.token(challenge) { $0.server = "b" }) == .wrongServer)
         #expect(await world.refusal(of: String(try world.issuer.token(challenge).dropLast(3))) == .malformed)
@@ -113,7 +113,7 @@ import Testing
 
     @Test func ofTwoTokensAtOnceOneIsAdmitted() async throws {
         let world = World(.session)
-        let challenge = try await world.sessions.makeChallenge()
+        let challenge = world.sessions.makeChallenge()
         let texts = try (0..<20).map { _ in try world.issuer.token(challenge) }
         let admitted = await withTaskGroup(of: Bool.self) { group in
             for text in texts { group.addTask { await world.refusal(of: text) == nil } }
@@ -125,23 +125,88 @@ import Testing
     @Test func aStoreThatFailsAdmitsNobody() async throws {
         let issuer = Issuer()
         let sessions = AuthTokenSessions(verifier: issuer.verifier(), challenges: BrokenStore())
-        await #expect(throws: AuthTokenVerificationError.of(.store)) { try await sessions.makeChallenge() }
-        let text = try issuer.token()
+        let text = try issuer.token(sessions.makeChallenge())
         await #expect(throws: AuthTokenVerificationError.of(.store)) { try await sessions.admit(text, for: .ann()) }
+    }
+
+    // MARK: Challenges without a memory
+
+    /// Anybody may ask for challenges: who asks for many must take none from another.
+    @Test func aFloodOfChallengesTakesNobodysAway() async throws {
+        let world = World(.once)
+        let challenge = world.sessions.makeChallenge()
+        for _ in 0..<1_000 { _ = world.sessions.makeChallenge() }
+        #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
+    }
+
+    /// A second spelling would be a second use, and a changed time a longer one.
+    @Test func aChallengeThatWasChangedIsRefused() async throws {
+        let world = World(.once)
+        let challenge = world.sessions.makeChallenge()
+        var changed = [challenge.uppercased(), String(challenge.dropLast(2)), challenge + "00", "+" + challenge.dropFirst()]
+        for position in [0, 15, 16, 47, 48, 111] {
+            var digits = Array(challenge)
+            digits[position] = digits[position] == "0" ? "1" : "0"
+            changed.append(String(digits))
+        }
+        for text in changed where text != challenge {
+            #expect(await world.refusal(of: try world.issuer.token(text)) == .wrongChallenge, "\(text)")
+        }
+        #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
+    }
+
+    @Test func serversWithOneKeyTakeEachOthersChallengesOnce() async throws {
+        let issuer = Issuer()
+        let secret = [UInt8](repeating: 7, count: ChallengeKey.minimumLength)
+        let store = ChallengesInMemory(limit: 10, clock: issuer.clock)
+        let servers = try (0..<2).map { _ in
+            AuthTokenSessions(
+                verifier: issuer.verifier(), key: try #require(ChallengeKey(secret: secret)), challenges: store)
+        }
+        let text = try issuer.token(servers[0].makeChallenge())
+        _ = try await servers[1].admit(text, for: .ann())
+        await #expect(throws: AuthTokenVerificationError.of(.replayed)) { try await servers[0].admit(text, for: .ann()) }
+        let foreign = AuthTokenSessions(verifier: issuer.verifier(), challenges: store)
+        let other = try issuer.token(foreign.makeChallenge())
+        await #expect(throws: AuthTokenVerificationError.of(.wrongChallenge)) {
+            try await servers[0].admit(other, for: .ann())
+        }
+        #expect(ChallengeKey(secret: [UInt8](repeating: 7, count: ChallengeKey.minimumLength - 1)) == nil)
+    }
+
+    /// The challenge outlives its first token: another token for it must not be the first again.
+    @Test func aUseIsRememberedForAsLongAsTheChallengeHolds() async throws {
+        let issuer = Issuer()
+        let sessions = AuthTokenSessions(
+            verifier: issuer.verifier(), challenges: ChallengesInMemory(limit: 1, clock: issuer.clock),
+            challengeLifetime: 1_000)
+        let challenge = sessions.makeChallenge()
+        _ = try await sessions.admit(try issuer.token(challenge), for: .ann())
+        issuer.advance(999)
+        let late = try issuer.token(challenge)
+        await #expect(throws: AuthTokenVerificationError.of(.replayed)) { try await sessions.admit(late, for: .ann()) }
+        issuer.advance(1)
+        await #expect(throws: AuthTokenVerificationError.of(.wrongChallenge)) {
+            try await sessions.admit(late, for: .ann())
+        }
     }
 
     // MARK: The store
 
-    @Test func theOldestChallengeMakesRoom() async throws {
+    /// What was used is never pushed out: one more is refused instead.
+    @Test func aStoreThatIsFullRefusesMore() async throws {
         let store = ChallengesInMemory(limit: 3) { 10 }
-        for challenge in ["a", "b", "c", "d"] { await store.remember(challenge, until: 20) }
-        #expect(try await store.use("a", by: "t", until: 30) == .unknown)
-        for challenge in ["b", "c", "d"] { #expect(try await store.use(challenge, by: "t", until: 30) == .first) }
-        // Those that are used are never pushed out: one more is refused instead.
-        for number in 0..<10 { await store.remember("n\(number)", until: 20) }
-        await #expect(throws: ChallengesInMemory.Full.self) { try await store.use("n9", by: "t", until: 30) }
-        #expect(try await store.use("b", by: "other", until: 30) == .taken)
-        #expect(try await store.use("b", by: "t", until: 30) == .again)
+        for challenge in ["a", "b", "c"] {
+            #expect(try await store.use(challenge, by: "t", until: 30, isOver: false) == .first)
+        }
+        await #expect(throws: ChallengesInMemory.Full.self) {
+            try await store.use("d", by: "t", until: 30, isOver: false)
+        }
+        await #expect(throws: ChallengesInMemory.Full.self) { try await store.end("d", until: 30) }
+        #expect(try await store.use("b", by: "other", until: 30, isOver: false) == .taken)
+        #expect(try await store.use("b", by: "t", until: 30, isOver: true) == .again)
+        try await store.end("b", until: 30)
+        #expect(try await store.use("b", by: "t", until: 30, isOver: false) == .unknown)
     }
 
     @Test func usesThatAreOverMakeRoom() async throws {
@@ -149,42 +214,33 @@ import Testing
         let store = ChallengesInMemory(limit: 2, clock: issuer.clock)
         for round in 0..<5 {
             for name in ["a", "b"] {
-                await store.remember("\(name)\(round)", until: Issuer.start + 1_000)
-                #expect(try await store.use("\(name)\(round)", by: "t", until: issuer.clock() + 10) == .first)
+                let use = try await store.use("\(name)\(round)", by: "t", until: issuer.clock() + 10, isOver: false)
+                #expect(use == .first)
             }
             issuer.advance(10)
         }
-        #expect(try await store.use("a0", by: "t", until: Issuer.start + 1_000) == .unknown)
+        #expect(try await store.use("a0", by: "t", until: Issuer.start + 1_000, isOver: true) == .unknown)
     }
 
-    /// Whoever uses and ends many sessions while one challenge stays unused takes no more room than that.
-    @Test func whatIsForgottenTakesNoRoomForLong() {
+    /// Many sessions, each ended before the next one, take room only until their tokens are over.
+    @Test func whatIsOverTakesNoRoomForLong() {
         var book = ChallengeBook(limit: 10_000)
-        book.remember("first", until: 1_000, at: 0)
         var most = 0
         for number in 0..<5_000 {
-            book.remember("c\(number)", until: 1_000, at: 0)
-            #expect(book.use("c\(number)", by: "t", until: 1_000, at: 0) == .first)
-            book.forget("c\(number)")
+            let now = Int64(number)
+            #expect(book.use("c\(number)", by: "t", until: now + 10, isOver: false, at: now) == .first)
+            #expect(book.end("c\(number)", until: now + 10, at: now))
             most = max(most, book.places)
         }
-        #expect(most <= 1025)
-        #expect(book.use("first", by: "t", until: 1_000, at: 0) == .first)
-        #expect(book.use("c1", by: "t", until: 1_000, at: 0) == .unknown)
-    }
-
-    @Test func aChallengeThatWasUsedIsNotGivenAgain() async throws {
-        let store = ChallengesInMemory(limit: 3) { 10 }
-        await store.remember("a", until: 20)
-        #expect(try await store.use("a", by: "t", until: 30) == .first)
-        await store.remember("a", until: 20)
-        #expect(try await store.use("a", by: "u", until: 30) == .taken)
+        #expect(most <= 1024)
+        #expect(book.use("c4999", by: "t", until: 5_009, isOver: false, at: 4_999) == .unknown)
     }
 }
 
 private struct BrokenStore: ChallengeStore {
     struct Broken: Error {}
-    func remember(_ challenge: String, until expiry: Int64) async throws { throw Broken() }
-    func use(_ challenge: String, by token: String, until expiry: Int64) async throws -> ChallengeUse { throw Broken() }
-    func forget(_ challenge: String) async throws { throw Broken() }
+    func use(
+        _ challenge: String, by token: String, until expiry: Int64, isOver: Bool
+    ) async throws -> ChallengeUse { throw Broken() }
+    func end(_ challenge: String, until expiry: Int64) async throws { throw Broken() }
 }

@@ -1,52 +1,45 @@
-/// Challenges and who used them. A value without clock and lock; times are Unix seconds.
+/// Which challenges were used, and by which tokens. A value without clock and lock; times are Unix seconds.
 struct ChallengeBook: Sendable {
     private struct Use {
-        var token: String
+        /// Nil where the challenge was ended.
+        var token: String?
         var expiry: Int64
     }
 
-    /// Of challenges that are not used, and again of those that are.
+    /// Of challenges that are remembered.
     let limit: Int
-    private var given: [String: Int64] = [:]
-    /// In the order in which they were given. Those that are used or forgotten stand here until their turn comes, or until
-    /// they are more than those that are not.
-    private var order: [String] = []
-    private var oldest = 0
     private var used: [String: Use] = [:]
     private var sweepSize = 1024
 
     init(limit: Int) { self.limit = limit }
 
     /// How many places are taken in memory.
-    var places: Int { order.count + used.count }
-
-    /// Where there is no room the oldest makes it: anybody may ask for challenges, and nobody may keep others from one.
-    mutating func remember(_ challenge: String, until expiry: Int64, at now: Int64) {
-        guard used[challenge] == nil else { return }
-        if given.updateValue(expiry, forKey: challenge) == nil { order.append(challenge) }
-        while oldest < order.count, given.count > limit || given[order[oldest]].map({ $0 <= now }) ?? true {
-            given[order[oldest]] = nil
-            oldest += 1
-        }
-        guard order.count > max(1024, 2 * given.count) else { return }
-        order = order[oldest...].filter { given[$0] != nil }
-        oldest = 0
-    }
+    var places: Int { used.count }
 
     /// - Returns: nil where no more uses can be remembered: the token must not be accepted.
-    mutating func use(_ challenge: String, by token: String, until expiry: Int64, at now: Int64) -> ChallengeUse? {
-        if let use = used[challenge], use.expiry > now { return use.token == token ? .again : .taken }
-        guard let end = given[challenge], end > now else { return .unknown }
-        sweep(at: now)
-        guard used.count < limit else { return nil }
-        given[challenge] = nil
-        used[challenge] = Use(token: token, expiry: expiry)
-        return .first
+    mutating func use(
+        _ challenge: String, by token: String, until expiry: Int64, isOver: Bool, at now: Int64
+    ) -> ChallengeUse? {
+        if let use = used[challenge], use.expiry > now {
+            guard let user = use.token else { return .unknown }
+            return user == token ? .again : .taken
+        }
+        guard !isOver else { return .unknown }
+        return put(Use(token: token, expiry: expiry), for: challenge, at: now) ? .first : nil
     }
 
-    mutating func forget(_ challenge: String) {
-        given[challenge] = nil
-        used[challenge] = nil
+    /// - Returns: false where there is no room to remember it.
+    mutating func end(_ challenge: String, until expiry: Int64, at now: Int64) -> Bool {
+        put(Use(token: nil, expiry: expiry), for: challenge, at: now)
+    }
+
+    private mutating func put(_ use: Use, for challenge: String, at now: Int64) -> Bool {
+        if used[challenge] == nil {
+            sweep(at: now)
+            guard used.count < limit else { return false }
+        }
+        used[challenge] = use
+        return true
     }
 
     /// Looks at all uses when they are twice as many as after the last look.

@@ -1,28 +1,33 @@
-/// Remembers the challenges that a server gave, and which token used each of them.
+/// Remembers which token used a challenge, for as long as either could be used again. Challenges that nothing has used
+/// are not its matter: ``ChallengeKey`` knows them again.
 ///
-/// Share one among all servers that give and take the same challenges: what one of them has used up must be used up for
+/// Share one among all servers that have the same ``ChallengeKey``: what one of them has used up must be used up for
 /// all. ``ChallengesInMemory`` is one for a single process.
 public protocol ChallengeStore: Sendable {
-    /// Remembers a new challenge until `expiry`, in Unix seconds.
-    func remember(_ challenge: String, until expiry: Int64) async throws
-
-    /// Uses a challenge up, and remembers until `expiry` by which token. Of two tokens at once, one is the first.
+    /// Uses a challenge up, and remembers until `expiry`, in Unix seconds, by which token. Of two tokens at once, one is
+    /// the first.
     ///
-    /// - Parameter token: 43 characters, of no other token: the SHA-256 of the token, base64url.
-    func use(_ challenge: String, by token: String, until expiry: Int64) async throws -> ChallengeUse
+    /// - Parameters:
+    ///   - token: 43 characters, of no other token: the SHA-256 of the token, base64url.
+    ///   - isOver: the challenge's time is over, so that no token can be the first any more: where none was, nothing is
+    ///     remembered and the answer is ``ChallengeUse/unknown``.
+    func use(
+        _ challenge: String, by token: String, until expiry: Int64, isOver: Bool
+    ) async throws -> ChallengeUse
 
-    /// Forgets a challenge and its token. One that is not known is no error.
-    func forget(_ challenge: String) async throws
+    /// Ends a challenge: until `expiry` no token can use it, also not the one that did; the answer to ``use`` is
+    /// ``ChallengeUse/unknown``. One that is not known is no error.
+    func end(_ challenge: String, until expiry: Int64) async throws
 }
 
 /// What a challenge was when a token came with it.
 public enum ChallengeUse: Sendable, Hashable {
-    /// Given, and not used before.
+    /// Not used before.
     case first
     /// Used before, by the same token.
     case again
     /// Used before, by another token.
     case taken
-    /// Never given, forgotten, or over.
+    /// Ended, or over before a token used it.
     case unknown
 }

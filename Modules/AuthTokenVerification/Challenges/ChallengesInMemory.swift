@@ -1,7 +1,8 @@
 internal import SallyportCore
 
-/// A store of challenges for one process: at most 100,000 that are not used, of which the oldest makes room, and as many
-/// that are; beyond, tokens are refused until earlier ones are over.
+/// A store of used challenges for one process: at most 100,000; beyond, tokens are refused until earlier ones are over.
+///
+/// Only a token that verified takes a place, so that nobody fills it who has none.
 public actor ChallengesInMemory: ChallengeStore {
     /// More than ``limit`` tokens with challenges were used, and none of them is over.
     public struct Full: Error {}
@@ -19,15 +20,18 @@ public actor ChallengesInMemory: ChallengeStore {
         self.clock = clock
     }
 
-    public func remember(_ challenge: String, until expiry: Int64) {
-        book.remember(challenge, until: expiry, at: clock())
-    }
-
     /// - Throws: ``Full``.
-    public func use(_ challenge: String, by token: String, until expiry: Int64) throws -> ChallengeUse {
-        guard let use = book.use(challenge, by: token, until: expiry, at: clock()) else { throw Full() }
+    public func use(
+        _ challenge: String, by token: String, until expiry: Int64, isOver: Bool
+    ) throws -> ChallengeUse {
+        guard let use = book.use(challenge, by: token, until: expiry, isOver: isOver, at: clock()) else {
+            throw Full()
+        }
         return use
     }
 
-    public func forget(_ challenge: String) { book.forget(challenge) }
+    /// - Throws: ``Full``; not for a challenge that a token has used.
+    public func end(_ challenge: String, until expiry: Int64) throws {
+        guard book.end(challenge, until: expiry, at: clock()) else { throw Full() }
+    }
 }

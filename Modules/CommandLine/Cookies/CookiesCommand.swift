@@ -147,7 +147,7 @@ extension CookiesCommand {
                 return (octets, try await jar.list(of: cookies.owner).count)
             }
             guard let output else {
-                guard StandardStreams.write(octets, to: 1) else {
+                guard StandardStreams.output(text: octets) else {
                     throw CommandFailure(.inputOutput, name: "file", "The output cannot be written.")
                 }
                 return

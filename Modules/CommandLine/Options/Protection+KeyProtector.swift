@@ -2,7 +2,7 @@ import FoundationEssentials
 import SallyportSecureStore
 
 extension Protection {
-    /// The longest passphrase file that is read, in octets.
+    /// The longest passphrase file that is read, in bytes.
     private static let passphraseLimit = 4096
 
     /// What opens the store.
@@ -11,13 +11,27 @@ extension Protection {
         case .keyFile(let path), .defaultKeyFile(let path): return .keyFile(path)
         case .systemdCredential(let name): return .systemdCredential(name)
         case .passphraseFile(let path):
-            let text = try InputFile.text(path, limit: Self.passphraseLimit)
-            let line = text.split(separator: "\n", omittingEmptySubsequences: false)[0]
+            let line = try Self.passphrase(path).split(separator: "\n", omittingEmptySubsequences: false)[0]
             guard !line.isEmpty else {
                 throw CommandFailure(.usage, name: "invalid", "The first line of \(path) is empty.")
             }
             return .passphrase(String(line))
         }
+    }
+
+    /// A file is held to the same owner and mode as a key file; standard input is whatever the caller made it.
+    private static func passphrase(_ path: String) throws(CommandFailure) -> String {
+        guard path != "-" else { return try InputFile.text(path, limit: passphraseLimit) }
+        let content: [UInt8]
+        do throws(StoreError) {
+            content = try SecretFile.read(path, kind: "passphrase file", upTo: passphraseLimit)
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard let text = String(validating: content, as: UTF8.self) else {
+            throw CommandFailure(.usage, name: "invalid", "\(path) is not UTF-8 text.")
+        }
+        return text
     }
 
     /// Says that a default key protects little, where it is about to be made. Call before the store is opened.

@@ -3,12 +3,23 @@ import Glibc
 /// The standard streams, written whole: a pipe may take less than it is given.
 enum StandardStreams {
     /// A line to standard output.
-    static func output(_ text: String) { write(Array((text + "\n").utf8), to: STDOUT_FILENO) }
+    static func output(_ text: String) { line(text, to: STDOUT_FILENO, isTerminal: outputIsTerminal) }
 
     /// A line to standard error.
-    static func error(_ text: String) { write(Array((text + "\n").utf8), to: STDERR_FILENO) }
+    static func error(_ text: String) { line(text, to: STDERR_FILENO, isTerminal: errorIsTerminal) }
 
-    /// Octets as they are; false where the reader is gone.
+    /// A whole text to standard output, as it is where that is no terminal; false where the reader is gone.
+    static func output(text bytes: [UInt8]) -> Bool {
+        let shown = outputIsTerminal ? Array(TerminalText.of(String(decoding: bytes, as: UTF8.self)).utf8) : bytes
+        return write(shown, to: STDOUT_FILENO)
+    }
+
+    /// Nothing in a text may steer the terminal.
+    private static func line(_ text: String, to descriptor: Int32, isTerminal: Bool) {
+        write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
+    }
+
+    /// Bytes as they are; false where the reader is gone.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]
@@ -23,7 +34,7 @@ enum StandardStreams {
         return true
     }
 
-    /// What standard input has, at most `limit` octets; none at its end, and where it cannot be read.
+    /// What standard input has, at most `limit` bytes; none at its end, and where it cannot be read.
     static func read(upTo limit: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit)

@@ -19,7 +19,9 @@ package actor GatewayData {
     var server: StoredIdentity
     var tokenKeys: TokenKeys
     let clock: @Sendable () -> Date
-    private var observers: [@Sendable (GatewayChange) -> Void] = []
+    /// Is given the data, so that it need not keep it: it is kept by the data.
+    typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
+    private var observers: [Observer] = []
     /// At access keys, by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
@@ -101,10 +103,10 @@ package actor GatewayData {
         store.close()
     }
 
-    /// Calls `observer` after each change, on this actor.
-    func onChange(_ observer: @escaping @Sendable (GatewayChange) -> Void) { observers.append(observer) }
+    /// Calls `observer` after each change, on this actor, so that no later change overtakes this one.
+    func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
-    func tell(_ change: GatewayChange) { for observer in observers { observer(change) } }
+    func tell(_ change: GatewayChange) { for observer in observers { observer(self, change) } }
 }
 
 /// What changed, for event streams and relay.

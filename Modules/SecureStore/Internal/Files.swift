@@ -6,10 +6,7 @@ internal import SallyportCore
 enum Files {
     static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-    static func mode(of path: String) throws(StoreError) -> mode_t { try status(of: path).st_mode }
-    static func owner(of path: String) throws(StoreError) -> uid_t { try status(of: path).st_uid }
-
-    private static func status(of path: String) throws(StoreError) -> stat {
+    static func status(of path: String) throws(StoreError) -> stat {
         var info = stat()
         guard unsafe stat(path, &info) == 0 else { throw failure("look at", path) }
         return info
@@ -55,7 +52,7 @@ enum Files {
         throw StoreError(.tooLarge, "\(path) is over \(limit) octets.")
     }
 
-    private static func openForReading(_ path: String) throws(StoreError) -> Int32 {
+    static func openForReading(_ path: String) throws(StoreError) -> Int32 {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? StoreError(.notFound, "There is no \(path).") : failure("read", path)
@@ -76,11 +73,18 @@ enum Files {
     }
 
     /// Hands the content of a small file to `body` and clears it afterwards.
+    ///
+    /// - Parameter check: looks at the open file before a byte of it is read, so that no other file can take its place
+    ///   in between.
     static func withSecret<Result>(
-        _ path: String, upTo limit: Int, _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
+        _ path: String, upTo limit: Int, checking check: (stat) throws(StoreError) -> Void = { _ in },
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         let descriptor = try openForReading(path)
         defer { close(descriptor) }
+        var info = stat()
+        guard unsafe fstat(descriptor, &info) == 0 else { throw failure("look at", path) }
+        try check(info)
         let octets = UnsafeMutableRawBufferPointer.allocate(byteCount: limit + 1, alignment: 16)
         defer {
             unsafe sp_clear(octets.baseAddress, octets.count)

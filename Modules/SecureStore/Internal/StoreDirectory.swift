@@ -18,9 +18,7 @@ enum StoreDirectory {
     static func prepare(_ path: String, options: StoreOptions) throws(StoreError) {
         if options.createsIfMissing, !options.isReadOnly { try Files.makeDirectory(path) }
         guard Files.exists(path) else { throw StoreError(.notFound, "There is no store at \(path).") }
-        guard try Files.mode(of: path) & 0o077 == 0 else {
-            throw StoreError(.unsafePermissions, "The directory \(path) can be entered by others: chmod 700 it.")
-        }
+        try checkAccess(path)
         guard !Files.exists("\(path)/\(intentName)") else {
             guard !options.isReadOnly else { throw StoreError(.wiped, "The store at \(path) is being wiped.") }
             return
@@ -34,6 +32,17 @@ enum StoreDirectory {
                 throw StoreError(.wiped, "The store at \(path) was wiped.")
             }
             throw StoreError(.notFound, "There is no store at \(path).")
+        }
+    }
+
+    /// Refuses a directory that others can enter, and one that belongs, itself or one of its files, to another user:
+    /// who owns a file can change it at any time.
+    static func checkAccess(_ path: String) throws(StoreError) {
+        try PrivateAccess.check(directory: path)
+        for name in [KeyRingFile.name, WriterLock.fileName] + dataNames {
+            let file = "\(path)/\(name)"
+            guard Files.exists(file) else { continue }
+            try PrivateAccess.checkOwner(Files.status(of: file), "The file \(file)")
         }
     }
 

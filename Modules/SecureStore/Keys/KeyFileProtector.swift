@@ -11,7 +11,7 @@ public struct KeyFileProtector: KeyProtector {
 
     public init(path: String) { self.path = path }
 
-    /// The shortest key file that is taken, in octets.
+    /// The shortest key file that is taken, in bytes.
     static let minimumLength = 32
     private static let maximumLength = 4096
 
@@ -27,10 +27,9 @@ public struct KeyFileProtector: KeyProtector {
         guard Files.exists(path) else {
             throw StoreError(.keyUnavailable, "The key file \(path) is missing.")
         }
-        guard try Files.mode(of: path) & 0o077 == 0 else {
-            throw StoreError(.unsafePermissions, "The key file \(path) can be read by others: chmod 600 it.")
-        }
-        return try unsafe Files.withSecret(path, upTo: Self.maximumLength) { secret throws(StoreError) in
+        return try unsafe SecretFile.withContent(
+            path, kind: "key file", upTo: Self.maximumLength
+        ) { secret throws(StoreError) in
             guard secret.count >= Self.minimumLength else {
                 throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) octets.")
             }

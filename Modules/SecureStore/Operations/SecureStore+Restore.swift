@@ -46,9 +46,7 @@ extension SecureStore {
     static func exclusively<Result>(
         at path: String, _ body: (_ real: String) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        guard try Files.mode(of: path) & 0o077 == 0 else {
-            throw StoreError(.unsafePermissions, "The directory \(path) can be entered by others: chmod 700 it.")
-        }
+        try StoreDirectory.checkAccess(path)
         let real = Files.realPath(path)
         try OpenDirectories.enter(real)
         defer { OpenDirectories.leave(real) }

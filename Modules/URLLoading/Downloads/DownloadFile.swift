@@ -1,7 +1,8 @@
 internal import Glibc
 internal import SallyportCore
 
-/// A file that appears under its name only when it is whole: written beside the target, synced, then renamed.
+/// A file that appears under its name only when it is whole: written beside the target, for the process's user alone,
+/// synced, then renamed.
 ///
 /// Dropping it unfinished removes what was written.
 struct DownloadFile: ~Copyable {
@@ -19,7 +20,7 @@ struct DownloadFile: ~Copyable {
     static func make(for path: String) throws(LoadError) -> DownloadFile {
         let (directory, name) = try parts(of: path)
         let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
-        let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        let descriptor = unsafe open(partPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("No file can be made beside the target", errno) }
         return DownloadFile(descriptor: descriptor, partPath: partPath, path: path)
     }
@@ -54,6 +55,8 @@ struct DownloadFile: ~Copyable {
 
     /// 0, or the number of the error.
     static func publish(_ descriptor: Int32, _ partPath: String, as path: String) -> Int32 {
+        let code = TargetMode.apply(to: descriptor, partPath, replacing: path)
+        guard code == 0 else { return code }
         guard fsync(descriptor) == 0, unsafe rename(partPath, path) == 0 else { return errno }
         let directory = unsafe open(split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { return errno }

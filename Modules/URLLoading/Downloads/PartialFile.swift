@@ -2,11 +2,13 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SallyportCore
 
-/// What a download that may be gone on with leaves beside its target: the octets in `.NAME.partial`, and what they are
-/// in `.NAME.resume`, which never speaks of an octet that is not on the disk.
+/// What a download that may be gone on with leaves beside its target: the bytes in `.NAME.partial`, and what they are
+/// in `.NAME.resume`, which never speaks of a byte that is not on the disk. Both are the process's user's alone.
 struct PartialFile: ~Copyable {
-    /// How many octets at most are lost to a crash.
+    /// How many bytes at most are lost to a crash.
     static let checkpoint: Int64 = 32 << 20
+    /// The longest record that is read, in bytes.
+    private static let recordLimit = 64 << 10
 
     private let descriptor: Int32
     private let partPath: String
@@ -17,20 +19,20 @@ struct PartialFile: ~Copyable {
 
     /// Opens what an earlier download left, or begins anew.
     ///
-    /// - Throws: `fileSystem` where the file cannot be made, or another download writes it.
+    /// - Throws: `fileSystem` where the file cannot be made, another download writes it, or what lies there may be
+    ///   another user's doing (``OwnFile``).
     static func open(for path: String) throws(LoadError) -> PartialFile {
         let (directory, name) = try DownloadFile.parts(of: path)
         let base = "\(directory)/.\(name.prefix(200))"
-        let descriptor = unsafe Glibc.open("\(base).partial", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
-        guard descriptor >= 0 else { throw DownloadFile.failure("No file can be made beside the target", errno) }
+        let descriptor = try OwnFile.openOrMake("\(base).partial")
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Glibc.close(descriptor)
             throw LoadError(.fileSystem, "Another download writes this file.")
         }
         var file = PartialFile(
             descriptor: descriptor, partPath: "\(base).partial", recordPath: "\(base).resume", path: path)
-        let record = (try? Data(contentsOf: URL(filePath: file.recordPath))).flatMap {
-            try? JSONDecoder().decode(Resumption.self, from: $0)
+        let record = try OwnFile.read(file.recordPath, upTo: recordLimit).flatMap {
+            try? JSONDecoder().decode(Resumption.self, from: Data($0))
         }
         try file.restore(record)
         return file
@@ -64,9 +66,9 @@ struct PartialFile: ~Copyable {
     /// Takes what an answer said of the whole.
     mutating func update(_ record: Resumption) { self.record = record }
 
-    mutating func write(_ octets: [UInt8]) throws(LoadError) {
-        try DownloadFile.write(octets, to: descriptor)
-        length += Int64(octets.count)
+    mutating func write(_ bytes: [UInt8]) throws(LoadError) {
+        try DownloadFile.write(bytes, to: descriptor)
+        length += Int64(bytes.count)
     }
 
     /// Whether so much came since the last time that it is worth keeping.
@@ -80,11 +82,11 @@ struct PartialFile: ~Copyable {
         }
         record.length = length
         self.record = record
-        guard let octets = try? JSONEncoder().encode(record) else { return }
+        guard let content = try? JSONEncoder().encode(record) else { return }
         let (descriptor, recordPath) = (descriptor, recordPath)
         let code = await FileThread.run { () -> Int32 in
             guard fsync(descriptor) == 0 else { return errno }
-            return (try? Data(octets).write(to: URL(filePath: recordPath), options: .atomic)) == nil ? EIO : 0
+            return OwnFile.replace(recordPath, with: Array(content))
         }
         guard code == 0 else { throw DownloadFile.failure("What came cannot be kept", code) }
     }
@@ -103,6 +105,6 @@ struct PartialFile: ~Copyable {
     /// Removes what an earlier download left.
     static func remove(for path: String) throws(LoadError) {
         let (directory, name) = try DownloadFile.parts(of: path)
-        for suffix in ["resume", "partial"] { unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)") }
+        for suffix in ["resume", "resume.new", "partial"] { unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)") }
     }
 }

@@ -8,7 +8,7 @@ extension SecureSession {
     /// as it was. Compression is not asked for, so that the total is known.
     ///
     /// - Parameters:
-    ///   - path: the target; a file that stands there is replaced. Its directory must exist.
+    ///   - path: the target; a file that stands there is replaced, and its mode kept. Its directory must exist.
     ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
     ///   - isKept: whether an answer with this head becomes the file; success (2xx) does where nothing else is said.
     ///     The body of any other answer is not read, and the target is not touched.

@@ -14,8 +14,9 @@ extension SecureSession {
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
     ///   - progress: begins with what lies on the disk already.
     /// - Returns: the head of the last answer: 206 where the rest was loaded.
-    /// - Throws: `invalidRequest` for another request, `fileSystem` where another download writes the same target, and
-    ///   all that ``download(for:to:progress:keeping:)`` throws.
+    /// - Throws: `invalidRequest` for another request, `fileSystem` where another download writes the same target, or
+    ///   where a hidden file is no plain file of mode 0600, is another user's or has other names: somebody may have
+    ///   planted it. All that ``download(for:to:progress:keeping:)`` throws.
     @discardableResult
     public func resumeDownload(
         for request: LoadRequest, to path: String,

@@ -21,9 +21,7 @@ import Testing
             keys = CurrentTokenKeys(await fixture.data.tokenKeys)
             let policy = await fixture.data.relayPolicy()
             service = TokenService(keys: keys, policy: policy, clock: await fixture.data.clock)
-            await fixture.data.onChange { [data = fixture.data] _ in
-                data.assumeIsolated { policy.update($0.relaySnapshot()) }
-            }
+            await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot()) }
             instance = try await fixture.enroll(fixture.link(), DataFixture.request())
         }
 

@@ -1,0 +1,81 @@
+internal import Glibc
+internal import SallyportCore
+
+/// A file that a download keeps beside its target for a later one to go on with: nobody but the process's effective
+/// user may have written it, or what is gone on with is not what a server sent.
+enum OwnFile {
+    /// Opens a file for reading and writing, and makes it with mode 0600 where it is missing.
+    ///
+    /// - Throws: `fileSystem`, also for a file that ``check(_:_:)`` refuses.
+    static func openOrMake(_ path: String) throws(LoadError) -> Int32 {
+        let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let made = unsafe open(path, flags | O_CREAT | O_EXCL, 0o600)
+        if made >= 0 { return made }
+        let found = unsafe errno == EEXIST ? open(path, flags) : -1
+        guard found >= 0 else { throw DownloadFile.failure("No file can be made beside the target", errno) }
+        try checkOrClose(found, path)
+        return found
+    }
+
+    /// The content of a small file; nil where there is none.
+    ///
+    /// - Throws: `fileSystem` where ``check(_:_:)`` refuses it, or it is longer than `limit` bytes.
+    static func read(_ path: String, upTo limit: Int) throws(LoadError) -> [UInt8]? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            guard errno != ENOENT else { return nil }
+            throw DownloadFile.failure("The record beside the target cannot be read", errno)
+        }
+        try checkOrClose(descriptor, path)
+        defer { Glibc.close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        guard count >= 0 else { throw DownloadFile.failure("The record beside the target cannot be read", errno) }
+        guard count <= limit else { throw LoadError(.fileSystem, "\(path) is longer than \(limit) bytes.") }
+        return Array(bytes[..<count])
+    }
+
+    /// Puts a small file in place of what is there, mode 0600. 0, or the number of the error.
+    static func replace(_ path: String, with bytes: [UInt8]) -> Int32 {
+        let temporary = path + ".new"
+        unsafe _ = unlink(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return errno }
+        defer { Glibc.close(descriptor) }
+        guard (try? DownloadFile.write(bytes, to: descriptor)) != nil else { return EIO }
+        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else { return errno }
+        return 0
+    }
+
+    private static func checkOrClose(_ descriptor: Int32, _ path: String) throws(LoadError) {
+        do throws(LoadError) {
+            var info = stat()
+            guard unsafe fstat(descriptor, &info) == 0 else {
+                throw DownloadFile.failure("The file beside the target cannot be looked at", errno)
+            }
+            try check(info, path)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
+    }
+
+    /// - Parameter user: whom the process acts as.
+    /// - Throws: `fileSystem` for what is no plain file, is another user's, can be reached by others, or has a second
+    ///   name through which it can be changed.
+    static func check(_ info: stat, _ path: String, user: uid_t = geteuid()) throws(LoadError) {
+        let reason: String
+        if info.st_mode & S_IFMT != S_IFREG {
+            reason = "is not a plain file"
+        } else if info.st_uid != user {
+            reason = "belongs to another user, with the number \(info.st_uid)"
+        } else if info.st_mode & 0o077 != 0 {
+            reason = "can be reached by others"
+        } else if info.st_nlink > 1 {
+            reason = "has other names, by links"
+        } else {
+            return
+        }
+        throw LoadError(.fileSystem, "\(path) \(reason): it is not gone on with. Remove it to begin anew.")
+    }
+}
