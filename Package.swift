@@ -336,9 +336,11 @@ let package = Package(
                 "SallyportUnixSocket", "SallyportPluginConformance", "SallyportURLLoading", "SallyportTransport",
                 "SallyportCore", .httpTypes,
             ]),
-        tests("SecureStore", dependencies: ["SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
+        tests(
+            "SecureStore",
+            dependencies: ["SallyportCore", "SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
         tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
-        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop", .crypto]),
+        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop", "COpenSSL", .crypto]),
         tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
         tests(
             "AuthToken",

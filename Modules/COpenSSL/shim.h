@@ -100,6 +100,10 @@ static inline void sallyport_ask_for_staple(SSL_CTX *context, int (*callback)(SS
 #define SALLYPORT_STAPLE_MISSING 2
 #define SALLYPORT_STAPLE_INVALID 3
 
+/// How old an answer may be that does not say when the next one comes, in seconds: 7 days. It would be good for ever else
+/// (RFC 6960 §2.4: newer information is available all the time).
+#define SALLYPORT_STAPLE_AGE (7L * 24 * 3600)
+
 /// What the answer says of the certificate; the answer's signature was verified.
 static inline int sallyport_staple_status(OCSP_BASICRESP *answer, X509 *leaf, X509 *issuer) {
     // Clocks may differ by five minutes.
@@ -118,7 +122,7 @@ static inline int sallyport_staple_status(OCSP_BASICRESP *answer, X509 *leaf, X5
         int status = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
         if (status == V_OCSP_CERTSTATUS_REVOKED) return SALLYPORT_STAPLE_REVOKED;
         if (status != V_OCSP_CERTSTATUS_GOOD) return SALLYPORT_STAPLE_INVALID;
-        return OCSP_check_validity(from, until, skew, -1) ? SALLYPORT_STAPLE_GOOD : SALLYPORT_STAPLE_INVALID;
+        return OCSP_check_validity(from, until, skew, until == NULL ? SALLYPORT_STAPLE_AGE : -1) ? SALLYPORT_STAPLE_GOOD : SALLYPORT_STAPLE_INVALID;
     }
     return SALLYPORT_STAPLE_INVALID;
 }

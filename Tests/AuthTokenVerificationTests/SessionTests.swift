@@ -143,7 +143,10 @@ import Testing
     @Test func aChallengeThatWasChangedIsRefused() async throws {
         let world = World(.once)
         let challenge = world.sessions.makeChallenge()
-        var changed = [challenge.uppercased(), String(challenge.dropLast(2)), challenge + "00", "+" + challenge.dropFirst()]
+        var changed = [
+            challenge.uppercased(), String(challenge.dropLast(2)), challenge + "00",
+            "+" + String(challenge.dropFirst()),
+        ]
         for position in [0, 15, 16, 47, 48, 111] {
             var digits = Array(challenge)
             digits[position] = digits[position] == "0" ? "1" : "0"
@@ -165,7 +168,9 @@ import Testing
         }
         let text = try issuer.token(servers[0].makeChallenge())
         _ = try await servers[1].admit(text, for: .ann())
-        await #expect(throws: AuthTokenVerificationError.of(.replayed)) { try await servers[0].admit(text, for: .ann()) }
+        await #expect(throws: AuthTokenVerificationError.of(.replayed)) {
+            try await servers[0].admit(text, for: .ann())
+        }
         let foreign = AuthTokenSessions(verifier: issuer.verifier(), challenges: store)
         let other = try issuer.token(foreign.makeChallenge())
         await #expect(throws: AuthTokenVerificationError.of(.wrongChallenge)) {

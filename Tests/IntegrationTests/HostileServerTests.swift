@@ -50,6 +50,22 @@ import Testing
         }
     }
 
+    /// Fields that clear the screen and set its title are shown as text on a terminal; a pipe gets them as they came.
+    @Test func fieldsDoNotSteerTheTerminal() async throws {
+        let field = "\u{1b}]0;owned\u{7}\u{9b}2J"
+        let server = try Self.server(Self.fine + "X-Evil: \(field)\r\n\r\nok")
+        let (_, store, url) = try await site(server)
+        let program = Programs.built("sallyport")
+        let arguments = ["fetch", url, "--store", store, "-i"]
+        let piped = try await ChildProcess(program, arguments).outcome()
+        #expect(piped.status == 0 && piped.output.contains(field), "\(piped.error)")
+        let command = ([program] + arguments).map { "'\($0)'" }.joined(separator: " ")
+        let shown = try await ChildProcess("/usr/bin/script", ["-qefc", command, "/dev/null"]).outcome()
+        #expect(shown.output.contains("\\u001b]0;owned\\u0007\\u009b2J"), "\(shown.output)")
+        #expect(
+            !shown.output.unicodeScalars.contains { ["\u{1b}", "\u{7}", "\u{9b}"].contains($0) }, "\(shown.output)")
+    }
+
     @Test func aRedirectToADeniedHostIsRefusedBeforeAnyConnection() async throws {
         let location = "http://payroll.corp.example/"
         let server = try Self.server("HTTP/1.1 302 T\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n")

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import Glibc
-import SallyportSecureStore
 import Testing
+
+@testable import SallyportSecureStore
 
 @Suite struct StoreOpeningTests {
     @Test func aSecondOpenerIsTold() async throws {
@@ -135,6 +136,40 @@ import Testing
         chmod(fixture.keyFile, 0o600)
         chmod(fixture.directory, 0o755)
         #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .unsafePermissions)
+    }
+
+    /// Whoever owns a file can change its mode and its content at any time.
+    @Test(.enabled(if: geteuid() == 0, "Only root can give files away."))
+    func whatBelongsToAnotherUserIsRefused() async throws {
+        let fixture = try StoreFixture()
+        try await fixture.open().close()
+        let files = ["keys", "data.mdb", "lock.mdb", "writer"].map { "\(fixture.directory)/\($0)" }
+        for path in [fixture.directory, fixture.keyFile] + files {
+            chown(path, 65_534, gid_t.max)
+            for options in [StoreOptions(), .readOnly] {
+                let error = await #expect(throws: StoreError.self, "\(path)") { try await fixture.open(options) }
+                #expect(error?.code == .unsafePermissions, "\(path)")
+            }
+            chown(path, 0, gid_t.max)
+        }
+        try await fixture.open().close()
+    }
+
+    /// The rule itself, for any user: a process is served by its effective user's files and by root's.
+    @Test func anOwnerIsTheEffectiveUserOrRoot() {
+        var info = stat()
+        info.st_mode = S_IFREG | 0o600
+        info.st_uid = 1_000
+        #expect(throws: Never.self) { try PrivateAccess.check(info, "The file", mode: "600", user: 1_000) }
+        for user in [0, 1_001] as [uid_t] {
+            #expect(throws: StoreError.self) { try PrivateAccess.check(info, "The file", mode: "600", user: user) }
+        }
+        info.st_uid = 0
+        #expect(throws: Never.self) { try PrivateAccess.check(info, "The file", mode: "600", user: 1_000) }
+        for mode in [0o640, 0o604, 0o610, 0o666] as [mode_t] {
+            info.st_mode = S_IFREG | mode
+            #expect(throws: StoreError.self) { try PrivateAccess.check(info, "The file", mode: "600", user: 0) }
+        }
     }
 
     @Test(arguments: [0, 7, 8, 20, 60])

@@ -7,12 +7,13 @@ import StoreWorkload
 /// `same`, `refused` (it threw), `hidden` (records are missing), `repeated` (an iteration met one twice), or `wrong`
 /// (a value that was not written there).
 ///
-/// LMDB may end this process instead.
+/// LMDB may end this process instead, which then prints where (``reportCrashes()``).
 func readDamaged(at place: Place) async throws {
     let workload = Workload(writer: 0)
     let expected = workload.expected(after: place.number(0, 0))
     let file = open("\(place.directory)/data.mdb", O_RDWR | O_CLOEXEC)
     guard file >= 0 else { throw StoreError(.fileSystem, "No data file.") }
+    reportCrashes()
     say("open")
     while let line = readLine() {
         let numbers = line.split(separator: " ").compactMap { Int($0) }

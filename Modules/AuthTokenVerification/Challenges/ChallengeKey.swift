@@ -28,44 +28,32 @@ public struct ChallengeKey: Sendable {
     // end(8) | random(16) | HMAC-SHA-256 of what it is for and of both (32), as hexadecimal digits.
     private static let endLength = 8
     private static let bodyLength = endLength + 16
-    private static let length = bodyLength + 32
     private static let purpose = Array("sallyport token challenge 1".utf8)
 
     /// - Parameter end: from when on it cannot be used, in Unix seconds.
     func make(until end: Int64) -> String {
         var generator = SystemRandomNumberGenerator()
-        var body = UInt64(bitPattern: end).bigEndianOctets
-        for _ in 0..<2 { body += generator.next().bigEndianOctets }
-        return Hexadecimal.text(body + Array(HMAC<SHA256>.authenticationCode(for: Self.purpose + body, using: key)))
+        let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        return challenge(UInt64(bitPattern: end).bigEndianOctets + random)
     }
 
-    /// From when on a challenge cannot be used, in Unix seconds; nil for one that this key did not make.
+    /// From when on a challenge cannot be used, in Unix seconds; nil for one that this key did not make, also for
+    /// another spelling of one that it did, which could be used a second time.
     func end(of challenge: String) -> Int64? {
-        guard let octets = Self.octets(of: challenge) else { return nil }
-        let body = octets.prefix(Self.bodyLength)
-        let isOurs = HMAC<SHA256>.isValidAuthenticationCode(
-            Array(octets.dropFirst(Self.bodyLength)), authenticating: Self.purpose + body, using: key)
-        guard isOurs else { return nil }
+        guard let body = Self.body(of: challenge), ConstantTime.areEqual(challenge, self.challenge(body)) else {
+            return nil
+        }
         return Int64(bitPattern: UInt64(bigEndianOctets: body.prefix(Self.endLength)))
     }
 
-    /// Nil for anything but the one spelling that ``make(until:)`` has: a second spelling could be used a second time.
-    private static func octets(of challenge: String) -> [UInt8]? {
-        let digits = Array(challenge.utf8)
-        guard digits.count == 2 * length else { return nil }
-        var octets: [UInt8] = []
-        for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(of: digits[position]), let low = value(of: digits[position + 1]) else { return nil }
-            octets.append(high << 4 | low)
-        }
-        return octets
+    private func challenge(_ body: [UInt8]) -> String {
+        Hexadecimal.text(body + Array(HMAC<SHA256>.authenticationCode(for: Self.purpose + body, using: key)))
     }
 
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
+    /// What a challenge says of itself; nil for what is no challenge.
+    private static func body(of challenge: String) -> [UInt8]? {
+        let digits = challenge.utf8.prefix(2 * bodyLength).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == 2 * bodyLength else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 }

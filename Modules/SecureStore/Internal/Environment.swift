@@ -11,25 +11,25 @@ internal import SallyportCore
 final class Environment: @unchecked Sendable {
     // SAFETY: an `MDB_env` may be used by all threads. `gate` keeps the map from moving under a reader; `database`
     // is set in the initialiser and never again; a second use after `close` is refused under `gate`.
-    private let environment: OpaquePointer
+    let environment: OpaquePointer
     private let database: MDB_dbi
-    private let gate = Gate()
+    let gate = Gate()
     /// Who reads the file beside the map is inside, for as long as its snapshot must stay.
     private let pins = Gate()
     private let isClosing = Lock(false)
-    private let freePages = Lock<FreePages?>(nil)
-    private let maximumSize: Int
-    private let path: String
+    let mapping: Lock<Mapping>
+    let maximumSize: Int
+    let path: String
     /// Whether the file may have been cut: a reading through the map beyond its end would end the process.
     let isShort: Bool
     /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
     private let mappedFile: FileIdentity?
     private var isClosed = false
     /// Readers' transactions without a snapshot.
-    private let idle = Lock<[IdleReader]>([])
+    let idle = Lock<[IdleReader]>([])
     private static let idleLimit = 8
 
-    private struct IdleReader: @unchecked Sendable {
+    struct IdleReader: @unchecked Sendable {
         // SAFETY: nobody else holds the transaction, and who takes it out of the list has it alone.
         let tree: Tree
     }
@@ -49,6 +49,7 @@ final class Environment: @unchecked Sendable {
         var created: OpaquePointer?
         try Self.check(unsafe mdb_env_create(&created))
         guard let created = unsafe created else { throw StoreError(.internalFailure, "LMDB gave no environment.") }
+        let path = "\(directory)/\(Self.fileName)"
         do throws(StoreError) {
             let size = max(Self.initialSize, Self.fileSize("\(directory)/\(Self.fileName)") * 5 / 4)
             try Self.check(unsafe mdb_env_set_mapsize(created, Self.wholePages(min(size, options.maximumSize))))
@@ -57,13 +58,14 @@ final class Environment: @unchecked Sendable {
             try Self.check(unsafe mdb_env_open(created, directory, flags, 0o600))
             unsafe database = try Self.openDatabase(created, isReadOnly: options.isReadOnly)
             if !options.isReadOnly { try Self.check(unsafe mdb_reader_check(created, nil)) }
+            mapping = Lock(Mapping(map: unsafe try Self.map(of: created, path)))
         } catch {
             unsafe mdb_env_close(created)
             throw error
         }
         unsafe environment = created
         maximumSize = Self.wholePages(min(options.maximumSize, Self.largestSize))
-        path = "\(directory)/\(Self.fileName)"
+        self.path = path
         mappedFile = options.isReadOnly ? FileIdentity(path) : nil
     }
 
@@ -83,7 +85,7 @@ final class Environment: @unchecked Sendable {
                 guard !isClosed else { return }
                 isClosed = true
                 // They hold this environment too.
-                while let reader = idle.withLock({ $0.popLast() }) { reader.tree.abort() }
+                dropIdleReaders()
                 unsafe mdb_env_close(environment)
             }
         }
@@ -225,24 +227,6 @@ extension Environment {
             transaction: transaction, database: database, environment: self, isReadOnly: isReadOnly)
     }
 
-    /// The free pages of the snapshot on which a transaction stands; read once for each snapshot that is read.
-    func freePages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> FreePages {
-        let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
-        if let known = freePages.withLock({ $0 }), known.transaction == number { return known }
-        let found: FreePages
-        if isReadOnly {
-            found = unsafe try FreePages(transaction)
-        } else {
-            var reader: OpaquePointer?
-            try Self.check(unsafe mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &reader))
-            defer { unsafe mdb_txn_abort(reader) }
-            guard let reader = unsafe reader else { throw StoreError(.internalFailure, "LMDB gave no transaction.") }
-            found = unsafe try FreePages(reader)
-        }
-        freePages.withLock { $0 = found }
-        return found
-    }
-
     /// Keeps the newest snapshot's pages from being used again while `body` reads them from the file; the map may
     /// grow meanwhile, since nobody looks through it.
     ///
@@ -258,17 +242,6 @@ extension Environment {
         defer { tree.abort() }
         let isClosing = isClosing
         return try body(tree.identifier) { isClosing.withLock { $0 } }
-    }
-
-    private func grow() throws(StoreError) {
-        try gate.alone { () throws(StoreError) in
-            var info = unsafe MDB_envinfo()
-            try Self.check(unsafe mdb_env_info(environment, &info))
-            guard unsafe info.me_mapsize < maximumSize else {
-                throw StoreError(.full, "The store has reached its maximum size of \(maximumSize) octets.")
-            }
-            try Self.check(unsafe mdb_env_set_mapsize(environment, min(info.me_mapsize * 2, maximumSize)))
-        }
     }
 
     /// What LMDB counts, and the file's size.
@@ -297,11 +270,6 @@ extension Environment {
         return Figures(
             fileSize: Self.fileSize("\(directory)/\(Self.fileName)"), usedSize: (pages + 2) * Int(status.ms_psize),
             mapSize: unsafe Int(info.me_mapsize), lastCommit: UInt64(unsafe info.me_last_txnid), readers: readers)
-    }
-
-    /// Adopts the size to which a writing process grew the file.
-    private func adoptSize() throws(StoreError) {
-        try gate.alone { () throws(StoreError) in try Self.check(unsafe mdb_env_set_mapsize(environment, 0)) }
     }
 }
 

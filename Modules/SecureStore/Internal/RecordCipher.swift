@@ -33,6 +33,11 @@ final class RecordCipher: Sendable {
     static let identifierLength = 16
     /// The length of most places; a summary's has only the identifier, some internal ones are longer.
     static let placeLength = 32
+    /// The longest record: of a value of the largest size with the longest key.
+    static let maximumLength =
+        overhead + SecureStore.maximumValueLength + SecureStore.maximumKeyLength + 8 + OrderLabel.length
+    /// A place is authenticated together with a record's head, in 64 bytes.
+    static let maximumPlaceLength = 64 - headLength
     private static let headLength = 5
     private static let bodyStart = headLength + AEADKey.nonceLength
     private static let version: UInt8 = 0x20
@@ -234,7 +239,7 @@ final class RecordCipher: Sendable {
     private static func withAssociated<Result>(
         _ record: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
-        precondition(place.count <= 64 - headLength, "A place has at most 59 octets.")
+        precondition(place.count <= maximumPlaceLength, "A place has at most 59 bytes.")
         var octets: InlineArray<64, UInt8> = InlineArray(repeating: 0)
         return unsafe withUnsafeMutableBytes(of: &octets) { out in
             unsafe out.copyMemory(from: UnsafeRawBufferPointer(rebasing: record[0..<headLength]))

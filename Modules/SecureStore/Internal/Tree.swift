@@ -4,18 +4,19 @@ internal import SallyportCore
 
 /// One LMDB transaction on the store's tree; aborted unless committed.
 ///
-/// Values are copied out: nothing that points into the map leaves a method. Used after its end, it throws.
+/// Values are copied out: nothing that points into the map leaves a method. Used after its end, it throws. Reading comes
+/// before the first change: until then whatever LMDB hands out lies in the map, where ``SnapshotPages`` can check it,
+/// and not in memory of LMDB's own.
 @safe
 final class Tree {
     private let transaction: OpaquePointer
     private let database: MDB_dbi
     private var isOpen = true
     private var isReset = false
-    /// From the first change on, values may lie in pages that are not in the map yet.
     private var isChanged = false
     private let isReadOnly: Bool
     private let environment: Environment
-    private var freePages: FreePages?
+    private var pages: SnapshotPages?
 
     init(transaction: OpaquePointer, database: MDB_dbi, environment: Environment, isReadOnly: Bool) {
         unsafe self.transaction = transaction
@@ -43,7 +44,7 @@ final class Tree {
         isReset = false
         isOpen = true
         // The last snapshot's, where there was no commit since.
-        if freePages?.transaction != identifier { freePages = nil }
+        if pages?.transaction != identifier { pages = nil }
     }
 
     /// Ends the transaction without its changes. Idempotent.
@@ -65,60 +66,62 @@ final class Tree {
         guard isOpen else { throw StoreError(.closed, "The transaction is over.") }
     }
 
+    /// What checks the values of the transaction's snapshot.
+    private func readable() throws(StoreError) -> SnapshotPages {
+        try checkOpen()
+        guard !isChanged else {
+            throw StoreError(.internalFailure, "A transaction was read behind its first change.")
+        }
+        if let pages { return pages }
+        let found = unsafe try environment.pages(of: transaction, isReadOnly: isReadOnly)
+        pages = found
+        return found
+    }
+
     func value(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
-        guard let found = try unsafe found(at: place) else { return nil }
-        return unsafe Self.octets(found)
+        guard let found = unsafe try found(at: place) else { return nil }
+        return unsafe Array(found)
     }
 
     /// As ``value(at:)``, and lets the system take back the mapped pages that it lay in, so that who reads much once
     /// does not fill memory with it. Readers beside find them again.
     func valueReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
-        guard let found = try unsafe found(at: place) else { return nil }
-        let octets = unsafe Self.octets(found)
+        guard let found = unsafe try found(at: place) else { return nil }
+        let octets = unsafe Array(found)
         let mask = UInt(sysconf(Int32(_SC_PAGESIZE))) - 1
-        let start = UInt(bitPattern: unsafe found.mv_data) & ~mask
-        let end = (UInt(bitPattern: unsafe found.mv_data) + UInt(unsafe found.mv_size)) & ~mask
-        // In a reader only, which sees the map: a writer's pages may be memory of its own.
-        if isReadOnly, end > start {
+        let start = UInt(bitPattern: unsafe found.baseAddress) & ~mask
+        let end = (UInt(bitPattern: unsafe found.baseAddress) + UInt(found.count)) & ~mask
+        if end > start {
             unsafe _ = madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
         }
         return octets
     }
 
-    private func found(at place: [UInt8]) throws(StoreError) -> MDB_val? {
-        try checkOpen()
+    private func found(at place: [UInt8]) throws(StoreError) -> UnsafeRawBufferPointer? {
+        let pages = try readable()
         var found = unsafe MDB_val()
         let result = unsafe Self.withValue(of: place) { unsafe mdb_get(transaction, database, &$0, &found) }
-        return unsafe try checked(found, result)
+        return unsafe try Self.record(found, result, in: pages)
     }
 
     /// What a look-up found; nil where it found nothing.
-    private func checked(_ found: MDB_val, _ result: Int32) throws(StoreError) -> MDB_val? {
+    private static func record(
+        _ found: MDB_val, _ result: Int32, in pages: SnapshotPages
+    ) throws(StoreError) -> UnsafeRawBufferPointer? {
         if result == MDB_NOTFOUND { return nil }
         try Environment.check(result)
-        unsafe try check(found)
-        return unsafe found
+        return unsafe try pages.record(found)
     }
 
-    /// Refuses what lies in a page that the snapshot does not use.
-    private func check(_ value: MDB_val) throws(StoreError) {
-        if isChanged { return }
-        if freePages == nil {
-            freePages = unsafe try environment.freePages(of: transaction, isReadOnly: isReadOnly)
-        }
-        unsafe try freePages?.check(value)
-    }
-
-    /// The record as it lies in the map, where there is one: until the transaction ends or changes something.
+    /// The record as it lies in the map, where there is one: until the transaction ends.
     func find(_ place: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
-        try checkOpen()
+        let pages = try readable()
         // LMDB takes a mutable pointer and does not write through it.
         var key = unsafe MDB_val(
             mv_size: place.count, mv_data: UnsafeMutableRawPointer(mutating: place.baseAddress))
         var found = unsafe MDB_val()
         let result = unsafe mdb_get(transaction, database, &key, &found)
-        guard let found = unsafe try checked(found, result) else { return nil }
-        return unsafe UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
+        return unsafe try Self.record(found, result, in: pages)
     }
 
     func put(_ value: [UInt8], at place: [UInt8]) throws(StoreError) {
@@ -162,17 +165,18 @@ final class Tree {
 
     /// The last record at `end` or before it, where its place begins with `prefix`.
     func last(upTo end: [UInt8], prefix: [UInt8]) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
-        try checkOpen()
+        let pages = try readable()
         var cursor = unsafe try TreeCursor(transaction, database, at: end)
         if cursor.result == MDB_NOTFOUND {
             cursor.move(MDB_LAST)
-        } else if unsafe cursor.result == 0 && Self.octets(cursor.place) != end {
-            cursor.move(MDB_PREV)
+        } else if cursor.result == 0 {
+            let isThere = unsafe try pages.place(cursor.place).elementsEqual(end)
+            if !isThere { cursor.move(MDB_PREV) }
         }
-        guard unsafe try checked(cursor.record, cursor.result) != nil else { return nil }
-        let found = unsafe Self.octets(cursor.place)
-        guard found.starts(with: prefix), !end.lexicographicallyPrecedes(found) else { return nil }
-        return unsafe (found, Self.octets(cursor.record))
+        guard let record = unsafe try Self.record(cursor.record, cursor.result, in: pages) else { return nil }
+        let place = unsafe try Array(pages.place(cursor.place))
+        guard place.starts(with: prefix), !end.lexicographicallyPrecedes(place) else { return nil }
+        return unsafe (place, Array(record))
     }
 
     /// Calls `body` with each record from `start` on as it lies in the map, in the tree's order, until it returns
@@ -181,25 +185,24 @@ final class Tree {
         from start: [UInt8],
         _ body: (_ place: UnsafeRawBufferPointer, _ record: UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try checkOpen()
+        let pages = try readable()
         var cursor = unsafe try TreeCursor(transaction, database, at: start)
+        var last = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         while cursor.result == 0 {
-            let (place, record) = unsafe (cursor.place, cursor.record)
-            unsafe try check(record)
-            let isWanted = try unsafe body(
-                UnsafeRawBufferPointer(start: place.mv_data, count: place.mv_size),
-                UnsafeRawBufferPointer(start: record.mv_data, count: record.mv_size))
-            guard isWanted else { return }
+            let place = unsafe try pages.place(cursor.place)
+            guard unsafe Self.isAscending(last, place) else { throw SnapshotPages.damaged }
+            guard try unsafe body(place, pages.record(cursor.record)) else { return }
+            unsafe last = unsafe place
             cursor.move(MDB_NEXT)
-            guard unsafe cursor.result != 0 || Self.isAscending(place, cursor.place) else { throw FreePages.damaged }
         }
         guard cursor.result == MDB_NOTFOUND else { throw Environment.failure(cursor.result) }
     }
 
     /// Places ascend in a tree that is whole.
-    private static func isAscending(_ left: MDB_val, _ right: MDB_val) -> Bool {
-        let order = unsafe memcmp(left.mv_data, right.mv_data, min(left.mv_size, right.mv_size))
-        return unsafe order < 0 || (order == 0 && left.mv_size < right.mv_size)
+    private static func isAscending(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        guard let leftStart = left.baseAddress, let rightStart = right.baseAddress else { return true }
+        let order = unsafe memcmp(leftStart, rightStart, min(left.count, right.count))
+        return order < 0 || (order == 0 && left.count < right.count)
     }
 
     private static func withValue<Result>(of octets: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
@@ -209,9 +212,5 @@ final class Tree {
                 mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
             return unsafe body(&value)
         }
-    }
-
-    private static func octets(_ value: MDB_val) -> [UInt8] {
-        unsafe Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 }

@@ -11,29 +11,42 @@ public struct PassphraseProtector: KeyProtector {
     private let cost: Cost
 
     /// scrypt's parameters; kept with the store, so that a later version can raise them for new ones.
-    public struct Cost: Sendable, Hashable {
-        /// The exponent of N, 10 to 20. Memory is 128 × r × 2^exponent octets.
-        public var exponent: UInt8
+    package struct Cost: Sendable, Hashable {
+        /// The exponent of N, 10 to 20. Memory is 128 × r × N bytes.
+        package var exponent: UInt8
         /// r, 1 to 32.
-        public var blockSize: UInt8
+        package var blockSize: UInt8
         /// p, 1 to 16.
-        public var parallelism: UInt8
+        package var parallelism: UInt8
 
-        public init(exponent: UInt8 = 16, blockSize: UInt8 = 8, parallelism: UInt8 = 1) {
+        /// N = 2^17, r = 8, p = 1: the least that OWASP's Password Storage Cheat Sheet advises.
+        package static let standard = Cost(exponent: 17)
+
+        package init(exponent: UInt8, blockSize: UInt8 = 8, parallelism: UInt8 = 1) {
             self.exponent = exponent
             self.blockSize = blockSize
             self.parallelism = parallelism
         }
 
+        /// Whoever can write the file `keys` must not make an opener use all memory, or compute for minutes: 1 GiB, and
+        /// 16 times the work of ``standard``.
         var isAllowed: Bool {
-            (10...20).contains(exponent) && (1...32).contains(blockSize) && (1...16).contains(parallelism)
+            guard (10...20).contains(exponent), (1...32).contains(blockSize), (1...16).contains(parallelism) else {
+                return false
+            }
+            return memory <= 1 << 30 && memory * Int(parallelism) <= 16 * Self.standard.memory
         }
+
+        var memory: Int { (128 * Int(blockSize)) << Int(exponent) }
     }
 
     public var kind: String { "passphrase" }
 
-    /// - Parameter cost: 64 MiB and some 150 ms by default.
-    public init(passphrase: String, cost: Cost = Cost()) {
+    /// Takes 128 MiB and some 300 ms each time that the store is opened.
+    public init(passphrase: String) { self.init(passphrase: passphrase, cost: .standard) }
+
+    /// - Parameter cost: less than the standard only for tests.
+    package init(passphrase: String, cost: Cost) {
         self.passphrase = Redacted(passphrase)
         self.cost = cost
     }
@@ -58,7 +71,7 @@ public struct PassphraseProtector: KeyProtector {
             return try KDF.Scrypt.deriveKey(
                 from: secret, salt: Array(parameters[4...]), outputByteCount: 32, rounds: 1 << Int(cost.exponent),
                 blockSize: Int(cost.blockSize), parallelism: Int(cost.parallelism),
-                maxMemory: 256 << (Int(cost.exponent) + 5))
+                maxMemory: 2 * cost.memory)
         } catch {
             throw StoreError(.keyUnavailable, "scrypt failed.", underlying: error)
         }

@@ -9,6 +9,11 @@ enum CurlLibrary {
         unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil, releaseRecord)
     }()
 
+    /// The slot of an `SSL` that holds its ``HandshakeRecord``, which is told there that the `SSL` is freed.
+    static let noteIndex: Int32 = {
+        unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, connectionFreed)
+    }()
+
     private static let initialResult = sallyport_curl_global_init()
 
     private static let hasSigners = sallyport_prepare_signers()
@@ -16,7 +21,7 @@ enum CurlLibrary {
     static func prepare() {
         precondition(initialResult == CURLE_OK, "libcurl can be initialised.")
         precondition(hasSigners == 1, "OpenSSL has memory for its methods.")
-        _ = recordIndex
+        _ = (recordIndex, noteIndex)
     }
 }
 
@@ -26,4 +31,14 @@ private func releaseRecord(
 ) {
     guard let record = unsafe record else { return }
     unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).release()
+}
+
+/// Is called for every connection of the process: for those that are not ours without a note.
+private func connectionFreed(
+    connection: UnsafeMutableRawPointer?, note: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CRYPTO_EX_DATA>?,
+    _: Int32, _: Int, _: UnsafeMutableRawPointer?
+) {
+    guard let note = unsafe note else { return }
+    let record = unsafe Unmanaged<HandshakeRecord>.fromOpaque(note).takeRetainedValue()
+    unsafe record.forget(connection.map { OpaquePointer($0) })
 }

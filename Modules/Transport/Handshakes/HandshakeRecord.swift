@@ -27,7 +27,7 @@ final class HandshakeRecord {
     private(set) var wantedAuthorities: [[UInt8]]?
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?
-    /// The connection; valid while libcurl keeps it open.
+    /// The connection, until libcurl frees it: OpenSSL tells of that, see ``forget(_:)``.
     private(set) var connection: OpaquePointer?
 
     init(_ settings: HandshakeSettings) { self.settings = settings }
@@ -50,13 +50,32 @@ final class HandshakeRecord {
     var refusedVersion: Bool { alert == 70 }
 
     func saw(_ connection: OpaquePointer?, _ place: Int32, _ value: Int32) {
-        unsafe self.connection = unsafe connection
+        if unsafe self.connection != connection { unsafe keep(connection) }
         if place & SSL_CB_HANDSHAKE_DONE != 0 {
             isDone = true
             if agreed == nil { agreed = .now }
             choseHTTP2 = unsafe Self.protocolName(connection).elementsEqual("h2".utf8)
         }
         if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
+    }
+
+    /// Keeps the connection together with a note in it, which OpenSSL hands back when it frees the connection.
+    private func keep(_ connection: OpaquePointer?) {
+        guard let connection = unsafe connection, unsafe SSL_get_ex_data(connection, CurlLibrary.noteIndex) == nil
+        else {
+            return
+        }
+        let note = unsafe Unmanaged.passRetained(self).toOpaque()
+        guard unsafe SSL_set_ex_data(connection, CurlLibrary.noteIndex, note) == 1 else {
+            // No memory: without the note the connection must not be kept.
+            return unsafe Unmanaged<HandshakeRecord>.fromOpaque(note).release()
+        }
+        unsafe self.connection = unsafe connection
+    }
+
+    /// The connection is being freed.
+    func forget(_ connection: OpaquePointer?) {
+        if unsafe self.connection == connection { unsafe self.connection = nil }
     }
 
     static func protocolName(_ connection: OpaquePointer?) -> UnsafeBufferPointer<UInt8> {

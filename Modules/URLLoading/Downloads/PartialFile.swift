@@ -105,6 +105,8 @@ struct PartialFile: ~Copyable {
     /// Removes what an earlier download left.
     static func remove(for path: String) throws(LoadError) {
         let (directory, name) = try DownloadFile.parts(of: path)
-        for suffix in ["resume", "resume.new", "partial"] { unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)") }
+        for suffix in ["resume", "resume.new", "partial"] {
+            unsafe unlink("\(directory)/.\(name.prefix(200)).\(suffix)")
+        }
     }
 }

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import SallyportCore
 import SallyportWire
+import TestSupport
 import Testing
 
 @testable import SallyportGateway
@@ -45,6 +46,17 @@ import Testing
             let key = try keys.signing(at: await fixture.data.clock())
             return try SignedAuthToken.sign(claims, with: key.privateKey, keyID: key.record.id)
         }
+    }
+
+    /// Who observes the data is given it, and need not keep it: what the data keeps must not keep the data.
+    @Test func theDataIsLetGoOfThoughItIsObserved() async throws {
+        weak var data: GatewayData?
+        do {
+            let world = try await World()
+            data = world.fixture.data
+            #expect(data != nil)
+        }
+        #expect(try await eventually { data == nil })
     }
 
     @Test func aTokenSaysWhoAskedAndWhatFor() async throws {

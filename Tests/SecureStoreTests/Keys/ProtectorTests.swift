@@ -49,6 +49,36 @@ import Testing
     }
 }
 
+@Suite struct PassphraseTests {
+    /// The least that OWASP advises, and what is kept with the store.
+    @Test func aNewStoreHasTheAdvisedCost() throws {
+        let (_, parameters) = try PassphraseProtector(passphrase: "correct horse").makeWrappingKey()
+        #expect(Array(parameters[..<4]) == [1, 17, 8, 1])
+    }
+
+    /// The parameters are read before anything is known to be sound: they must not cost all memory, or minutes.
+    @Test(
+        arguments: [
+            [20, 32, 1], [20, 8, 3], [17, 32, 5], [9, 8, 1], [21, 1, 1], [10, 33, 1], [10, 8, 17], [17, 0, 1],
+        ] as [[UInt8]])
+    func aCostThatIsOutOfBoundsIsRefused(_ cost: [UInt8]) {
+        let protector = PassphraseProtector(passphrase: "correct horse", cost: .init(exponent: 10))
+        let start = ContinuousClock.now
+        let error = #expect(throws: StoreError.self) {
+            try protector.wrappingKey(parameters: [1] + cost + [UInt8](repeating: 7, count: 32))
+        }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(start.duration(to: .now) < .seconds(1))
+    }
+
+    @Test func whatIsWithinBoundsIsOpenedWhateverTheStandardIs() throws {
+        let (key, parameters) = try PassphraseProtector(passphrase: "horse", cost: .init(exponent: 10))
+            .makeWrappingKey()
+        let same = try PassphraseProtector(passphrase: "horse").wrappingKey(parameters: parameters)
+        #expect(key == same)
+    }
+}
+
 /// What the documentation of ``KeyProtector`` promises to one of an app's own.
 @Suite struct OwnProtectorTests {
     private struct Vault: KeyProtector {

@@ -45,14 +45,17 @@ extension TestAuthority {
 
     /// An OCSP answer that the authority itself signed; DER.
     ///
-    /// - Parameter hours: how long it is in force; over already where negative.
+    /// - Parameters:
+    ///   - hours: how long it is in force; over already where negative, and not said where nil.
+    ///   - age: how many seconds ago it was made.
     package func ocspAnswer(
-        on identity: TestIdentity, _ status: RevocationStatus, hours: Int = 1, signedBy signer: TestAuthority? = nil
+        on identity: TestIdentity, _ status: RevocationStatus, hours: Int? = 1, age: Int = 7200,
+        signedBy signer: TestAuthority? = nil
     ) throws -> [UInt8] {
         let (issuer, leaf) = try (Self.certificate(pem), Self.certificate(identity.pem))
         let signer = signer ?? self
         let (signing, key) = try (Self.certificate(signer.pem), Self.key(signer.key.pemRepresentation))
-        let (from, until) = (X509_gmtime_adj(nil, -7200), X509_gmtime_adj(nil, hours * 3600))
+        let (from, until) = (X509_gmtime_adj(nil, -age), hours.map { X509_gmtime_adj(nil, $0 * 3600) } ?? nil)
         let answer = OCSP_BASICRESP_new()
         defer {
             OCSP_BASICRESP_free(answer)

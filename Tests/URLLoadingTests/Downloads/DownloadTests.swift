@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import SallyportCore
 import SallyportTransport
@@ -15,6 +16,11 @@ import Testing
         deinit { try? FileManager.default.removeItem(atPath: path) }
 
         var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() } }
+        func mode(_ name: String) throws -> mode_t {
+            var info = stat()
+            try #require(lstat("\(path)/\(name)", &info) == 0)
+            return info.st_mode & 0o7777
+        }
         func bytes(_ name: String) -> [UInt8]? {
             FileManager.default.contents(atPath: "\(path)/\(name)").map(Array.init)
         }
@@ -85,6 +91,39 @@ import Testing
         let (session, _) = session(StubAnswer(chunks: [[1]]))
         try await session.download(for: .get("http://a.example/"), to: target)
         #expect(directory.bytes("file") == [1])
+    }
+
+    /// A secret that is fetched again must not become readable by all.
+    @Test(arguments: [0o600, 0o640, 0o644, 0o400, 0o755] as [mode_t])
+    func theModeOfTheFileThatIsReplacedIsKept(_ mode: mode_t) async throws {
+        try Data([9]).write(to: URL(filePath: target))
+        chmod(target, mode)
+        let (session, _) = session(StubAnswer(chunks: [[1]]))
+        try await session.download(for: .get("http://a.example/"), to: target)
+        #expect(directory.bytes("file") == [1])
+        #expect(try directory.mode("file") == mode)
+        #expect(try directory.names == ["file"])
+    }
+
+    @Test func aNewFileGetsTheModeThatTheSystemGivesOne() async throws {
+        try Data([9]).write(to: URL(filePath: "\(directory.path)/other"))
+        let (session, _) = session(StubAnswer(chunks: [[1]]))
+        try await session.download(for: .get("http://a.example/"), to: target)
+        let made = open("\(directory.path)/made", O_WRONLY | O_CREAT, 0o666)
+        close(made)
+        #expect(try directory.mode("file") == directory.mode("made"))
+        #expect(try directory.names == ["file", "made", "other"])
+    }
+
+    /// While it is written, others must not read what the target's mode will keep from them.
+    @Test func whatIsNotWholeYetIsItsOwnersAlone() async throws {
+        let answer = StubAnswer(chunks: [[1], [2]])
+        let (session, _) = session(answer)
+        var modes: Set<mode_t> = []
+        try await session.download(for: .get("http://a.example/"), to: target) { _ in
+            for name in (try? directory.names) ?? [] { if let mode = try? directory.mode(name) { modes.insert(mode) } }
+        }
+        #expect(modes == [0o600])
     }
 
     @Test func onlySuccessIsKeptUnlessTheCallerSaysOtherwise() async throws {

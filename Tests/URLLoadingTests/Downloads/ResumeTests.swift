@@ -159,6 +159,56 @@ struct ResumeTests {
         await world.loading.shutdown()
     }
 
+    /// What a file holds that somebody else can write is not what the server sent.
+    @Test(arguments: [
+        "partial wide", "partial linked", "partial symbolic", "partial pipe", "record wide", "record linked",
+        "record symbolic", "record pipe", "partial foreign", "record foreign",
+    ])
+    func whatMayHaveBeenPlantedIsNotGoneOnWith(_ how: String) async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try await world.downloadPart(2 << 20)
+        #expect(try await eventually { world.nginx.log.count == 1 })
+        let words = how.split(separator: " ")
+        let path = world.folder.file("downloads/.copy.\(words[0] == "record" ? "resume" : "partial")")
+        switch words[1] {
+        case "wide": chmod(path, 0o644)
+        case "linked": link(path, world.folder.file("second"))
+        case "symbolic":
+            rename(path, world.folder.file("second"))
+            symlink(world.folder.file("second"), path)
+        case "pipe":
+            unlink(path)
+            mkfifo(path, 0o600)
+        default:
+            // Only root can give files away.
+            guard geteuid() == 0 else { return await world.loading.shutdown() }
+            chown(path, 65_534, gid_t.max)
+        }
+        let error = await #expect(throws: LoadError.self) {
+            try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        }
+        #expect(error?.code == .fileSystem)
+        #expect(!FileManager.default.fileExists(atPath: world.target))
+        #expect(world.nginx.log.count == 1, "Nothing is asked of the server.")
+        try SecureSession.removePartialDownload(to: world.target)
+        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        #expect(try world.content() == Self.content(1))
+        await world.loading.shutdown()
+    }
+
+    @Test func theModeOfTheFileThatIsReplacedIsKept() async throws {
+        let world = try await World()
+        try world.publish(Self.content(1))
+        try Data([1]).write(to: URL(filePath: world.target))
+        chmod(world.target, 0o640)
+        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        var info = stat()
+        #expect(stat(world.target, &info) == 0 && info.st_mode & 0o777 == 0o640)
+        #expect(try world.left == ["copy"])
+        await world.loading.shutdown()
+    }
+
     @Test func twoAtOnceAreRefused() async throws {
         let world = try await World()
         try world.publish(Self.content(1))

@@ -1,0 +1,52 @@
+import Foundation
+import SallyportSecureStore
+import TestSupport
+import Testing
+
+@testable import SallyportCommandLine
+
+/// A passphrase opens a store as a key does: its file is held to the same owner and mode.
+@Suite struct PassphraseFileTests {
+    private let folder: TemporaryDirectory
+    private var path: String { folder.file("passphrase") }
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        try folder.write("correct horse\n", to: "passphrase")
+        chmod(path, 0o600)
+    }
+
+    private var refusal: String? {
+        do throws(CommandFailure) {
+            _ = try Protection.passphraseFile(path).protector()
+            return nil
+        } catch { return error.name }
+    }
+
+    @Test(arguments: [0o600, 0o400] as [mode_t]) func oneThatOnlyItsOwnerReachesIsTaken(_ mode: mode_t) {
+        chmod(path, mode)
+        #expect(refusal == nil)
+    }
+
+    @Test(arguments: [0o666, 0o640, 0o604, 0o620] as [mode_t]) func oneThatOthersReachIsRefused(_ mode: mode_t) {
+        chmod(path, mode)
+        #expect(refusal == "unsafePermissions")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "Only root can give files away."))
+    func oneThatBelongsToAnotherUserIsRefused() {
+        chown(path, 65_534, gid_t.max)
+        #expect(refusal == "unsafePermissions")
+    }
+
+    @Test func itsContentIsChecked() throws {
+        try folder.write("\nsecond line", to: "passphrase")
+        #expect(refusal == "invalid")
+        try Data([0xff, 0xfe]).write(to: URL(filePath: path))
+        #expect(refusal == "invalid")
+        try Data(repeating: 0x61, count: 4_097).write(to: URL(filePath: path))
+        #expect(refusal == "tooLarge")
+        try FileManager.default.removeItem(atPath: path)
+        #expect(refusal == "notFound")
+    }
+}

@@ -1,0 +1,152 @@
+import FoundationEssentials
+import SallyportCore
+import Testing
+
+@testable import SallyportSecureStore
+
+/// What LMDB hands out is looked at before it is read.
+@Suite struct SnapshotPagesTests {
+    /// LMDB makes a value of whatever length a node says: it goes on beyond its page, beyond the file, beyond the map.
+    @Test(arguments: [100, 9_000]) func aFlippedLengthIsDamageAndIsNotRead(_ size: Int) async throws {
+        let fixture = try StoreFixture()
+        let path = "\(fixture.directory)/data.mdb"
+        let store = try await fixture.open()
+        let values = store.collection("values", of: [UInt8].self)
+        for key in ["a", "b"] {
+            try await store.write { try $0.set([UInt8](repeating: 1, count: size), for: key, in: values) }
+        }
+        let places = ["a", "b"].map { values.cipher.place(of: $0.storeOctets) }
+        store.close()
+        let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: path))))
+        let root = try page(try MetaPages(image).newest.records.root, of: image)
+        try #require(root.kind == .leaf)
+        for index in 0..<root.count where places.contains(root.key(index)) {
+            let start = Int(root.number) * 4096
+            let slot = start + PageLayout.headerLength + 2 * index
+            let node = start + Int(image.content[slot]) | Int(image.content[slot + 1]) << 8
+            for bit in [8, 10, 12, 16, 20, 24, 26, 28, 30, 31] {
+                let flip = Flip(part: .leafHeader, offset: node + bit / 8, bit: bit % 8)
+                try flip.perform(on: path)
+                await refusesReadings(fixture, "bit \(bit) of node \(index)")
+                try flip.perform(on: path)
+            }
+            // Of the key's length: what is longer than any place is damage, and else it hides the record.
+            for bit in [53, 54, 55, 56, 60, 63] {
+                let flip = Flip(part: .leafHeader, offset: node + bit / 8, bit: bit % 8)
+                try flip.perform(on: path)
+                await givesNoRecordTwice(fixture)
+                try flip.perform(on: path)
+            }
+        }
+        try await fixture.open().close()
+    }
+
+    private func givesNoRecordTwice(_ fixture: StoreFixture) async {
+        guard let damaged = try? await fixture.open(.readOnly) else { return }
+        defer { damaged.close() }
+        let values = damaged.collection("values", of: [UInt8].self)
+        let found = (try? damaged.read { try $0.all(in: values) }) ?? []
+        #expect(found.count < 2)
+    }
+
+    private func refusesReadings(_ fixture: StoreFixture, _ comment: Comment) async {
+        do throws(StoreError) {
+            let damaged = try await fixture.open(.readOnly)
+            defer { damaged.close() }
+            let values = damaged.collection("values", of: [UInt8].self)
+            #expect(throws: StoreError.self, comment) { try damaged.read { try $0.all(in: values) } }
+            #expect(throws: StoreError.self, comment) {
+                try damaged.read { for key in ["a", "b"] { _ = try $0.value(for: key, in: values) } }
+            }
+        } catch {
+            #expect(error.code == .damaged, comment)
+        }
+    }
+
+    /// Behind the first change LMDB hands out what lies in memory of its own, which nothing could be checked against.
+    @Test func aTransactionIsNotReadBehindItsFirstChange() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let texts = store.collection("texts", of: String.self)
+        try await store.write { try $0.set("x", for: "a", in: texts) }
+        let place = texts.cipher.place(of: "a".storeOctets)
+        let reader = Lock<[StoreError.Code]>([])
+        let isQueued = store.writer?.enqueue(
+            Writer.Part(
+                prepare: { tree, _ in
+                    do throws(StoreError) {
+                        let value = try tree.value(at: place)
+                        try tree.put(value ?? [], at: place)
+                        _ = try tree.value(at: place)
+                    } catch { reader.withLock { $0.append(error.code) } }
+                    return false
+                }, finish: { _ in }))
+        #expect(isQueued == true)
+        try await store.write { _ in }
+        #expect(reader.withLock { $0 } == [.internalFailure])
+        store.close()
+    }
+
+    /// The map moves when it grows; what was known of it must not be used for the next reading.
+    @Test func readingsGoOnWhereTheMapHasGrown() async throws {
+        let fixture = try StoreFixture()
+        let store = try await fixture.open()
+        let values = store.collection("values", of: [UInt8].self)
+        for number in 0..<6 {
+            let value = [UInt8](repeating: UInt8(number), count: 8 << 20)
+            try await store.write { try $0.set(value, for: "v\(number)", in: values) }
+            for earlier in 0...number {
+                #expect(try store.read { try $0.value(for: "v\(earlier)", in: values) }?.first == UInt8(earlier))
+            }
+        }
+        #expect(try store.environment.figures().mapSize > 32 << 20)
+        #expect(try await store.verify().isSound)
+        store.close()
+    }
+
+    /// A damaged page number leads to a page that was let go of, where an older record lies whole: its key opens it,
+    /// and nothing in it says that it is not the last.
+    @Test func anOlderRecordInAPageOutOfUseIsNotReadForTheLast() async throws {
+        let fixture = try StoreFixture()
+        let path = "\(fixture.directory)/data.mdb"
+        let store = try await fixture.open()
+        let texts = store.collection("texts", of: String.self)
+        let place = texts.cipher.place(of: "key 7".storeOctets)
+        try await store.write { write in
+            for index in 0..<200 { try write.set("old \(index)", for: "key \(index)", in: texts) }
+        }
+        for index in 0..<4 { try await store.write { try $0.set("new \(index)", for: "key 7", in: texts) } }
+        let last = try #require(try store.environment.read { try $0.value(at: place) })
+        store.close()
+
+        var octets = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let image = DataImage(content: octets)
+        let root = try page(try MetaPages(image).newest.records.root, of: image)
+        try #require(root.kind == .branch)
+        let child = (1..<root.count).last { !place.precedes(root.key($0)) } ?? 0
+        let used = Set(try DataMap(image).octets.values.joined().map { $0 / 4096 })
+        let stale = try #require(
+            (2..<image.length / 4096).first { number in
+                guard !used.contains(number), let leaf = try? page(UInt64(number), of: image), leaf.kind == .leaf else {
+                    return false
+                }
+                return (0..<leaf.count).contains { leaf.key($0) == place && leaf.value($0) != .inside(last) }
+            })
+        let start = Int(root.number) * 4096
+        let node = start + Int(octets[start + 16 + 2 * child]) + Int(octets[start + 17 + 2 * child]) << 8
+        (octets[node], octets[node + 1]) = (UInt8(stale & 0xff), UInt8(stale >> 8))
+        try Data(octets).write(to: URL(fileURLWithPath: path))
+
+        let damaged = try await fixture.open(.readOnly)
+        let again = damaged.collection("texts", of: String.self)
+        #expect(throws: StoreError.self) { try damaged.read { try $0.value(for: "key 7", in: again) } }
+        #expect(throws: StoreError.self) { try damaged.read { try $0.all(in: again) } }
+        #expect(try await !damaged.verify().isSound)
+        damaged.close()
+    }
+
+    private func page(_ number: UInt64, of image: DataImage) throws -> TreePage {
+        let start = Int(number) * 4096
+        return try TreePage(Array(image.content[start..<start + 4096]), number: number, pageSize: 4096)
+    }
+}
