@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -211,6 +212,8 @@ void sp_mac(
 }
 
 // MARK: Memory
+
+int sp_process_keep_from_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 void *sp_pages_make(size_t count, int *is_locked) {
     void *pages = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -2,6 +2,7 @@ import Glibc
 import Logging
 import SallyportCore
 import SallyportGateway
+import SallyportSecureStore
 import ServiceLifecycle
 import UnixSignals
 
@@ -19,7 +20,15 @@ struct GatewayHost {
         let name: String
     }
 
+    /// To be called before a gateway's keys come into this process.
+    static func keepFromDumps() throws(CommandFailure) {
+        guard ProcessMemory.keepFromDumps() else {
+            throw CommandFailure(.software, name: "internalFailure", "This process cannot be kept out of core dumps.")
+        }
+    }
+
     func initialize(name: String?) async throws -> Made {
+        try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
         protection.warnIfNew()
         try await GatewayDirectory.initialize(location.data, name: name, protectedBy: protection.protector())
@@ -39,6 +48,7 @@ struct GatewayHost {
     func run(
         _ configuration: Gateway.Configuration, logger: Logger, whenReady: @escaping @Sendable (Addresses) -> Void
     ) async throws {
+        try Self.keepFromDumps()
         let data = try await GatewayDirectory.open(location.data, protectedBy: protection.protector())
         let gateway = Gateway(data: data, at: location.data, configuration: configuration, logger: logger) { bound in
             whenReady(
@@ -66,6 +76,7 @@ struct GatewayHost {
         guard case .name(let name)? = try? Host(host) else {
             throw CommandFailure(.usage, name: "invalid", "HOST is the relay's host name.")
         }
+        try Self.keepFromDumps()
         let issued = try await GatewayDirectory.certificate(
             location.data, host: name, protectedBy: protection.protector())
         let files = Files(

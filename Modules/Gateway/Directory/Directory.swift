@@ -77,7 +77,7 @@ extension Directory {
     mutating func addUser(_ name: String, id: UserIdentifier = UserIdentifier()) throws(GatewayError) {
         guard BasicCredentials.isUser(name) else {
             throw GatewayError(
-                .invalid, "A user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
+                .invalid, "A user has 1 to 254 bytes, no control characters, no colon, and no space at either end.")
         }
         guard users[name] == nil else { throw GatewayError(.exists, "User \(name) exists.") }
         try check(users.count, Limits.users, "users")

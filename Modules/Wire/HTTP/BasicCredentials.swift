@@ -30,10 +30,12 @@ package struct BasicCredentials: Sendable, Hashable {
         Redacted("Basic \(Base64.encode(Array("\(user):\(password.reveal())".utf8)))")
     }
 
-    /// 1 to 254 octets without control characters and colons, and no space at either end, which a field would lose (RFC 9110
-    /// §5.5).
+    /// 1 to 254 bytes without control characters (C0, DEL and C1, which terminals obey too) and colons, and no space at
+    /// either end, which a field would lose (RFC 9110 §5.5).
     package static func isUser(_ text: String) -> Bool {
         (1...254).contains(text.utf8.count) && text.first != " " && text.last != " "
-            && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: ":") }
+            && text.unicodeScalars.allSatisfy { scalar in
+                scalar.value >= 0x20 && !(0x7f...0x9f).contains(scalar.value) && scalar != ":"
+            }
     }
 }
