@@ -59,6 +59,7 @@ extension Target.Dependency {
     static let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
     static let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
     static let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
     static let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
@@ -249,7 +250,7 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportCore", "SallyportSecureStore", "SallyportWire", .crypto, .asn1, .x509, .structuredFields,
-                .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .hummingbird, .hummingbirdCore,
+                .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL, .hummingbird, .hummingbirdCore,
                 .hummingbirdHTTP2, .hummingbirdTLS, .yams,
                 .lifecycle, .metrics,
             ]),

@@ -26,6 +26,9 @@ package final class Gateway: Service {
         package var resolver: Endpoint?
         /// For each instance.
         package var maximumTunnels = 1024
+        /// Of all listeners together. ``ConnectionLimits/perInstance`` and ``ConnectionLimits/descriptors`` follow from
+        /// ``maximumTunnels`` and the process's own limit when the gateway starts.
+        package var connections = ConnectionLimits()
         /// Where tokens are verified without TLS, for development; nowhere where nil.
         package var plainVerification: PlainVerification?
 
@@ -82,7 +85,8 @@ package final class Gateway: Service {
         let keys = CurrentTokenKeys(await data.tokenKeys)
         let events = EventHub(start: await data.settings.starts + 1)
         let ports = ListenerPorts()
-        let relay = try makeRelay(certificate, policy, authority, ports: ports)
+        let connections = Connections(connectionLimits(), logger: logger)
+        let relay = try makeRelay(certificate, policy, authority, connections, ports: ports)
         let relayPort = try await relay.start()
         do {
             try await observe(events, policy, relay, certificate, keys)
@@ -91,8 +95,9 @@ package final class Gateway: Service {
                 data: data, service: TokenService(keys: keys, policy: policy, clock: data.clock), logger: logger)
             let ready = ReadyBoard(relayPort: Int(relayPort), waitsForVerification: plain != nil, onReady)
             let control = try makeControl(
-                certificate, events, policy, tokens, authority, relayPort: relayPort, ports: ports, ready: ready)
-            let verification = plain.map { makeVerification($0, tokens, ports: ports, ready: ready) }
+                certificate, events, policy, tokens, authority, connections, relayPort: relayPort, ports: ports,
+                ready: ready)
+            let verification = plain.map { makeVerification($0, tokens, connections, ports: ports, ready: ready) }
             try await serve(control, verification, administration, policy, events, relay)
         } catch {
             await relay.shutdown()
@@ -175,17 +180,17 @@ package final class Gateway: Service {
 extension Gateway {
     private func makeControl(
         _ certificate: ServerCertificate, _ events: EventHub, _ policy: CurrentRelayPolicy, _ tokens: TokenEndpoints,
-        _ authority: [UInt8], relayPort: UInt16, ports: ListenerPorts, ready: ReadyBoard
+        _ authority: [UInt8], _ connections: Connections, relayPort: UInt16, ports: ListenerPorts, ready: ReadyBoard
     ) throws -> some ApplicationProtocol {
         let plane = ControlPlane(
             data: data, events: events, names: NameService(queries: try queries()), policy: policy, tokens: tokens,
             logger: logger)
+        let security = try HTTPListener.Security(.control(certificate, data: data, authority: authority)) {
+            policy.client(presenting: $0)?.instanceInGoodStanding
+        }
         return Application(
-            router: plane.router(),
-            server: try .tls(
-                Self.http, configuration: .control(certificate, data: data, authority: authority)),
-            configuration: .init(
-                address: .hostname(configuration.controlHost, port: configuration.controlPort), serverName: nil),
+            router: plane.router(), server: HTTPListener.builder(security, connections),
+            configuration: Self.application(configuration.controlHost, configuration.controlPort),
             onServerRunning: { [data, logger] channel in
                 let port = channel.localAddress?.port ?? 0
                 do {
@@ -199,21 +204,32 @@ extension Gateway {
             logger: logger)
     }
 
-    private static var http: HTTPServerBuilder {
-        .http1(
-            configuration: .init(
-                idleTimeout: .seconds(60),
-                httpDecoderConfiguration: .init(
-                    maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100)))
+    private static func application(_ host: String, _ port: Int) -> ApplicationConfiguration {
+        ApplicationConfiguration(
+            address: .hostname(host, port: port), serverName: nil, backlog: Int(ListenerLimits.backlog))
+    }
+
+    /// The configured limits, and what follows from the process's limit of descriptors, which is raised as far as it
+    /// may be: a tunnel takes two.
+    private func connectionLimits() -> ConnectionLimits {
+        let limit = DescriptorLimit.raise() ?? 1024
+        // Files, sockets and loops that are opened from now on; administration has its share of what is kept back.
+        let ownUse = DescriptorLimit.used + 32
+        var limits = configuration.connections
+        limits.perInstance = configuration.maximumTunnels + 64
+        limits.descriptors = DescriptorShares(limit: limit, used: ownUse)
+        logger.debug("Descriptors", metadata: ["limit": "\(limit)", "connections": "\(limits.descriptors.all)"])
+        return limits
     }
 
     private func makeVerification(
-        _ address: PlainVerification, _ tokens: TokenEndpoints, ports: ListenerPorts, ready: ReadyBoard
+        _ address: PlainVerification, _ tokens: TokenEndpoints, _ connections: Connections, ports: ListenerPorts,
+        ready: ReadyBoard
     ) -> some ApplicationProtocol {
         logger.notice("Tokens are verified without TLS: for development only.", metadata: ["host": "\(address.host)"])
         return Application(
-            router: tokens.plainRouter(), server: Self.http,
-            configuration: .init(address: .hostname(address.host, port: address.port), serverName: nil),
+            router: tokens.plainRouter(), server: HTTPListener.builder(nil, connections),
+            configuration: Self.application(address.host, address.port),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? 0
                 ports.add(UInt16(port))
@@ -235,7 +251,8 @@ extension Gateway {
     }
 
     private func makeRelay(
-        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8], ports: ListenerPorts
+        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8],
+        _ connections: Connections, ports: ListenerPorts
     ) throws -> Relay {
         var settings = RelayConfiguration(
             host: try Self.address(configuration.relayHost), port: UInt16(configuration.relayPort), trust: authority)
@@ -244,7 +261,7 @@ extension Gateway {
         settings.ownPorts = { ports.all }
         return try Relay(
             configuration: settings, identity: certificate.relayIdentity, policy: policy, resolver: try resolver(),
-            logger: logger)
+            connections: connections, logger: logger)
     }
 
     private func queries() throws(GatewayError) -> any QueryResolver {

@@ -34,6 +34,21 @@ import Testing
         #expect(authorization.state == .locked(.blocked))
     }
 
+    @Test("Who asked too often asks once more, and is not withdrawn") func tooManyFetches() async throws {
+        let fixture = try Fixture()
+        let (authorization, store) = try await fixture.activated()
+        fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.configuration] = 429 }
+        let before = fixture.gateway.sent(to: ControlAPI.Path.configuration).count
+        try await authorization.authorize()
+        #expect(authorization.state == .authorized)
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).count == before + 2)
+        #expect(fixture.clock.sleeps.last == .seconds(1))
+        // Also where nothing is known from before the restart but what is stored.
+        let restarted = try fixture.authorization(on: store)
+        try await restarted.authorize()
+        #expect(try restarted.access(to: server).decision.route == .direct)
+    }
+
     @Test("What a backup says counts only after the gateway's word") func restored() async throws {
         let fixture = try Fixture()
         let (_, store) = try await fixture.activated()

@@ -43,6 +43,21 @@ import Testing
         #expect(try ConfigurationDocument(parsing: document.serialized()) == document)
     }
 
+    @Test("Shared members beside a document's own make the same text") func sharedMembers() throws {
+        let document = try Samples.configuration()
+        let own = ConfigurationDocument(
+            aud: document.aud, epoch: document.epoch, iat: document.iat, leaseEnd: document.leaseEnd,
+            status: document.status, code: document.code, entitlement: document.entitlement, user: document.user,
+            entitlements: document.entitlements)
+        #expect(try own.serialized(with: document.sharedMembers()) == document.serialized())
+        var damaged = document
+        damaged.epoch = 0
+        #expect(throws: WireError(.malformed, "")) { try damaged.serialized(with: document.sharedMembers()) }
+        damaged = document
+        damaged.servers[0].priority = 0
+        #expect(throws: WireError(.malformed, "")) { try damaged.sharedMembers() }
+    }
+
     @Test("Values outside their range are refused whole") func ranges() throws {
         let changes: [(inout ConfigurationDocument) -> Void] = [
             { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
@@ -108,6 +123,7 @@ import Testing
         arguments: [
             ("ann", true), ("Ann of Corp", true), ("å", true), ("", false), (" ann", false), ("ann ", false),
             (" ", false), ("a:b", false), ("a\nb", false), ("a\u{7f}", false),
+            ("a\u{80}", false), ("a\u{9b}2J", false), ("a\u{9f}", false), ("a\u{a0}b", true),
         ])
     func users(_ name: String, _ isUser: Bool) {
         #expect(BasicCredentials.isUser(name) == isUser)

@@ -18,7 +18,7 @@ enum ManySockets {
         let start = ContinuousClock.now
         var connections: [SocketConnection] = []
         while connections.count < count {
-            connections += try await open(min(100, count - connections.count), app, address, configuration)
+            connections += try await open(min(50, count - connections.count), app, address, configuration)
         }
         print("open \(connections.count) in \(start.duration(to: .now)), \(idle) \(resident())")
         do {

@@ -45,12 +45,20 @@ struct GatewayCommand: ParsableCommand {
         @Flag(help: "Let --verification-plain listen where other machines reach it.") var insecure = false
         @Option(help: "Tunnels that one instance may have open.")
         var maxTunnels = 1024
+        @Option(help: "Connections without a certificate that one address may have open (of IPv6, one /64).")
+        var maxPerSource = 64
+        @Option(help: "Connections without a certificate that all addresses together may have open.")
+        var maxUnauthenticated = 4096
         @Option(help: "trace, debug, info, notice, warning or error.")
         var logLevel = LogLevelArgument.notice
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
             guard (1...65_536).contains(maxTunnels) else { throw ValidationError("--max-tunnels is 1 to 65536.") }
+            guard (1...65_536).contains(maxPerSource) else { throw ValidationError("--max-per-source is 1 to 65536.") }
+            guard (1...1_048_576).contains(maxUnauthenticated) else {
+                throw ValidationError("--max-unauthenticated is 1 to 1048576.")
+            }
             guard !insecure || verificationPlain != nil else {
                 throw ValidationError("--insecure goes with --verification-plain.")
             }
@@ -76,6 +84,8 @@ struct GatewayCommand: ParsableCommand {
             configuration.egress = egress.flatMap { IPAddress($0) }
             configuration.resolver = try dns.map { try Endpoint($0, defaultPort: 53) }
             configuration.maximumTunnels = maxTunnels
+            configuration.connections.perSource = maxPerSource
+            configuration.connections.unauthenticated = maxUnauthenticated
             configuration.plainVerification = verificationPlain.map {
                 .init(host: $0.host, port: Int($0.port), isInsecureAllowed: insecure)
             }

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 
 /// How many descriptors the process may have open.
@@ -6,12 +7,15 @@ enum DescriptorLimit {
     ///
     /// Returns what stands then; nil where the system does not say.
     @discardableResult
-    static func raise() -> UInt64? {
+    static func raise() -> Int? {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
         let before = limit.rlim_cur
         limit.rlim_cur = limit.rlim_max
-        return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
-            ? UInt64(limit.rlim_cur) : UInt64(before)
+        let isRaised = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        return Int(clamping: isRaised ? limit.rlim_cur : before)
     }
+
+    /// How many this process has open.
+    static var used: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 64 }
 }

@@ -21,13 +21,10 @@ struct ControlContext: RequestContext {
     var source: String { channel.remoteAddress?.ipAddress ?? "" }
 
     /// What a source is limited by: an address, of IPv6 the 64 bits that a site has.
-    var network: [UInt8] {
-        guard let address = IPAddress(source) else { return [] }
-        guard case .v6(let high, let low) = address else { return address.octets }
-        // An IPv4 client of a listener for both comes as ::ffff:A.B.C.D.
-        let isMapped = high == 0 && low >> 32 == 0xffff
-        return isMapped ? Array(address.octets.suffix(4)) : Array(address.octets.prefix(8))
-    }
+    var network: [UInt8] { ConnectionSource(IPAddress(source)).network }
+
+    /// False where the peer has left, or its connection had to give way.
+    var isConnected: Bool { channel.isActive }
 
     /// The certificate that the client presented, DER; nil where there is none.
     ///

@@ -3,6 +3,8 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import Logging
 internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
 internal import SallyportCore
 internal import SallyportWire
 internal import ServiceLifecycle
@@ -19,6 +21,8 @@ struct ControlPlane: Sendable {
     let tokens: TokenEndpoints
     /// Of queries for names.
     let limiter = Lock(RateLimiter<InstanceIdentifier>(.queries))
+    private let fetches = Lock(RateLimiter<InstanceIdentifier>(.configurations))
+    private let renewals = Lock(RateLimiter<InstanceIdentifier>(.renewals))
     let logger: Logger
 
     private static let transferEncoding = HTTPField.Name("Content-Transfer-Encoding")
@@ -62,6 +66,10 @@ struct ControlPlane: Sendable {
 
     private func reenroll(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await presented(context)
+        let now = data.clock()
+        guard renewals.withLock({ $0.takes(presented.name.instance, at: now) }) else {
+            throw GatewayError(.limited, "More renewals than an instance needs.")
+        }
         let chain = try await data.reenroll(presented, request: Self.body(of: request))
         logger.info("A certificate was renewed.", metadata: ["instance": "\(presented.name.instance)"])
         return try Self.certificates(Array(chain.prefix(1)))
@@ -91,11 +99,26 @@ struct ControlPlane: Sendable {
         if let version, EntitlementVersion(version) == nil {
             throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
         }
+        try await waitForTurn(presented.name.instance)
         let text = try await data.configuration(for: presented, version: version)
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.configuration, .cacheControl: "no-store"],
             body: .init(byteBuffer: .init(string: text)))
     }
+
+    /// Fetches of one instance above its pace wait for their turn, a second at most; more of them are refused.
+    private func waitForTurn(_ instance: InstanceIdentifier) async throws {
+        let now = data.clock()
+        let wait = fetches.withLock { $0.turn(of: instance, within: Self.patience, at: now) }
+        // A refusal takes as long, so that asking again at once gains nothing and costs the gateway little.
+        if wait != 0 { try await Task.sleep(for: .seconds(wait ?? Self.patience)) }
+        guard wait == nil else { return }
+        throw GatewayError(
+            .limited, "More than \(Int(RatePace.configurations.rate)) configurations a second for long.")
+    }
+
+    /// In seconds; also what a refused client is told to wait.
+    private static let patience = 1.0
 
     private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await current(context)
@@ -157,13 +180,13 @@ struct ControlPlane: Sendable {
         guard let der = try await context.peerCertificate() else {
             throw GatewayError(.unauthorized, "This path needs an instance's certificate.")
         }
-        return try await data.presented(der)
+        return try data.presented(der)
     }
 
     /// A certificate that has not expired: what every path but renewal demands.
     private func current(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
-        guard await !data.isExpired(presented) else {
+        guard !data.isExpired(presented) else {
             throw GatewayError(.expired, "The certificate has expired: renew it.")
         }
         return presented
@@ -179,10 +202,14 @@ struct FailureMiddleware: RouterMiddleware {
         next: @concurrent (Request, ControlContext) async throws -> Response
     ) async throws -> Response {
         do {
+            // The listener takes the authority from a request that has not exactly one `Host`.
+            guard request.head.authority != nil else {
+                throw GatewayError(.invalid, "A request has exactly one Host field (RFC 9112 §3.2).")
+            }
             return try await next(request, context)
         } catch let error as GatewayError {
-            logger.notice(
-                "A request was refused.",
+            logger.log(
+                level: context.isConnected ? .notice : .debug, "A request was refused.",
                 metadata: ["path": "\(request.uri.path)", "code": "\(error.code)", "source": "\(context.source)"])
             return Self.response(error)
         } catch let error as any HTTPResponseError {
@@ -190,12 +217,22 @@ struct FailureMiddleware: RouterMiddleware {
                 status: error.status, code: .serverCommunicationFailed, "invalid", "The request was refused.")
         } catch is CancellationError {
             throw CancellationError()
+        } catch let error where Self.isAborted(error) || !context.isConnected {
+            logger.debug(
+                "A request was aborted.", metadata: ["path": "\(request.uri.path)", "source": "\(context.source)"])
+            throw error
         } catch {
             logger.error("A request failed.", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
             return Self.response(
                 status: .internalServerError, code: .serverCommunicationFailed, "internalFailure",
                 "The gateway failed; its log says why.")
         }
+    }
+
+    /// Whether the peer's connection failed, and nothing of the gateway.
+    private static func isAborted(_ error: any Error) -> Bool {
+        error is HTTPParserError || error is ChannelError || error is IOError || error is NIOSSLError
+            || error is BoringSSLError
     }
 
     private static func response(_ error: GatewayError) -> Response {

@@ -45,7 +45,7 @@ extension TLSChannelConfiguration {
         TLSChannelConfiguration(
             tlsConfiguration: try certificate.configuration(authority: authority),
             customAsyncVerificationCallback: { chain in
-                guard let leaf = chain.first, (try? await data.presented(leaf.toDERBytes())) != nil else {
+                guard let leaf = chain.first, (try? data.presented(leaf.toDERBytes())) != nil else {
                     return .failed
                 }
                 return .certificateVerified

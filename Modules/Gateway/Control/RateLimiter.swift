@@ -7,6 +7,10 @@ struct RatePace: Sendable {
     /// A second, for long.
     let rate: Double
 
+    /// Of the configuration, by one instance: a client fetches once for each hint, one at a time.
+    static let configurations = RatePace(burst: 20, rate: 10)
+    /// Of certificates, by one instance, which renews every few days.
+    static let renewals = RatePace(burst: 20, rate: 0.1)
     /// Of names, by one instance.
     static let queries = RatePace(burst: 100, rate: 20)
     /// For tokens, by one instance.
@@ -45,6 +49,18 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         let bucket = Bucket(left: left >= 1 ? left - price : left, at: now)
         if hasRoom { buckets[source] = bucket } else { shared = bucket }
         return left >= 1
+    }
+
+    /// How many seconds one more has to wait for its turn; nil where that is longer than `patience`, and then nothing is
+    /// taken.
+    mutating func turn(of source: Source, within patience: Double, at now: Date) -> Double? {
+        let hasRoom = buckets[source] != nil || makesRoom(at: now)
+        let left = left(in: hasRoom ? buckets[source] : shared, at: now)
+        let wait = max(0, 1 - left) / pace.rate
+        guard wait <= patience else { return nil }
+        let bucket = Bucket(left: left - 1, at: now)
+        if hasRoom { buckets[source] = bucket } else { shared = bucket }
+        return wait
     }
 
     /// Takes more from a source, once it is known what it asked for.

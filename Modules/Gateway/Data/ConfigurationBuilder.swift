@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportWire
 
 /// Makes the configuration of one instance from what the gateway knows. A value without I/O.
-struct ConfigurationBuilder {
+struct ConfigurationBuilder: Sendable {
     let directory: Directory
     let record: InstanceRecord
     let settings: GatewaySettings
@@ -31,6 +31,12 @@ struct ConfigurationBuilder {
         return (.active, .none)
     }
 
+    /// Whether a document has the members that instances share, besides its own.
+    static func isWhole(_ document: ConfigurationDocument) -> Bool {
+        document.status == .active || document.status == .blocked || document.code == .appVersionNotEntitled
+    }
+
+    /// The configuration without the members that instances share.
     func document(version: EntitlementVersion?) throws -> ConfigurationDocument {
         let (status, code) = Self.status(of: record, entitled: directory.versions(for: record), version: version)
         let seconds = Int64(now.timeIntervalSince1970)
@@ -40,7 +46,23 @@ struct ConfigurationBuilder {
             aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + Self.lease,
             status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
             defaultRoute: .init(route: .deny))
-        guard status == .active || status == .blocked || code == .appVersionNotEntitled else { return document }
+        guard Self.isWhole(document) else { return document }
+        let user = directory.user(named: record.user, record.userID)
+        document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
+            EntitlementIdentifier(id).map {
+                .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
+            }
+        }
+        return document
+    }
+
+    /// A document of which those members count that all instances of the application share.
+    func sharedDocument() throws -> ConfigurationDocument {
+        let id = record.name.entitlement
+        guard let version = EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }
+        var document = ConfigurationDocument(
+            aud: record.name.instance, epoch: 1, iat: 1, leaseEnd: 1, entitlement: .init(id: id, version: version),
+            user: .init(id: ""))
         let application = directory.applications[id.description]
         document.servers = try servers(of: id.description)
         document.domains = directory.domains.sorted { $0.key < $1.key }.map {
@@ -56,12 +78,6 @@ struct ConfigurationBuilder {
         }
         document.policy = try WireJSON.decode(
             JSONValue.self, from: Array((application?.policy ?? "{}").utf8), limit: Directory.Limits.policy)
-        let user = directory.user(named: record.user, record.userID)
-        document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
-            EntitlementIdentifier(id).map {
-                .init(id: $0, versions: versions.compactMap(EntitlementVersion.init).sorted())
-            }
-        }
         document.application.config = application?.configuration ?? ""
         return document
     }

@@ -39,6 +39,10 @@ final class CurrentRelayPolicy: RelayPolicy {
         let presented: PresentedCertificate
         let policy: CurrentRelayPolicy
 
+        var instanceInGoodStanding: String? {
+            policy.snapshot.withLock { $0 }.instanceInGoodStanding(presented)
+        }
+
         func decide(_ target: Endpoint) -> RelayVerdict {
             let judgement = policy.snapshot.withLock { $0 }.judge(presented, target: target)
             if judgement.isNew { policy.continuation.yield(presented) }

@@ -15,26 +15,41 @@ extension GatewayData {
         }
         let asked = version.flatMap(EntitlementVersion.init) ?? admitted.version.flatMap(EntitlementVersion.init)
         let chosen = asked ?? directory.versions(for: admitted).last
-        let epoch = try await change(presented.name.instance, isAnnounced: false) { record in
-            record.version = chosen?.description
-            record.lastSeen = now
-            record.epoch = max(record.epoch + 1, Int64(now.timeIntervalSince1970 * 1000))
-        }.epoch
-        return try signed(presented.name.instance, epoch: epoch, version: chosen, now: now)
+        let epoch = try await nextEpoch(of: presented.name.instance, version: chosen, at: now)
+        return try await maker.text(order(presented.name.instance, epoch: epoch, version: chosen, at: now))
     }
 
-    /// What stands when it is signed counts: the directory and the record may have changed while the epoch was kept.
-    private func signed(
-        _ id: InstanceIdentifier, epoch: Int64, version: EntitlementVersion?, now: Date
-    ) throws -> String {
+    /// An epoch that no configuration of the instance has had, whatever becomes of this process.
+    ///
+    /// Writes only where the store does not hold enough epochs ahead, or another version was asked for.
+    private func nextEpoch(
+        of id: InstanceIdentifier, version: EntitlementVersion?, at now: Date
+    ) async throws -> Int64 {
+        guard let record = instances[id] else { throw GatewayError(.unauthorized, "The instance is not known here.") }
+        var ledger = epochs[id] ?? EpochLedger(kept: record.epoch)
+        let epoch = ledger.next(at: Int64(now.timeIntervalSince1970 * 1000))
+        epochs[id] = ledger
+        let reservation = ledger.reservation(for: epoch)
+        guard reservation != nil || record.version != version?.description else { return epoch }
+        try await change(id, isAnnounced: false) { record in
+            record.version = version?.description
+            guard let reservation else { return }
+            record.lastSeen = now
+            record.epoch = max(record.epoch, reservation)
+        }
+        // Not before it is durable: of two fetches at once, each waits for a write that covers its own epoch.
+        if let reservation { epochs[id]?.keep(reservation) }
+        return epoch
+    }
+
+    /// What stands now counts: directory and record may have changed while the epoch was kept.
+    private func order(
+        _ id: InstanceIdentifier, epoch: Int64, version: EntitlementVersion?, at now: Date
+    ) throws -> ConfigurationOrder {
         guard var record = instances[id] else { throw GatewayError(.unauthorized, "The instance is not known here.") }
         record.epoch = epoch
-        let document = try ConfigurationBuilder(
-            directory: directory, record: record, settings: settings, authority: authority.der, now: now
-        ).document(version: version)
-        return try JWS.sign(
-            document.serialized(),
-            header: JWS.Header(type: ConfigurationDocument.type, certificates: [signer.certificate]),
-            with: signer.parsed().key)
+        let builder = ConfigurationBuilder(
+            directory: directory, record: record, settings: settings, authority: authority.der, now: now)
+        return ConfigurationOrder(builder: builder, version: version, revision: revision, signer: signer)
     }
 }

@@ -59,12 +59,12 @@ extension GatewayData {
 // MARK: Who is there
 
 extension GatewayData {
-    /// What the control plane asks for each presented certificate.
-    func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
+    /// What the control plane asks for each presented certificate, on the thread of each request.
+    nonisolated func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
         try authority.instance(presented: der, now: clock())
     }
 
-    func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
+    nonisolated func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
 
     /// The instance that a certificate stands for. The first use of a renewed certificate retires the old one.
     ///
@@ -99,6 +99,9 @@ extension GatewayData {
 
     /// What the relay decides with, as a value that needs no actor.
     func relaySnapshot() -> RelaySnapshot {
-        RelaySnapshot(directory: directory, instances: instances, clock: clock)
+        if let snapshot, snapshot.revision == revision { return snapshot.value.with(instances) }
+        let made = RelaySnapshot(directory: directory, instances: instances, clock: clock)
+        snapshot = (revision, made)
+        return made
     }
 }

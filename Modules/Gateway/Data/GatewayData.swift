@@ -11,9 +11,16 @@ internal import X509
 package actor GatewayData {
     let store: SecureStore
     let collections: Collections
-    var directory: Directory
+    var directory: Directory { didSet { revision += 1 } }
     var instances: [InstanceIdentifier: InstanceRecord]
-    var settings: GatewaySettings
+    var settings: GatewaySettings { didSet { revision += 1 } }
+    /// Rises with each change of what instances share.
+    private(set) var revision: UInt64 = 1
+    /// Of the instances whose configuration was signed since the start.
+    var epochs: [InstanceIdentifier: EpochLedger] = [:]
+    let maker = ConfigurationMaker()
+    /// What the relay decides with, but for the instances, and the revision that it is of.
+    var snapshot: (revision: UInt64, value: RelaySnapshot)?
     let authority: CertificateAuthority
     var signer: StoredIdentity
     var server: StoredIdentity
@@ -106,7 +113,13 @@ package actor GatewayData {
     /// Calls `observer` after each change, on this actor, so that no later change overtakes this one.
     func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
-    func tell(_ change: GatewayChange) { for observer in observers { observer(self, change) } }
+    func tell(_ change: GatewayChange) {
+        switch change {
+        case .directory, .serverCertificate: revision += 1
+        case .instance, .tokenKeys: break
+        }
+        for observer in observers { observer(self, change) }
+    }
 }
 
 /// What changed, for event streams and relay.

@@ -4,7 +4,7 @@ internal import SallyportWire
 
 /// What the relay decides with: the policy at one moment, without I/O.
 struct RelaySnapshot: Sendable {
-    private let instances: [InstanceIdentifier: InstanceRecord]
+    private var instances: [InstanceIdentifier: InstanceRecord]
     private let directory: Directory
     /// By entitlement.
     private let tables: [String: RoutingTable]
@@ -30,6 +30,13 @@ struct RelaySnapshot: Sendable {
             }
         ) { first, _ in first }
         names = Dictionary(addresses.map { ($0.key.host, $0.value) }) { first, _ in first }
+    }
+
+    /// The same policy for other instances: what follows from the directory is not made again.
+    func with(_ instances: [InstanceIdentifier: InstanceRecord]) -> RelaySnapshot {
+        var copy = self
+        copy.instances = instances
+        return copy
     }
 
     private static func table(of entitlement: String, in directory: Directory) -> RoutingTable {
@@ -72,6 +79,17 @@ struct RelaySnapshot: Sendable {
         }
         guard record.mayKeepTunnels(at: clock()) else { return Self.denied("The certificate was not renewed.") }
         return decide(record, target)
+    }
+
+    /// The instance that a certificate stands for, where neither of the two is withdrawn, replaced or over.
+    func instanceInGoodStanding(_ presented: PresentedCertificate) -> String? {
+        guard presented.end > clock(), let record = instances[presented.name.instance],
+            record.name == presented.name, isActive(record)
+        else { return nil }
+        switch record.standing(of: presented.serial) {
+        case .current, .renewed: return record.name.instance.description
+        case .retired, .unknown: return nil
+        }
     }
 
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {

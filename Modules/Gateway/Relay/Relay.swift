@@ -24,18 +24,21 @@ package final class Relay: Sendable {
     private let group: any EventLoopGroup
     private let logger: Logger
     private let registry = TunnelRegistry()
+    /// Shared with the gateway's other listeners.
+    private let connections: Connections
     private let context: Lock<NIOSSLContext>
     private let phase = Lock(Phase.idle)
 
     /// Throws `.invalid` where certificate, key or authority cannot be used.
-    package init(
+    init(
         configuration: RelayConfiguration, identity: RelayIdentity, policy: any RelayPolicy,
-        resolver: any NameResolver = SystemResolver(),
+        resolver: any NameResolver = SystemResolver(), connections: Connections,
         group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton, logger: Logger
     ) throws(GatewayError) {
         self.configuration = configuration
         self.policy = policy
         self.resolver = resolver
+        self.connections = connections
         self.group = group
         self.logger = logger
         context = Lock(try RelayTLS.context(identity: identity, trust: configuration.trust))
@@ -57,8 +60,6 @@ package final class Relay: Sendable {
 
 extension Relay {
     /// Listens, and returns the port. Can be called once. Throws `.cannotBind`.
-    ///
-    /// Raises the process's limit of descriptors as far as it may, since each tunnel takes two.
     @discardableResult
     package func start() async throws(GatewayError) -> UInt16 {
         let mayStart = phase.withLock { phase in
@@ -67,7 +68,6 @@ extension Relay {
             return true
         }
         guard mayStart else { throw GatewayError(.cannotBind, "A relay is started once.") }
-        let descriptors = DescriptorLimit.raise()
         let channel: any Channel
         do {
             channel = try await bootstrap().bind(to: SocketAddress(configuration.host, port: configuration.port)).get()
@@ -86,7 +86,7 @@ extension Relay {
             try? await channel.close().get()
             throw GatewayError(.cannotBind, "The relay was shut down.")
         }
-        logger.debug("Relay listens", metadata: ["port": "\(port)", "descriptors": "\(descriptors ?? 0)"])
+        logger.debug("Relay listens", metadata: ["port": "\(port)"])
         return port
     }
 
@@ -118,7 +118,7 @@ extension Relay {
 
     private func bootstrap() -> ServerBootstrap {
         ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.backlog, value: ListenerLimits.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // A FIN is not the end of a tunnel: close_notify is, and then only of one direction.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -131,18 +131,34 @@ extension Relay {
         let services = RelayServices(
             configuration: configuration, policy: policy, resolver: resolver, registry: registry, logger: logger,
             port: UInt16(channel.localAddress?.port ?? 0))
+        guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
         let tunnel = Tunnel(client: channel, services: services)
-        guard registry.admit(tunnel, pendingLimit: configuration.maximumPending) else {
-            throw ChannelError.ioOnClosedChannel
-        }
+        guard registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }
         let tls = NIOSSLServerHandler(context: context.withLock { $0 })
+        let peer = RelayPeer(policy: policy)
+        let watch = ConnectionWatch(ticket, tls: tls) { peer.identify($0) }
         do {
             try channel.pipeline.syncOperations.addHandlers([
-                DrainingCloseHandler(), tls, ConnectHandler(tunnel, tls: tls, services: services),
+                DrainingCloseHandler(), tls, watch,
+                ConnectHandler(tunnel, peer: peer, watch: watch, services: services),
             ])
         } catch {
             tunnel.end(.clientLeft)
             throw error
         }
+    }
+}
+
+/// Who is at the other end of a connection to the relay, once the handshake said so. On the connection's event loop.
+final class RelayPeer {
+    private let policy: any RelayPolicy
+    private(set) var client: (any RelayClient)?
+
+    init(policy: any RelayPolicy) { self.policy = policy }
+
+    /// The instance in good standing that a certificate names.
+    func identify(_ certificateDER: [UInt8]) -> String? {
+        client = policy.client(presenting: certificateDER)
+        return client?.instanceInGoodStanding
     }
 }

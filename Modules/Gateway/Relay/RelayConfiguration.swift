@@ -12,10 +12,6 @@ package struct RelayConfiguration: Sendable {
     package var trust: [UInt8]
     /// Open and opening tunnels of one instance.
     package var maximumTunnels = 1024
-    /// Connections of anyone that have not come to a tunnel; one over is closed at once.
-    package var maximumPending = 1024
-    /// From accept to the end of CONNECT's head, the TLS handshake included.
-    package var headTimeout: Duration = .seconds(10)
     /// From CONNECT to a connection with the server, the name's resolution included.
     package var dialTimeout: Duration = .seconds(10)
     /// How long a tunnel may carry nothing in either direction.

@@ -2,7 +2,7 @@ package import SallyportCore
 
 /// Knows who presents a certificate, and what they may reach.
 package protocol RelayPolicy: Sendable {
-    /// Whom a certificate names; nil for one that names no instance. Called on an event loop, at CONNECT.
+    /// Whom a certificate names; nil for one that names no instance. Called on an event loop, behind the handshake.
     ///
     /// - Parameter certificateDER: The presented certificate, chained to the relay's authority for clientAuth. Its
     ///   serial and the instance's state are for ``RelayClient/decide(_:)`` to look up.
@@ -11,6 +11,10 @@ package protocol RelayPolicy: Sendable {
 
 /// Who presented a certificate.
 package protocol RelayClient: Sendable {
+    /// The instance, where it is in good standing: neither withdrawn nor known by another certificate only. Its
+    /// connections do not give way to those of strangers. Called on an event loop, behind the handshake.
+    var instanceInGoodStanding: String? { get }
+
     /// Whether a tunnel to a target may be opened, and where it leads, as policy and certificate are now.
     ///
     /// Called on an event loop at every CONNECT: an answer comes from memory, without waiting.

@@ -98,7 +98,7 @@ extension ConfigurationDocument {
         return try WireJSON.encode(self)
     }
 
-    private func checkRanges() throws(WireError) {
+    func checkRanges() throws(WireError) {
         // 2^53: the largest whole number that every JSON reader keeps; far beyond any date in seconds or milliseconds.
         let times = [epoch, iat, leaseEnd]
         guard times.allSatisfy({ $0 > 0 && $0 <= 1 << 53 }) else {
@@ -117,7 +117,7 @@ extension ConfigurationDocument {
         }
     }
 
-    private func checkCounts() throws(WireError) {
+    func checkCounts() throws(WireError) {
         let isWithin =
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
             && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= 4 }

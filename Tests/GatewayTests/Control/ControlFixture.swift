@@ -22,21 +22,26 @@ struct ControlFixture: Sendable {
     }
 
     let data: DataFixture
-    let port: Int
-    let relayPort: UInt16
+    let listeners: Gateway.Listeners
+    var port: Int { listeners.controlPort }
+    var relayPort: UInt16 { UInt16(listeners.relayPort) }
     /// Of verification without TLS.
     private let plainPort: Int
-    private let authority: [UInt8]
+    let authority: [UInt8]
     private let transport: Transport
 
-    static func with(_ body: @Sendable (ControlFixture) async throws -> Void) async throws {
-        let data = try await DataFixture()
+    static func with(
+        _ data: DataFixture? = nil, limits: ConnectionLimits = ConnectionLimits(),
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ body: @Sendable (ControlFixture) async throws -> Void
+    ) async throws {
+        let data = if let data { data } else { try await DataFixture() }
         let (ports, continuation) = AsyncStream.makeStream(of: Gateway.Listeners.self)
         var configuration = Gateway.Configuration()
         (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
         (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
         configuration.plainVerification = .init(host: "localhost", port: 0)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        configuration.connections = limits
         let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger) {
             continuation.yield($0)
             continuation.finish()
@@ -51,9 +56,8 @@ struct ControlFixture: Sendable {
             let listeners = try #require(await iterator.next())
             let transport = Transport()
             let fixture = await ControlFixture(
-                data: data, port: listeners.controlPort, relayPort: UInt16(listeners.relayPort),
-                plainPort: try #require(listeners.verificationPort), authority: data.data.authorityDER,
-                transport: transport)
+                data: data, listeners: listeners, plainPort: try #require(listeners.verificationPort),
+                authority: data.data.authorityDER, transport: transport)
             do { try await body(fixture) } catch {
                 await transport.shutdown()
                 throw error
@@ -64,11 +68,10 @@ struct ControlFixture: Sendable {
     }
 
     private init(
-        data: DataFixture, port: Int, relayPort: UInt16, plainPort: Int, authority: [UInt8], transport: Transport
+        data: DataFixture, listeners: Gateway.Listeners, plainPort: Int, authority: [UInt8], transport: Transport
     ) {
         self.data = data
-        self.port = port
-        self.relayPort = relayPort
+        self.listeners = listeners
         self.plainPort = plainPort
         self.authority = authority
         self.transport = transport

@@ -21,6 +21,14 @@ import Testing
         #expect(taken(&limiter, of: 1, 150, after: 60) == 100)
     }
 
+    @Test func turnsComeInOrderAndNotTooLate() {
+        var limiter = RateLimiter<Int>(RatePace(burst: 2, rate: 10))
+        let waits = (0..<6).map { _ in limiter.turn(of: 1, within: 0.3, at: now) }
+        #expect(waits == [0, 0, 0.1, 0.2, 0.3, nil])
+        #expect(limiter.turn(of: 2, within: 0.3, at: now) == 0)
+        #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
+    }
+
     @Test func whatCostsMoreIsPaidAfterwards() {
         var limiter = RateLimiter<Int>(.queries)
         #expect(taken(&limiter, of: 1, 1) == 1)

@@ -15,12 +15,13 @@ final class DataFixture: Sendable {
     private let time = Lock(Date())
     let data: GatewayData
 
-    init() async throws {
+    /// - Parameter standsStill: whether only the test moves the clock.
+    init(standsStill: Bool = true) async throws {
         let options = StoreOptions()
         let store = try await SecureStore.open(
             at: path, protectedBy: .keyFile("\(path)/key"), options: options)
         try await GatewayData.initialize(store, name: "localhost")
-        data = try GatewayData(store) { [time] in time.withLock { $0 } }
+        data = try GatewayData(store) { [time] in standsStill ? time.withLock { $0 } : Date() }
         for command: AdministrationCommand in [
             .addUser("ann"), .addApplication(entitlement: "com.example.report", version: "1.0.0.0"),
             .addApplication(entitlement: "com.example.report", version: "2.0.0.0"),
@@ -162,7 +163,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let old = try await fixture.enroll(fixture.link(), DataFixture.request())
         let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
-        let new = try await fixture.data.presented(chain[0])
+        let new = try fixture.data.presented(chain[0])
         #expect(new.serial != old.serial && new.name == old.name)
         _ = try await fixture.document(old)
         #expect(try await fixture.document(new).status == .active)
@@ -176,7 +177,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let old = try await fixture.enroll(fixture.link(), DataFixture.request())
         let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
-        let new = try await fixture.data.presented(chain[0])
+        let new = try fixture.data.presented(chain[0])
         _ = try await fixture.document(new)
         let error = await #expect(throws: GatewayError.self) {
             try await fixture.data.reenroll(old, request: DataFixture.request())
@@ -202,7 +203,7 @@ final class DataFixture: Sendable {
         }
         var renewals = policy.renewals.makeAsyncIterator()
         let seen = try #require(await renewals.next())
-        #expect(try await seen == fixture.data.presented(second[0]))
+        #expect(try seen == fixture.data.presented(second[0]))
         await fixture.data.sawAtRelay(seen)
         let snapshot = await fixture.data.relaySnapshot()
         guard case .refused = snapshot.judge(old, target: target).verdict,
@@ -218,7 +219,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         fixture.advance(8 * 86_400)
-        #expect(await fixture.data.isExpired(presented))
+        #expect(fixture.data.isExpired(presented))
         _ = try await fixture.data.reenroll(presented, request: DataFixture.request())
         fixture.advance(30 * 86_400)
         await #expect(throws: GatewayError.self) {

@@ -20,6 +20,7 @@ final class StubPolicy: RelayPolicy {
 
     private struct Client: RelayClient {
         let policy: StubPolicy
+        var instanceInGoodStanding: String? { "one" }
         func decide(_ target: Endpoint) -> RelayVerdict { policy.verdict.withLock { $0 } }
         func reconsider(_ target: Endpoint) -> RelayVerdict { decide(target) }
     }
@@ -58,11 +59,13 @@ struct RelayFixture: Sendable {
     let policy = StubPolicy()
     let resolver: StubResolver
     let log = LogRecorder()
+    let connections: Connections
     let relay: Relay
     let port: UInt16
 
     init(
-        resolver: StubResolver = StubResolver(), configure: (inout RelayConfiguration) -> Void = { _ in }
+        resolver: StubResolver = StubResolver(), limits: ConnectionLimits = ConnectionLimits(),
+        configure: (inout RelayConfiguration) -> Void = { _ in }
     ) async throws {
         authority = try TestAuthority()
         self.resolver = resolver
@@ -70,9 +73,11 @@ struct RelayFixture: Sendable {
         configuration.drainTime = .milliseconds(100)
         configure(&configuration)
         let log = log
+        let logger = Logger(label: "relay") { _ in RecordingLogHandler(recorder: log) }
+        connections = Connections(limits, logger: logger)
         relay = try Relay(
             configuration: configuration, identity: Self.identity(authority), policy: policy, resolver: resolver,
-            logger: Logger(label: "relay") { _ in RecordingLogHandler(recorder: log) })
+            connections: connections, logger: logger)
         port = try await relay.start()
     }
 
@@ -83,10 +88,10 @@ struct RelayFixture: Sendable {
 
     /// Runs `body`, and shuts the relay down behind it.
     static func with(
-        resolver: StubResolver = StubResolver(), configure: (inout RelayConfiguration) -> Void = { _ in },
-        _ body: (RelayFixture) async throws -> Void
+        resolver: StubResolver = StubResolver(), limits: ConnectionLimits = ConnectionLimits(),
+        configure: (inout RelayConfiguration) -> Void = { _ in }, _ body: (RelayFixture) async throws -> Void
     ) async throws {
-        let fixture = try await RelayFixture(resolver: resolver, configure: configure)
+        let fixture = try await RelayFixture(resolver: resolver, limits: limits, configure: configure)
         do { try await body(fixture) } catch {
             await fixture.relay.shutdown()
             throw error

@@ -201,42 +201,72 @@ import Testing
     }
 
     @Test func aSlowHeadIsTimedOut() async throws {
-        // Long enough for the handshake on a busy machine.
-        try await RelayFixture.with(configure: { $0.headTimeout = .seconds(2) }) { fixture in
+        try await RelayFixture.with(limits: .slow(requestTime: .milliseconds(500))) { fixture in
             let answer = try await fixture.refusal(of: "CONNECT a.exa")
             #expect(answer.hasPrefix("HTTP/1.1 408"))
         }
     }
 
     @Test func aClientThatSaysNothingIsTimedOut() async throws {
-        try await RelayFixture.with(configure: { $0.headTimeout = .milliseconds(200) }) { fixture in
+        try await RelayFixture.with(limits: .slow(requestTime: .milliseconds(200))) { fixture in
             let client = try await fixture.connect()
             await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(5)) }
         }
     }
 
     @Test func aClientThatDoesNotEvenShakeHandsIsTimedOut() async throws {
-        try await RelayFixture.with(configure: { $0.headTimeout = .milliseconds(200) }) { fixture in
+        try await RelayFixture.with(limits: .slow(handshakeTime: .milliseconds(200))) { fixture in
             let client = try await TestConnection.openPlain(port: fixture.port)
             await #expect(throws: (any Error).self) { try await client.rest(within: .seconds(5)) }
         }
     }
 
-    @Test func oneWaitingConnectionOverTheLimitIsClosed() async throws {
+    @Test func theOldestStrangerGivesWayAndTunnelsDoNot() async throws {
         let origin = try await TestOrigin(echoes: true)
-        try await RelayFixture.with(configure: { $0.maximumPending = 1 }) { fixture in
-            // An open tunnel waits for nothing.
+        var limits = ConnectionLimits.slow()
+        limits.perSource = 2
+        try await RelayFixture.with(limits: limits) { fixture in
             let client = try await fixture.tunnel(to: origin.port)
-            let waiting = [try await fixture.connect(), try await fixture.connect()]
-            // Loops take connections in any order: either is the one too many, and hears of it when it sends.
-            #expect(
-                try await eventually {
-                    for connection in waiting { connection.send("C") }
-                    return waiting.count { $0.isOpen } == 1
-                })
-            for connection in waiting { connection.close() }
+            var strangers: [TestConnection] = []
+            for count in 1...5 {
+                strangers.append(try await TestConnection.openPlain(port: fixture.port))
+                // One after the other, since loops take connections in any order.
+                #expect(try await eventually { fixture.connections.unauthenticatedCount == min(count, 2) })
+                #expect(try await eventually { strangers.count { $0.isOpen } == min(count, 2) })
+            }
+            #expect(strangers.map(\.isOpen) == [false, false, false, true, true])
             client.send("x")
             #expect(try await client.read(1) == [120])
+            #expect(fixture.connections.authenticatedCount == 1)
+        }
+        try await origin.close()
+    }
+
+    @Test func oneInstanceHasAsManyConnectionsAsItMay() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        var limits = ConnectionLimits.slow()
+        limits.perInstance = 1
+        try await RelayFixture.with(limits: limits) { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            await #expect(throws: (any Error).self) { try await fixture.tunnel(to: origin.port) }
+            client.send("x")
+            #expect(try await client.read(1) == [120])
+            client.close()
+            #expect(try await eventually { fixture.connections.authenticatedCount == 0 })
+            _ = try await fixture.tunnel(to: origin.port)
+        }
+        try await origin.close()
+    }
+
+    @Test func withoutADescriptorForTheServerNoneIsDialled() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        var limits = ConnectionLimits.slow()
+        // One for the client of the tunnel, and none for its server.
+        limits.descriptors.all = 1
+        try await RelayFixture.with(limits: limits) { fixture in
+            let answer = try await fixture.refusal(connecting: "127.0.0.1:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 503"))
+            #expect(answer.contains("error=connection_limit_reached"))
         }
         try await origin.close()
     }
@@ -478,7 +508,7 @@ import Testing
             configuration.drainTime = .zero
             let second = try Relay(
                 configuration: configuration, identity: RelayFixture.identity(fixture.authority),
-                policy: fixture.policy, logger: Logger(label: "relay"))
+                policy: fixture.policy, connections: fixture.connections, logger: Logger(label: "relay"))
             await #expect(throws: GatewayError(.cannotBind, "")) { try await second.start() }
             await second.shutdown()
         }

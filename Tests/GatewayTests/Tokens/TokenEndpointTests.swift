@@ -44,7 +44,7 @@ import Testing
                 #expect(answer.status == 200 && answer.body.isEmpty)
                 #expect(answer.fields[.cacheControl] == "no-store" && answer.fields[.contentType] == "text/plain")
                 #expect(answer.fields[.contentLength] == "0")
-                let name = try await fixture.data.data.presented(identity.certificates[0]).name
+                let name = try fixture.data.data.presented(identity.certificates[0]).name
                 for (field, value) in [
                     ("X-Good-GD-AuthResponseCode", "100 OK"), ("X-Good-GD-AuthTokenVersion", "2"),
                     ("X-Good-GD-UserID", "ann"), ("X-Good-GD-Server", "app.example"),
@@ -78,7 +78,7 @@ import Testing
             #expect(try await verdict("x") == "400 Malformed")
             #expect(try await verdict(String(repeating: "A", count: 8193)) == "400 Malformed")
             #expect(try await verdict("\(token),\(token)") == "400 Malformed")
-            let name = try await fixture.data.data.presented(identity.certificates[0]).name
+            let name = try fixture.data.data.presented(identity.certificates[0]).name
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .lock))
             #expect(try await verdict(token) == "403 Instance Withdrawn")
             try await fixture.data.perform(.removeUser("ann", confirmed: true))
@@ -101,7 +101,7 @@ import Testing
             let padding = String(repeating: " ", count: AuthTokenAPI.Limits.request - body.utf8.count)
             #expect(try await Self.ask(fixture, body + padding, as: identity).status == 200)
             #expect(try await Self.ask(fixture, body + padding + " ", as: identity).status == 413)
-            let name = try await fixture.data.data.presented(identity.certificates[0]).name
+            let name = try fixture.data.data.presented(identity.certificates[0]).name
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .block))
             #expect(try await Self.ask(fixture, body, as: identity).status == 403)
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .unblock))

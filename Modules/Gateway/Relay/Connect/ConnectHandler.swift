@@ -1,6 +1,5 @@
 internal import Logging
 internal import NIOCore
-internal import NIOSSL
 internal import SallyportCore
 internal import SallyportWire
 
@@ -23,18 +22,19 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private static let established = "HTTP/1.1 200 Connection established\r\nProxy-Status: sallyport\r\n\r\n"
 
     private let tunnel: Tunnel
-    private let tls: NIOSSLServerHandler
+    private let peer: RelayPeer
+    private let watch: ConnectionWatch
     private let services: RelayServices
     private var phase: Phase
     private var target: Endpoint?
-    private var headTimer: Scheduled<Void>?
     private var hasReceived = false
     private var holdsRead = false
     private var inputEnded = false
 
-    init(_ tunnel: Tunnel, tls: NIOSSLServerHandler, services: RelayServices) {
+    init(_ tunnel: Tunnel, peer: RelayPeer, watch: ConnectionWatch, services: RelayServices) {
         self.tunnel = tunnel
-        self.tls = tls
+        self.peer = peer
+        self.watch = watch
         self.services = services
         phase = .reading(ConnectHead(limit: services.configuration.headerLimit))
     }
@@ -43,13 +43,6 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
 // MARK: The channel's events
 
 extension ConnectHandler {
-    func handlerAdded(context: ChannelHandlerContext) {
-        let timeout = TimeAmount.nanoseconds(services.configuration.headTimeout.nanoseconds)
-        headTimer = context.eventLoop.assumeIsolated().scheduleTask(in: timeout) { self.headTimedOut(context) }
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) { headTimer?.cancel() }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var data = unwrapInboundIn(data)
         hasReceived = true
@@ -62,7 +55,8 @@ extension ConnectHandler {
             case .refused(let refusal): refuse(refusal, context: context)
             case .complete(let consumed):
                 data.moveReaderIndex(forwardBy: consumed)
-                headTimer?.cancel()
+                // A connection carries one request; what follows is the tunnel's, which has a time of its own.
+                context.pipeline.syncOperations.removeHandler(watch, promise: nil)
                 phase = .deciding(data)
                 decide(head.octets, context: context)
             }
@@ -79,6 +73,7 @@ extension ConnectHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .requestIsLate? = event as? ConnectionEvent { return headIsLate(context) }
         guard event as? ChannelEvent == .inputClosed else { return }
         inputEnded = true
         if case .reading = phase {
@@ -89,14 +84,11 @@ extension ConnectHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { tunnel.abort(.clientFailed) }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        headTimer?.cancel()
-        tunnel.end(.clientLeft)
-    }
+    func channelInactive(context: ChannelHandlerContext) { tunnel.end(.clientLeft) }
 
-    private func headTimedOut(_ context: ChannelHandlerContext) {
+    private func headIsLate(_ context: ChannelHandlerContext) {
         guard case .reading = phase else { return }
-        // Without an octet of the request, the handshake may not be done: there is nobody to answer.
+        // Without a byte of a request there is nothing to answer.
         guard hasReceived else { return tunnel.abort(.idle) }
         refuse(.malformed("The request's head did not come in time.", status: 408), context: context)
     }
@@ -116,10 +108,7 @@ extension ConnectHandler {
     }
 
     private func client() throws(RelayRefusal) -> any RelayClient {
-        guard let certificate = try? tls.peerCertificate?.toDERBytes() else {
-            throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "No client certificate.")
-        }
-        guard let client = services.policy.client(presenting: certificate) else {
+        guard let client = peer.client else {
             throw RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The certificate is not accepted.")
         }
         return client
@@ -132,6 +121,9 @@ extension ConnectHandler {
         guard tunnel.reserve(instance: instance) else {
             throw RelayRefusal(
                 503, ProxyStatus.ErrorType.connectionLimitReached, "The instance has as many tunnels as it may.")
+        }
+        guard watch.dials() else {
+            throw RelayRefusal(503, ProxyStatus.ErrorType.connectionLimitReached, "The relay has no room for a server.")
         }
         let dialer = Dialer(
             resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import NIOCore
+internal import NIOSSL
 
 /// Lets what was written reach the socket before a close does.
 ///
@@ -23,9 +24,12 @@ extension Channel {
     /// Closes at once, past TLS and the queue, with a reset: the peer must not take it for an end.
     func reset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        guard let context = try? pipeline.syncOperations.context(handlerType: DrainingCloseHandler.self) else {
-            return close(promise: nil)
-        }
+        let handlers = pipeline.syncOperations
+        // TLS would wait for the peer's close_notify, which one that has to go never sends.
+        let context =
+            (try? handlers.context(handlerType: DrainingCloseHandler.self))
+            ?? (try? handlers.context(handlerType: NIOSSLServerHandler.self))
+        guard let context else { return close(promise: nil) }
         context.close(promise: nil)
     }
 }

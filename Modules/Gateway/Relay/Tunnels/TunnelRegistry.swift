@@ -16,12 +16,12 @@ final class TunnelRegistry: Sendable {
 
     var tunnelCount: Int { state.withLock { $0.reserved } }
 
-    /// Takes a connection in, on its loop; false after ``close(on:)``, and where too many wait to become tunnels.
-    func admit(_ tunnel: Tunnel, pendingLimit: Int) -> Bool {
+    /// Takes a connection in, on its loop; false after ``close(on:)``.
+    func admit(_ tunnel: Tunnel) -> Bool {
         let bound = NIOLoopBound(tunnel, eventLoop: tunnel.client.eventLoop)
         let id = ObjectIdentifier(tunnel)
         return state.withLock { state in
-            guard !state.isClosed, state.tunnels.count - state.reserved < pendingLimit else { return false }
+            guard !state.isClosed else { return false }
             state.tunnels[id] = bound
             return true
         }

@@ -1,0 +1,32 @@
+internal import NIOCore
+internal import SallyportCore
+
+/// Where a connection comes from, as limits count it: an IPv4 address, or the 64 bits of IPv6 that one site has.
+struct ConnectionSource: Sendable, Hashable, CustomStringConvertible {
+    /// 4 or 8 bytes; empty where the address is not known.
+    let network: [UInt8]
+
+    init(_ address: IPAddress?) {
+        guard let address else {
+            network = []
+            return
+        }
+        guard case .v6(let high, let low) = address else {
+            network = address.octets
+            return
+        }
+        // An IPv4 client of a listener for both comes as ::ffff:A.B.C.D.
+        let isMapped = high == 0 && low >> 32 == 0xffff
+        network = isMapped ? Array(address.octets.suffix(4)) : Array(address.octets.prefix(8))
+    }
+
+    init(_ address: SocketAddress?) { self.init(address?.ipAddress.flatMap { IPAddress($0) }) }
+
+    var description: String {
+        switch network.count {
+        case 4: IPAddress(octets: network).map { "\($0)" } ?? "-"
+        case 8: IPAddress(octets: network + [UInt8](repeating: 0, count: 8)).map { "\($0)/64" } ?? "-"
+        default: "-"
+        }
+    }
+}

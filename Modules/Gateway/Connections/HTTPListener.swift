@@ -1,0 +1,123 @@
+internal import Hummingbird
+internal import HummingbirdCore
+internal import HummingbirdTLS
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOSSL
+
+/// HTTP/1.1, with TLS or without, under the gateway's limits of connections.
+struct HTTPListener: ServerChildChannel {
+    typealias Value = HTTP1Channel.Value
+
+    /// TLS of a listener, and who an authenticated peer is.
+    struct Security: Sendable {
+        let context: NIOSSLContext
+        let verification: TLSChannelConfiguration.CustomVerificationCallback?
+        /// The instance in good standing that a certificate (DER) names.
+        let identify: @Sendable ([UInt8]) -> String?
+
+        init(_ configuration: TLSChannelConfiguration, identify: @escaping @Sendable ([UInt8]) -> String?) throws {
+            context = try NIOSSLContext(configuration: configuration.tlsConfiguration)
+            verification = configuration.customVerificationCallback
+            self.identify = identify
+        }
+    }
+
+    private let http: HTTP1Channel
+    private let security: Security?
+    private let connections: Connections
+
+    /// For ``Application``.
+    static func builder(_ security: Security?, _ connections: Connections) -> HTTPServerBuilder {
+        HTTPServerBuilder { responder in
+            HTTPListener(
+                http: HTTP1Channel(responder: responder, configuration: Self.configuration), security: security,
+                connections: connections)
+        }
+    }
+
+    private static var configuration: HTTP1Channel.Configuration {
+        .init(
+            idleTimeout: .seconds(60),
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10, maxHeaderFieldCount: 100))
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let watch: NIOLoopBound<ConnectionWatch>
+        do { watch = NIOLoopBound(try add(to: channel), eventLoop: channel.eventLoop) } catch {
+            // Where the set-up fails the server forgets the connection, and leaves its descriptor to us.
+            channel.close(promise: nil)
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        let value = http.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            let decoder = try channel.pipeline.syncOperations.handler(
+                type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try channel.pipeline.syncOperations.addHandler(
+                RequestHandler(watch.value, logger: logger), position: .after(decoder))
+            return value
+        }
+        value.whenFailure { _ in channel.close(promise: nil) }
+        return value
+    }
+
+    func handle(value: Value, logger: Logger) async { await http.handle(value: value, logger: logger) }
+
+    private func add(to channel: any Channel) throws -> ConnectionWatch {
+        guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
+        guard let security else {
+            let watch = ConnectionWatch(ticket, tls: nil)
+            try channel.pipeline.syncOperations.addHandler(watch)
+            return watch
+        }
+        let tls = NIOSSLServerHandler(
+            context: security.context, customVerificationCallback: security.verification, configuration: .init())
+        let watch = ConnectionWatch(ticket, tls: tls, identify: security.identify)
+        try channel.pipeline.syncOperations.addHandlers([tls, watch])
+        return watch
+    }
+}
+
+/// Right behind the decoder: sees where requests end, and how many `Host` fields each has.
+private final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+
+    private let watch: ConnectionWatch
+    private let logger: Logger
+
+    init(_ watch: ConnectionWatch, logger: Logger) { (self.watch, self.logger) = (watch, logger) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            watch.requestBegan()
+            context.fireChannelRead(wrapInboundOut(.head(Self.checked(head))))
+        case .body: context.fireChannelRead(data)
+        case .end:
+            watch.requestEnded()
+            context.fireChannelRead(data)
+        }
+    }
+
+    /// Without exactly one `Host` there is none (RFC 9112 §3.2): the request has no authority for those behind, who
+    /// refuse it in its turn, and the connection ends with it.
+    private static func checked(_ head: HTTPRequestHead) -> HTTPRequestHead {
+        guard head.headers[canonicalForm: "host"].count != 1 else { return head }
+        var head = head
+        head.headers.remove(name: "host")
+        head.headers.replaceOrAdd(name: "connection", value: "close")
+        return head
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .requestIsLate? = event as? ConnectionEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        logger.debug(
+            "A request did not come in time.",
+            metadata: ["source": "\(ConnectionSource(context.channel.remoteAddress))"])
+        context.channel.reset()
+    }
+}

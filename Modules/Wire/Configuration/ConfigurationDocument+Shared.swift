@@ -1,0 +1,53 @@
+extension ConfigurationDocument {
+    /// The members that do not depend on the instance, as JSON.
+    ///
+    /// They are nearly all of a document: encoded once for a policy, they are a part of every document that is signed
+    /// under it.
+    package struct SharedMembers: Sendable {
+        fileprivate let members: [Member]
+    }
+
+    fileprivate struct Member: Sendable {
+        let name: String
+        let json: [UInt8]
+
+        init(_ name: String, _ value: some Encodable) throws(WireError) {
+            self.name = name
+            json = try WireJSON.encode(value)
+        }
+    }
+
+    /// This document's members that do not depend on the instance, with every limit and range checked.
+    package func sharedMembers() throws(WireError) -> SharedMembers {
+        try checkRanges()
+        try checkCounts()
+        return SharedMembers(members: [
+            try Member("application", application), try Member("clusters", clusters),
+            try Member("defaultRoute", defaultRoute), try Member("domains", domains), try Member("policy", policy),
+            try Member("realms", realms), try Member("schemes", schemes), try Member("servers", servers),
+            try Member("tls", tls),
+        ])
+    }
+
+    /// The payload of a JWS: this document's own members, and the others from `shared`. The same bytes as
+    /// ``serialized()`` makes of a document that holds them all.
+    package func serialized(with shared: SharedMembers) throws(WireError) -> [UInt8] {
+        try checkRanges()
+        try checkCounts()
+        let own = [
+            try Member("aud", aud), try Member("code", code), try Member("entitlement", entitlement),
+            try Member("entitlements", entitlements), try Member("epoch", epoch), try Member("iat", iat),
+            try Member("leaseEnd", leaseEnd), try Member("status", status), try Member("user", user),
+        ]
+        var text: [UInt8] = []
+        text.reserveCapacity((own + shared.members).reduce(2) { $0 + $1.json.count + $1.name.utf8.count + 4 })
+        text.append(UInt8(ascii: "{"))
+        for (index, member) in (own + shared.members).sorted(by: { $0.name < $1.name }).enumerated() {
+            if index > 0 { text.append(UInt8(ascii: ",")) }
+            text += "\"\(member.name)\":".utf8
+            text += member.json
+        }
+        text.append(UInt8(ascii: "}"))
+        return text
+    }
+}

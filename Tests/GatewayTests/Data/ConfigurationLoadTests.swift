@@ -1,0 +1,167 @@
+import Foundation
+import SallyportCore
+import SallyportWire
+import TestSupport
+import Testing
+
+@testable import SallyportGateway
+
+/// What fetches of the configuration cost the gateway, in counts that do not depend on the machine.
+@Suite(.timeLimit(.minutes(2))) struct ConfigurationLoadTests {
+    @Test func fetchesShareOneWriteAMinute() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        _ = try await fixture.document(presented)
+        let store = await fixture.data.store
+        let before = try store.statistics().writes
+        var last: Int64 = 0
+        for _ in 0..<50 {
+            let epoch = try await fixture.document(presented).epoch
+            #expect(epoch > last)
+            last = epoch
+        }
+        #expect(try store.statistics().writes == before)
+        fixture.advance(61)
+        _ = try await fixture.document(presented)
+        #expect(try store.statistics().writes == before + 1)
+    }
+
+    /// Also where the clock stands, and where one crash follows the other.
+    @Test func noEpochComesTwiceWhateverBecomesOfTheGateway() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let (store, clock) = (await fixture.data.store, await fixture.data.clock)
+        var last: Int64 = 0
+        for _ in 0..<3 {
+            // A crash leaves what the store holds, and nothing else.
+            let data = try GatewayData(store, clock: clock)
+            for _ in 0..<3 {
+                let text = try await data.configuration(for: presented, version: nil)
+                let payload = try JWS(Array(text.utf8), type: ConfigurationDocument.type).payload
+                let epoch = try ConfigurationDocument(parsing: payload).epoch
+                #expect(epoch > last)
+                last = epoch
+            }
+        }
+    }
+
+    @Test func anEpochIsDurableBeforeItIsSigned() async throws {
+        let fixture = try await DataFixture()
+        let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
+        let (store, collections) = (await fixture.data.store, await fixture.data.collections)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    let epoch = try await fixture.document(presented).epoch
+                    let kept = try store.read {
+                        try $0.value(for: presented.name.instance.description, in: collections.instances)
+                    }
+                    #expect(try #require(kept).epoch >= epoch)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func whatInstancesShareIsEncodedOnceForEachChange() async throws {
+        let fixture = try await DataFixture()
+        var instances: [PresentedCertificate] = []
+        for _ in 0..<3 { instances.append(try await fixture.enroll(fixture.link(), DataFixture.request())) }
+        for round in 1...3 {
+            try await fixture.perform(.addServer(.init(endpoint: "s\(round).example:443")))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for instance in instances {
+                    for _ in 0..<8 {
+                        group.addTask {
+                            let document = try await fixture.document(instance)
+                            #expect(document.aud == instance.name.instance && document.servers.count == round)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let maker = await fixture.data.maker
+            #expect(await maker.encodings == round)
+        }
+    }
+
+    @Test func oneInstanceThatFetchesWithoutEndIsSlowedAndNobodyElse() async throws {
+        try await ControlFixture.with { fixture in
+            let (greedy, other) = (try await fixture.activated(), try await fixture.activated())
+            let statuses = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<128 {
+                    group.addTask {
+                        let client = try await fixture.connection(as: greedy)
+                        client.send("GET \(ControlAPI.Path.configuration) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                        return try await client.head()
+                    }
+                }
+                return try await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            // The clock of this gateway stands: no turn comes back.
+            #expect(statuses.count { $0.hasPrefix("HTTP/1.1 200") } == 30)
+            let refused = statuses.filter { $0.hasPrefix("HTTP/1.1 429") }
+            #expect(refused.count == 98 && refused.allSatisfy { $0.lowercased().contains("retry-after: 1") })
+            #expect(try await fixture.get(ControlAPI.Path.configuration, as: other).status == 200)
+            fixture.data.advance(10)
+            #expect(try await fixture.get(ControlAPI.Path.configuration, as: greedy).status == 200)
+        }
+    }
+
+    /// In `make soak`: a time, which a machine with other work to do makes longer.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["SALLYPORT_SOAK"] != nil))
+    func anothersFetchTakesAtMostTwiceAsLong() async throws {
+        let data = try await DataFixture(standsStill: false)
+        let servers = (0..<3000).map { "  - server: server\($0).corp.example:443\n" }.joined()
+        _ = await data.data.perform(.apply(yaml: "servers:\n\(servers)", prune: false, dryRun: false, confirmed: true))
+        try await ControlFixture.with(data) { fixture in
+            let (greedy, other) = (try await fixture.activated(), try await fixture.activated())
+            let client = try await fixture.connection(as: other)
+            let alone = try await fixture.median(of: 40, over: client)
+            let beside = try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<128 {
+                    group.addTask {
+                        let client = try await fixture.connection(as: greedy)
+                        while !Task.isCancelled { _ = try? await fixture.fetch(over: client) }
+                    }
+                }
+                try await Task.sleep(for: .seconds(2))
+                defer { group.cancelAll() }
+                return try await fixture.median(of: 40, over: client)
+            }
+            print("Configuration of 3,000 servers: \(alone) alone, \(beside) beside 128 connections of another")
+            #expect(beside <= max(alone * 2, .milliseconds(50)))
+        }
+    }
+
+    @Test func oneInstanceRenewsOnlySoOften() async throws {
+        try await ControlFixture.with { fixture in
+            let identity = try await fixture.activated()
+            var statuses: [Int] = []
+            for _ in 0..<21 { statuses.append(try await fixture.renew(as: identity).status) }
+            #expect(statuses == Array(repeating: 200, count: 20) + [429])
+        }
+    }
+}
+
+extension ControlFixture {
+    /// Fetches the configuration; returns how long it took.
+    fileprivate func fetch(over client: TestConnection) async throws -> Duration {
+        let start = ContinuousClock.now
+        client.send("GET \(ControlAPI.Path.configuration) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        let head = try await client.head().lowercased()
+        let length = try #require(head.firstMatch(of: /content-length: (\d+)/).flatMap { Int($0.output.1) })
+        _ = try await client.read(length)
+        return .now - start
+    }
+
+    /// Of fetches within the pace that an instance has.
+    fileprivate func median(of count: Int, over client: TestConnection) async throws -> Duration {
+        var times: [Duration] = []
+        for _ in 0..<count {
+            times.append(try await fetch(over: client))
+            try await Task.sleep(for: .milliseconds(150))
+        }
+        return times.sorted()[count / 2]
+    }
+}
