@@ -180,8 +180,8 @@ let package = Package(
         module(
             "URLLoading", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .configuration, .logging,
-                .httpTypes, .metrics, .tracing, .instrumentation,
+                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .configuration, .crypto,
+                .logging, .httpTypes, .metrics, .tracing, .instrumentation,
             ]),
 
         module("Socket", touching: .touchesC, dependencies: ["SallyportCore", "SallyportTransport", .logging]),

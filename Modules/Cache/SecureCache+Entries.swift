@@ -9,6 +9,17 @@ struct StoredAnswer: Sendable {
     var answer: CachedAnswer
     /// The body, where it is short.
     let body: [UInt8]
+
+    /// As it is after the server said that it holds.
+    func freshened(
+        with fields: HTTPFields, _ control: CacheControl, requested: CacheTime, received: CacheTime
+    ) -> StoredAnswer {
+        var fresh = self
+        fresh.answer.fields = Validation.merged(answer.fields, with: fields, control)
+        (fresh.answer.requested, fresh.answer.received) = (requested, received)
+        fresh.answer.measure()
+        return fresh
+    }
 }
 
 // MARK: Finding
@@ -85,9 +96,13 @@ extension SecureCache {
     // MARK: Reading
 
     /// Nil where the entry cannot be read, or is another request's: a hash is shared, or records were exchanged.
-    func read(_ slot: IndexSlot, of url: RequestURL, _ principal: Principal) -> StoredAnswer? {
+    func read(
+        _ slot: IndexSlot, of url: RequestURL, _ principal: Principal, under trust: TrustScope
+    ) -> StoredAnswer? {
         guard let storage, let (answer, body) = storage.answer(slot.id) else { return nil }
-        guard answer.principal == principal.name, answer.url == url.absoluteText else { return nil }
+        guard answer.principal == principal.name, answer.url == url.absoluteText, answer.trust == trust else {
+            return nil
+        }
         return StoredAnswer(slot: slot, answer: answer, body: body)
     }
 
@@ -157,43 +172,44 @@ extension SecureCache {
         evictIfNeeded()
     }
 
-    /// Puts the answer of a part together with the part that is stored (RFC 9111 §3.4), where they fit each other.
-    func join(_ answer: inout CachedAnswer, _ body: inout [UInt8], with slot: IndexSlot, limit: Int64) {
-        guard let storage, let (old, inline) = storage.answer(slot.id), let mine = answer.range, let theirs = old.range,
-            let tag = answer.validators.strongTag, tag == old.validators.strongTag,
-            let both = mine.joined(with: theirs),
-            both.count <= limit, let other = self.body(of: StoredAnswer(slot: slot, answer: old, body: inline))
-        else { return }
-        body = Self.joined(body, mine, other, theirs)
-        let fields = Validation.merged(old.fields, with: answer.fields, answer.control)
-        (answer.fields, answer.range, answer.length) = (fields, both, both.count)
-        answer.fields[.contentRange] = both.text
-        answer.fields[.contentLength] = "\(both.count)"
-    }
-
-    /// Octets of two parts that touch or overlap; where they do, those of the first count.
-    static func joined(
-        _ body: [UInt8], _ range: ContentRange, _ other: [UInt8], _ theirs: ContentRange
-    ) -> [UInt8] {
-        var result: [UInt8] = []
-        if theirs.first < range.first { result += other.prefix(Int(range.first - theirs.first)) }
-        result += body
-        if theirs.last > range.last { result += other.suffix(Int(theirs.last - range.last)) }
-        return result
+    /// Puts a part together with what is stored of the same answer (RFC 9111 §3.4), where they share a strong validator.
+    ///
+    /// - Parameters:
+    ///   - slot: that of the part; what it would take the place of is what it is joined with.
+    ///   - isStreamed: whether the part's body lies in the store already, so that nothing can be put before or behind it.
+    /// - Returns: whether the part is worth storing: it never takes the place of more of the same answer.
+    func join(
+        _ answer: inout CachedAnswer, _ body: inout [UInt8], in slot: IndexSlot, isStreamed: Bool, limit: Int64
+    ) -> Bool {
+        guard let storage, let standing = state.withLock({ $0.index.standing(inPlaceOf: slot).first }),
+            let (old, inline) = storage.answer(standing.id), let tag = answer.validators.strongTag,
+            tag == old.validators.strongTag, old.way == answer.way
+        else { return true }
+        guard let stored = old.parts, let range = answer.parts?.ranges.first else { return false }
+        guard !isStreamed else { return answer.length > old.length }
+        guard let other = self.body(of: StoredAnswer(slot: standing, answer: old, body: inline)),
+            let both = PartialBody(stored, other).adding(range, body)
+        else { return true }
+        guard Int64(both.octets.count) <= limit else { return answer.length > old.length }
+        // The fields of a 200 are all there are; those of a 206 update what is stored (§3.2).
+        if answer.status == .partialContent {
+            answer.fields = Validation.merged(old.fields, with: answer.fields, answer.control)
+        }
+        (answer.parts, answer.length, body) = (both.parts, Int64(both.octets.count), both.octets)
+        return true
     }
 
     /// The server said that an entry holds: its fields are those of now (§4.3.4).
     ///
     /// - Returns: the entry as it is stored then.
     func freshen(
-        _ stored: StoredAnswer, with fields: HTTPFields, _ control: CacheControl, for request: LoadRequest,
-        requested: CacheTime, received: CacheTime, lead: FlightLead?
+        _ stored: StoredAnswer, with fields: HTTPFields, for request: LoadRequest, requested: CacheTime,
+        received: CacheTime, lead: FlightLead?
     ) -> StoredAnswer {
-        var (answer, slot) = (stored.answer, stored.slot)
-        answer.fields = Validation.merged(answer.fields, with: fields, control)
-        (answer.requested, answer.received) = (requested, received)
-        answer.measure()
-        let fresh = StoredAnswer(slot: slot, answer: answer, body: stored.body)
+        let control = CacheControl(fields)
+        let fresh = stored.freshened(with: fields, control, requested: requested, received: received)
+        let answer = fresh.answer
+        var slot = fresh.slot
         guard !control.noStore, !RequestTerms(request.headerFields).control.noStore, let storage,
             let names = Variation.names(in: answer.fields, answering: request.headerFields)
         else {
@@ -202,6 +218,7 @@ extension SecureCache {
         }
         (slot.names, slot.variation) = (names, keys.variation(of: names, in: request))
         (slot.received, slot.used) = (received, received)
+        slot.dated = Freshness.date(of: answer.fields, received: received)
         let record = answer.octets(body: stored.body)
         let gone = state.withLock { state -> [IndexSlot]? in
             guard state.index.remove(stored.slot) else { return nil }

@@ -53,9 +53,8 @@ extension SecureCache {
     /// Credentials of principals were cleared: what they were told at these origins goes too. Does not wait.
     package func removeEntries(of cleared: [(principal: Principal, origin: String)]) {
         guard let storage, !cleared.isEmpty else { return }
-        let pairs = Set(
-            cleared.map { RequestKey(url: keys.hash(ofOrigin: $0.origin), principal: keys.hash(of: $0.principal)) })
-        let ids = take { pairs.contains(RequestKey(url: $0.origin, principal: $0.principal)) }
+        let pairs = Set(cleared.map { [keys.hash(ofOrigin: $0.origin), keys.hash(of: $0.principal)] })
+        let ids = take { pairs.contains([$0.origin, $0.principal]) }
         if !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
     }
 

@@ -9,7 +9,7 @@ package struct StoredEntry: Sendable, Codable, Hashable {
     package let way: String
     /// Of the body, in octets.
     package let length: Int
-    /// Which part of the whole it is.
+    /// Which parts of the whole it has.
     package let range: String?
     /// The fields of requests that it was chosen by.
     package let vary: [String]
@@ -39,7 +39,7 @@ extension StoredEntry {
         let age = answer.age.seconds(at: now) ?? 0
         self.init(
             principal: answer.principal, status: answer.status.code, way: answer.way == .relay ? "relay" : "direct",
-            length: Int(clamping: answer.length), range: answer.range?.text, vary: slot.names,
+            length: Int(clamping: answer.length), range: answer.parts?.text, vary: slot.names,
             age: Int(clamping: age), fresh: Int(clamping: answer.lifetime.clampedSum(-age)),
             fields: answer.fields.map { "\($0.name.rawName): \($0.value)" })
     }

@@ -42,10 +42,10 @@ public struct CookieStage: LoadStage {
             }
         }
         let response = try await next.load(request, in: context)
-        guard policy != .never, response.head.headerFields.contains(where: { $0.name == .setCookie }) else {
-            return response
-        }
-        await keep(response.head.headerFields, for: rules, in: context)
+        // What a stored answer set was kept when it came, and may have been removed since.
+        let sent = response.fieldsSentNow
+        guard policy != .never, sent.contains(where: { $0.name == .setCookie }) else { return response }
+        await keep(sent, for: rules, in: context)
         return response
     }
 

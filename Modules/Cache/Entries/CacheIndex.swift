@@ -5,7 +5,7 @@ struct CacheIndex: Sendable {
     /// Of all entries, in octets.
     private(set) var size: Int64 = 0
 
-    /// The most answers that one request target has in the name of one principal.
+    /// The most answers that one request target has in the name of one principal and under one trust.
     static let variationLimit = 16
 
     init(_ slots: [IndexSlot] = []) { for slot in slots { insert(slot) } }
@@ -19,9 +19,9 @@ struct CacheIndex: Sendable {
     func slot(_ key: RequestKey, variation: ([String]) -> UInt64) -> IndexSlot? {
         guard !slots.isEmpty, let found = slots[key.url] else { return nil }
         var newest: IndexSlot?
-        for slot in found where slot.principal == key.principal {
+        for slot in found where slot.principal == key.principal && slot.scope == key.scope {
             guard slot.names.isEmpty || variation(slot.names) == slot.variation else { continue }
-            if newest.map({ $0.received <= slot.received }) ?? true { newest = slot }
+            if newest.map({ $0.isOlder(than: slot) }) ?? true { newest = slot }
         }
         return newest
     }
@@ -32,13 +32,18 @@ struct CacheIndex: Sendable {
 
     func contains(_ slot: IndexSlot) -> Bool { slots[slot.url]?.contains { $0.id == slot.id } ?? false }
 
+    /// What the new one would take the place of.
+    func standing(inPlaceOf slot: IndexSlot) -> [IndexSlot] {
+        slots(of: slot.url).filter {
+            $0.key == slot.key && $0.names == slot.names && $0.variation == slot.variation
+        }
+    }
+
     /// - Returns: what the new one takes the place of.
     @discardableResult
     mutating func insert(_ slot: IndexSlot) -> [IndexSlot] {
-        var replaced = slots(of: slot.url).filter {
-            $0.principal == slot.principal && $0.names == slot.names && $0.variation == slot.variation
-        }
-        let others = slots(of: slot.url).filter { $0.principal == slot.principal && !replaced.contains($0) }
+        var replaced = standing(inPlaceOf: slot)
+        let others = slots(of: slot.url).filter { $0.key == slot.key && !replaced.contains($0) }
         if others.count >= Self.variationLimit, let oldest = others.min(by: { $0.used < $1.used }) {
             replaced.append(oldest)
         }

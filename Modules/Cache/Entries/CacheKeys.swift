@@ -1,9 +1,11 @@
 internal import SallyportCore
 
-/// What a request asks for, in whose name: what entries and flights are looked up by.
+/// What a request asks for, in whose name, and whom it trusts: what entries and flights are looked up by.
 struct RequestKey: Sendable, Hashable {
     let url: UInt64
     let principal: UInt64
+    /// Of the ``TrustScope``.
+    let scope: UInt64
 }
 
 /// Makes the hashes by which entries are found; keyed with a secret of the store.
@@ -16,8 +18,15 @@ struct CacheKeys: Sendable {
         instance = key.code(of: "principal \(Principal.instance.name)")
     }
 
-    func key(of url: RequestURL, _ principal: Principal) -> RequestKey {
-        RequestKey(url: hash(of: url), principal: hash(of: principal))
+    func key(of url: RequestURL, _ principal: Principal, _ scope: TrustScope) -> RequestKey {
+        RequestKey(url: hash(of: url), principal: hash(of: principal), scope: hash(of: scope))
+    }
+
+    func hash(of scope: TrustScope) -> UInt64 {
+        var hash = key
+        for octet in scope.digest { hash.combine(octet: octet) }
+        hash.combine(octet: scope.asksApp ? 1 : 0)
+        return hash.finalize()
     }
 
     func hash(of principal: Principal) -> UInt64 {

@@ -3,7 +3,7 @@ internal import SallyportCore
 
 /// What is stored of an answer besides its body, and of the request that it was for.
 struct CachedAnswer: Sendable, Equatable {
-    /// By which kind of route it came; it serves no other.
+    /// By which kind of route it came: it serves no other.
     enum Way: UInt8, Sendable {
         case direct = 0
         case relay = 1
@@ -22,14 +22,16 @@ struct CachedAnswer: Sendable, Equatable {
     /// Without fragment.
     var url: String
     var way: Way
+    /// Under which it came: it serves no other.
+    var trust: TrustScope
     var requested: CacheTime
     var received: CacheTime
     var status: HTTPResponse.Status
     /// What is stored of the fields; `Age` is among them as it was received.
     var fields: HTTPFields
-    /// Which part of the whole the body is; nil for the whole.
-    var range: ContentRange?
-    /// In octets.
+    /// Which parts of the whole the body has, one behind the other; nil for the whole.
+    var parts: StoredParts?
+    /// Of the stored body, in bytes.
     var length: Int64
     /// Whether the body lies in a record of its own.
     var isStreamed: Bool
@@ -49,17 +51,37 @@ struct CachedAnswer: Sendable, Equatable {
     var control: CacheControl { CacheControl(fields) }
     var validators: Validators { Validators(fields) }
     var age: Age { Age(initial: initialAge, received: received) }
+
+    /// Of the whole, in bytes.
+    var total: Int64 { parts?.total ?? length }
+
+    /// Where a range of the whole begins in the stored body; nil where any of it is missing.
+    func offset(of range: ContentRange) -> Int64? { parts == nil ? range.first : parts?.offset(of: range) }
+}
+
+extension CachedAnswer {
+    /// Leaves out what speaks of one transfer; where all parts are there, it is what the server would have answered
+    /// without a range (RFC 9110 §15.3.7.3).
+    mutating func settle() {
+        fields[.contentRange] = nil
+        let isWhole = parts?.isWhole != false
+        fields[.contentLength] = isWhole ? "\(length)" : nil
+        guard isWhole else { return }
+        parts = nil
+        status = .ok
+    }
 }
 
 // MARK: Octets
 
 extension CachedAnswer {
-    private static let version: UInt8 = 2
+    private static let version: UInt8 = 3
     private enum Flag {
         static let relay: UInt8 = 1
         static let streamed: UInt8 = 2
         static let partial: UInt8 = 4
-        static let all: UInt8 = 7
+        static let asksApp: UInt8 = 8
+        static let all: UInt8 = 15
     }
 
     /// As it is stored: a body that is short enough to lie beside it, the head, and the head's length. The head stands
@@ -68,13 +90,12 @@ extension CachedAnswer {
         var writer = OctetWriter(isStreamed ? [] : body)
         let start = writer.octets.count
         writer.number(UInt64(Self.version), 1)
-        let flags =
-            (way == .relay ? Flag.relay : 0) | (isStreamed ? Flag.streamed : 0) | (range == nil ? 0 : Flag.partial)
         writer.number(UInt64(flags), 1)
         for number in [requested.milliseconds, received.milliseconds, initialAge, lifetime, length] {
             writer.signed(number)
         }
-        if let range { for number in [range.first, range.last, range.total] { writer.signed(number) } }
+        if let parts { Self.write(parts, &writer) }
+        writer.part(trust.digest, 1)
         writer.number(UInt64(status.code), 2)
         writer.text(status.reasonPhrase, 2)
         writer.text(principal, 2)
@@ -86,6 +107,11 @@ extension CachedAnswer {
         }
         writer.number(UInt64(writer.octets.count - start), 4)
         return writer.octets
+    }
+
+    private var flags: UInt8 {
+        (way == .relay ? Flag.relay : 0) | (isStreamed ? Flag.streamed : 0) | (parts == nil ? 0 : Flag.partial)
+            | (trust.asksApp ? Flag.asksApp : 0)
     }
 
     /// - Returns: the answer and the body that lies beside it; nil where the octets are no such thing.
@@ -116,25 +142,42 @@ extension CachedAnswer {
             let requested = reader.signed(), let received = reader.signed(), let age = reader.signed(), age >= 0,
             let lifetime = reader.signed(), lifetime >= 0, let length = reader.signed(), length >= 0
         else { return nil }
-        var range: ContentRange?
+        var parts: StoredParts?
         if flags & Flag.partial != 0 {
-            range = Self.range(&reader)
-            guard let range, range.count == length else { return nil }
+            parts = Self.parts(&reader)
+            guard let parts, parts.count == length else { return nil }
         }
-        guard let code = reader.number(2).map(Int.init), (200...599).contains(code), let reason = reader.text(2),
-            let principal = reader.text(2), let url = reader.text(4), let fields = Self.fields(&reader),
-            reader.remaining == 0
+        guard let digest = reader.part(1), let code = reader.number(2).map(Int.init), (200...599).contains(code),
+            let reason = reader.text(2), let principal = reader.text(2), let url = reader.text(4),
+            let fields = Self.fields(&reader), reader.remaining == 0
         else { return nil }
         return CachedAnswer(
             principal: principal, url: url, way: flags & Flag.relay != 0 ? .relay : .direct,
+            trust: TrustScope(digest: Array(digest), asksApp: flags & Flag.asksApp != 0),
             requested: CacheTime(milliseconds: requested), received: CacheTime(milliseconds: received),
-            status: HTTPResponse.Status(code: code, reasonPhrase: reason), fields: fields, range: range,
+            status: HTTPResponse.Status(code: code, reasonPhrase: reason), fields: fields, parts: parts,
             length: length, isStreamed: flags & Flag.streamed != 0, initialAge: age, lifetime: lifetime)
     }
 
-    private static func range(_ reader: inout OctetReader) -> ContentRange? {
-        guard let first = reader.signed(), let last = reader.signed(), let total = reader.signed() else { return nil }
-        return ContentRange(first: first, last: last, total: total)
+    private static func write(_ parts: StoredParts, _ writer: inout OctetWriter) {
+        writer.signed(parts.total)
+        writer.number(UInt64(parts.ranges.count), 1)
+        for range in parts.ranges {
+            writer.signed(range.first)
+            writer.signed(range.last)
+        }
+    }
+
+    private static func parts(_ reader: inout OctetReader) -> StoredParts? {
+        guard let total = reader.signed(), let count = reader.byte(), count <= StoredParts.limit else { return nil }
+        var ranges: [ContentRange] = []
+        for _ in 0..<count {
+            guard let first = reader.signed(), let last = reader.signed(),
+                let range = ContentRange(first: first, last: last, total: total)
+            else { return nil }
+            ranges.append(range)
+        }
+        return StoredParts(total: total, ranges)
     }
 
     private static func fields(_ reader: inout OctetReader) -> HTTPFields? {

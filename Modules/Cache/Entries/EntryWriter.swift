@@ -3,10 +3,10 @@ internal import SallyportCore
 internal import SallyportSecureStore
 internal import Synchronization
 
-/// An answer on its way into the store while its body goes to the app: encoded octets, in parts.
+/// An answer on its way into the store while its body goes to the app: bytes as they were sent, in pieces.
 ///
-/// Never waits for the store: where that cannot follow, the entry is given up. So it is where the body fails, is left
-/// unread or is too long.
+/// Never waits for the store: where that cannot follow, the entry is given up. So it is where the body is left unread or
+/// is too long. What came of one that breaks off is kept as a part (RFC 9111 §3.3).
 final class EntryWriter: Sendable {
     /// What is stored, besides the body.
     struct Draft: Sendable {
@@ -14,8 +14,6 @@ final class EntryWriter: Sendable {
         var slot: IndexSlot
         /// ``Removals/count`` when the request was sent.
         var start: UInt64
-        /// What the part that comes is joined with (RFC 9111 §3.4).
-        var joins: IndexSlot?
     }
 
     /// More than this may not wait for the writer, for all entries together.
@@ -64,8 +62,8 @@ final class EntryWriter: Sendable {
         state.length += Int64(chunk.count)
         guard state.length <= limit else { return .tooLong }
         state.buffer += chunk
-        // A part that is joined with another is collected.
-        guard draft.answer.range == nil, state.buffer.count >= DetachedStream.goodPart else { return .nothing }
+        // A part is collected, since others may be joined with it.
+        guard draft.answer.parts == nil, state.buffer.count >= DetachedStream.goodPart else { return .nothing }
         let count = state.buffer.count / DetachedStream.goodPart * DetachedStream.goodPart
         let part = Array(state.buffer.prefix(count))
         state.buffer.removeFirst(count)
@@ -99,31 +97,78 @@ final class EntryWriter: Sendable {
         lead?.land(landing)
     }
 
-    /// The body was whole.
-    func finish() {
-        let done = state.withLock { state -> (buffer: [UInt8], stream: DetachedStream?, length: Int64)? in
+    /// What came of a body.
+    private struct Outcome {
+        var buffer: [UInt8]
+        var stream: DetachedStream?
+        var length: Int64
+    }
+
+    /// Nil where the entry was given up.
+    private func takeOutcome() -> Outcome? {
+        state.withLock { state in
             guard !state.isOver else { return nil }
             defer { (state.isOver, state.buffer, state.stream) = (true, [], nil) }
-            return (state.buffer, state.stream, state.length)
+            return Outcome(buffer: state.buffer, stream: state.stream, length: state.length)
         }
-        guard let done else { return }
-        guard isAsLongAsSaid(done.length) else {
-            if let change = done.stream?.abandon() { storage.store.submit(change) }
-            lead?.land(.ended)
-            return
-        }
-        var (answer, body) = (draft.answer, done.buffer)
+    }
+
+    /// The body was read to its end.
+    func finish() {
+        guard let done = takeOutcome() else { return }
+        guard isAsLongAsSaid(done.length) else { return giveUp(done) }
+        var answer = draft.answer
         answer.length = done.length
-        if let slot = draft.joins { cache.join(&answer, &body, with: slot, limit: limit) }
-        if answer.range?.isWhole == true { answer.becomeWhole() }
-        commit(answer, body, done.stream)
+        keep(answer, done)
+    }
+
+    /// The body broke off: what came of it answers ranges, and is completed when the whole is wanted, where its server
+    /// says by what it is told from other answers and how long the whole is.
+    func breakOff(_ error: LoadError) {
+        guard error.leavesBytesAsTheyWere else { return abandon(.ended) }
+        guard let done = takeOutcome() else { return }
+        guard let range = rangeOfBroken(done.length) else { return giveUp(done) }
+        var answer = draft.answer
+        (answer.parts, answer.length) = (StoredParts(range), done.length)
+        keep(answer, done)
+    }
+
+    private func giveUp(_ done: Outcome) {
+        if let change = done.stream?.abandon() { storage.store.submit(change) }
+        lead?.land(.ended)
+    }
+
+    /// Which part of the whole the first `length` bytes of the body are.
+    private func rangeOfBroken(_ length: Int64) -> ContentRange? {
+        let answer = draft.answer
+        guard length > 0, answer.validators.strongTag != nil else { return nil }
+        if let range = answer.parts?.ranges.first {
+            guard length <= range.count else { return nil }
+            return ContentRange(first: range.first, last: range.first + length - 1, total: range.total)
+        }
+        guard answer.status.code == 200, let text = answer.fields[.contentLength],
+            let total = ByteRange.number(text[...])
+        else { return nil }
+        return ContentRange(first: 0, last: length - 1, total: total)
     }
 
     /// A body that is shorter or longer than its length says is no whole one (RFC 9112 §8).
     private func isAsLongAsSaid(_ length: Int64) -> Bool {
-        if let range = draft.answer.range { return length == range.count }
+        if let parts = draft.answer.parts { return length == parts.count }
         guard let text = draft.answer.fields[.contentLength] else { return true }
         return ByteRange.number(text[...]) == length
+    }
+
+    /// Stores a whole answer, or a part with what is stored of the same answer.
+    private func keep(_ answer: CachedAnswer, _ done: Outcome) {
+        var (answer, body) = (answer, done.buffer)
+        if answer.parts != nil {
+            guard cache.join(&answer, &body, in: draft.slot, isStreamed: done.stream != nil, limit: limit) else {
+                return giveUp(done)
+            }
+            answer.settle()
+        }
+        commit(answer, body, done.stream)
     }
 
     private func commit(_ answer: CachedAnswer, _ body: [UInt8], _ stream: DetachedStream?) {
@@ -145,48 +190,5 @@ final class EntryWriter: Sendable {
         cache.commit(changes, slot, startedAt: draft.start, octets: body.count, lead: lead) { [storage, stream] in
             if let change = stream?.abandon() { storage.store.submit(change) }
         }
-    }
-}
-
-extension IndexSlot {
-    var key: RequestKey { RequestKey(url: url, principal: principal) }
-}
-
-extension CachedAnswer {
-    /// All parts are there: it is what the server would have answered without a range.
-    mutating func becomeWhole() {
-        range = nil
-        status = .ok
-        fields[.contentRange] = nil
-        fields[.contentLength] = "\(length)"
-    }
-}
-
-/// A body that goes into the store while it is read.
-final class StoringBody: BodySource {
-    private let body: ResponseBody
-    private let writer: EntryWriter
-
-    init(_ body: ResponseBody, into writer: EntryWriter) {
-        self.body = body
-        self.writer = writer
-    }
-
-    var trailers: HTTPFields? { body.trailers }
-
-    func next() async throws(LoadError) -> [UInt8]? {
-        do throws(LoadError) {
-            let chunk = try await body.next()
-            if let chunk { writer.take(chunk) } else { writer.finish() }
-            return chunk
-        } catch {
-            writer.abandon(.ended)
-            throw error
-        }
-    }
-
-    func discard() {
-        body.discard()
-        writer.abandon(.ended)
     }
 }

@@ -10,24 +10,32 @@ struct IndexSlot: Sendable, Hashable {
     /// Of the URL's origin, for credentials that are cleared.
     var origin: UInt64
     var principal: UInt64
+    /// Of the ``TrustScope`` that the answer was had under.
+    var scope: UInt64
     /// The fields of requests that the answer was chosen by, and the code of what they said.
     var names: [String]
     var variation: UInt64
     /// In octets, with what is stored besides the body.
     var size: Int64
     var received: CacheTime
+    /// When the server made the answer: of several that a request selects, the latest counts (RFC 9111 §4).
+    var dated: CacheTime
     var used: CacheTime
+
+    var key: RequestKey { RequestKey(url: url, principal: principal, scope: scope) }
+
+    func isOlder(than other: IndexSlot) -> Bool { (dated, received) <= (other.dated, other.received) }
 
     /// What the records of an entry take besides its body, fields and URL.
     static let overhead: Int64 = 512
 
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
 
     var octets: [UInt8] {
         var writer = OctetWriter()
         writer.number(UInt64(Self.version), 1)
-        for hash in [url, host, origin, principal, variation] { writer.number(hash, 8) }
-        for number in [size, received.milliseconds, used.milliseconds] { writer.signed(number) }
+        for hash in [url, host, origin, principal, scope, variation] { writer.number(hash, 8) }
+        for number in [size, received.milliseconds, dated.milliseconds, used.milliseconds] { writer.signed(number) }
         writer.text(names.joined(separator: ","), 4)
         return writer.octets
     }
@@ -36,23 +44,26 @@ struct IndexSlot: Sendable, Hashable {
     init?(id: EntryID, octets: [UInt8]) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let url = reader.number(8), let host = reader.number(8),
-            let origin = reader.number(8), let principal = reader.number(8), let variation = reader.number(8),
-            let size = reader.signed(), let received = reader.signed(), let used = reader.signed(),
+            let origin = reader.number(8), let principal = reader.number(8), let scope = reader.number(8),
+            let variation = reader.number(8), let size = reader.signed(), let received = reader.signed(),
+            let dated = reader.signed(), let used = reader.signed(),
             let names = reader.text(4), reader.remaining == 0, size >= 0
         else { return nil }
         self.init(
-            id: id, url: url, host: host, origin: origin, principal: principal,
+            id: id, url: url, host: host, origin: origin, principal: principal, scope: scope,
             names: names.split(separator: ",").map(String.init), variation: variation, size: size,
-            received: CacheTime(milliseconds: received), used: CacheTime(milliseconds: used))
+            received: CacheTime(milliseconds: received), dated: CacheTime(milliseconds: dated),
+            used: CacheTime(milliseconds: used))
     }
 
     init(
-        id: EntryID, url: UInt64, host: UInt64, origin: UInt64, principal: UInt64, names: [String], variation: UInt64,
-        size: Int64, received: CacheTime, used: CacheTime
+        id: EntryID, url: UInt64, host: UInt64, origin: UInt64, principal: UInt64, scope: UInt64, names: [String],
+        variation: UInt64, size: Int64, received: CacheTime, dated: CacheTime, used: CacheTime
     ) {
         self.id = id
-        (self.url, self.host, self.origin, self.principal) = (url, host, origin, principal)
+        (self.url, self.host, self.origin) = (url, host, origin)
+        (self.principal, self.scope) = (principal, scope)
         (self.names, self.variation) = (names, variation)
-        (self.size, self.received, self.used) = (size, received, used)
+        (self.size, self.received, self.dated, self.used) = (size, received, dated, used)
     }
 }

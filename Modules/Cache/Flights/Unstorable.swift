@@ -3,7 +3,9 @@ struct Unstorable: Sendable {
     private static let length = 4096
     private var table: [UInt64] = []
 
-    static func code(of key: RequestKey) -> UInt64 { key.url ^ key.principal &* 0x9e37_79b9_7f4a_7c15 }
+    static func code(of key: RequestKey) -> UInt64 {
+        key.url ^ key.principal &* 0x9e37_79b9_7f4a_7c15 ^ key.scope &* 0xc2b2_ae3d_27d4_eb4f
+    }
 
     func contains(_ key: RequestKey) -> Bool {
         let code = Self.code(of: key)

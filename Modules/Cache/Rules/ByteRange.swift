@@ -31,12 +31,6 @@ struct ContentRange: Sendable, Hashable {
         self.init(first: first, last: last, total: total)
     }
 
-    /// What both have together; nil where octets between them are missing, or they are of different wholes.
-    func joined(with other: ContentRange) -> ContentRange? {
-        guard total == other.total, first <= other.last + 1, other.first <= last + 1 else { return nil }
-        return ContentRange(first: min(first, other.first), last: max(last, other.last), total: total)
-    }
-
     func contains(_ other: ContentRange) -> Bool {
         total == other.total && first <= other.first && other.last <= last
     }

@@ -79,10 +79,10 @@ struct Age: Sendable, Hashable {
         return min(CacheControl.longest, initial.clampedSum(now.seconds(since: received)))
     }
 
-    /// What caches on the way say; the largest of several. What is no number is ignored (§5.1).
+    /// What the caches on the way say. Of a list the first member counts, and where that is no number, none does (§5.1).
     private static func value(in fields: HTTPFields) -> Int64 {
-        guard fields.contains(.age) else { return 0 }
-        let values = fields[values: .age].flatMap { $0.split(separator: ",") }
-        return values.compactMap { CacheControl.seconds(String($0).trimmed) }.max() ?? 0
+        guard let first = fields[values: .age].first else { return 0 }
+        let member = first.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
+        return CacheControl.seconds(String(member).trimmed) ?? 0
     }
 }

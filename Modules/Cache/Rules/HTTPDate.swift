@@ -1,66 +1,104 @@
+internal import HTTPTypes
 internal import SallyportCore
 
 /// A date of a field (RFC 9110 §5.6.7): the form that is generated, and the two obsolete ones that are read.
-enum HTTPDate {
-    private static let months = CivilDate.months.map { $0.lowercased() }
+///
+/// Read as the grammar says, to the space, with names in any case (RFC 9111 §4.2): what looks like a date and is none,
+/// as one of another zone than GMT, must not make an answer fresh.
+struct HTTPDate {
+    private var rest: Substring.UTF8View
 
-    /// Nil for anything else: whoever asks takes that for the past.
-    ///
-    /// - Parameter now: decides the century of a year of two digits: the last one that is not more than 50 years ahead.
+    /// - Parameter now: decides the century of a year of two digits: one that lies more than 50 years ahead is the last
+    ///   one in the past with the same digits.
+    /// - Returns: nil for anything else: an expiry is the past then, and another date is not there.
     static func parse(_ text: String, now: CacheTime) -> CacheTime? {
         guard text.utf8.count <= 64 else { return nil }
-        let words = text.lowercased().split(separator: " ")
-        let seconds: Int64?
-        switch words.count {
-        case 6: seconds = fixed(words)
-        case 4: seconds = obsolete(words, now)
-        case 5: seconds = ascTime(words)
-        default: seconds = nil
-        }
+        let text = text.trimmed.lowercased()
+        var date = HTTPDate(rest: Substring(text).utf8)
+        let seconds = date.takeDate(now)
+        guard date.rest.isEmpty else { return nil }
         return seconds.map(CacheTime.init(seconds:))
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    private static func fixed(_ words: [Substring]) -> Int64? {
-        guard isDay(words[0], comma: true), words[5] == "gmt" || words[5] == "utc" else { return nil }
-        return seconds(day: words[1], month: words[2], year: number(words[3], digits: 4), time: words[4])
+    private static let months = CivilDate.months.map { $0.lowercased() }
+    private static let days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+    private static let longDays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
+
+    private mutating func takeDate(_ now: CacheTime) -> Int64? {
+        if takeAny(of: Self.longDays) != nil { return takeObsolete(now) }
+        guard takeAny(of: Self.days) != nil else { return nil }
+        return take(", ") ? takeFixed() : takeASCTime()
     }
 
-    /// `Sunday, 06-Nov-94 08:49:37 GMT`
-    private static func obsolete(_ words: [Substring], _ now: CacheTime) -> Int64? {
-        let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
-        guard isDay(words[0], comma: true), words[3] == "gmt", date.count == 3,
-            let short = number(date[2], digits: 2)
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, behind the comma.
+    private mutating func takeFixed() -> Int64? {
+        guard let day = takeNumber(2), take(" "), let month = takeAny(of: Self.months), take(" "),
+            let year = takeNumber(4), take(" "), let time = takeTime(), take(" gmt")
         else { return nil }
-        let thisYear = 1970 + now.milliseconds / 31_556_952_000
-        let century = thisYear / 100 * 100
-        let year = century + short > thisYear + 50 ? century + short - 100 : century + short
-        return seconds(day: date[0], month: date[1], year: year, time: words[2])
+        return Self.seconds(year, month + 1, day, time)
     }
 
-    /// `Sun Nov  6 08:49:37 1994`
-    private static func ascTime(_ words: [Substring]) -> Int64? {
-        guard isDay(words[0], comma: false) else { return nil }
-        return seconds(day: words[2], month: words[1], year: number(words[4], digits: 4), time: words[3])
-    }
-
-    private static func isDay(_ word: Substring, comma: Bool) -> Bool {
-        let days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-        return days.contains(String(word.prefix(3))) && word.hasSuffix(",") == comma
-    }
-
-    private static func seconds(day: Substring, month: Substring, year: Int64?, time: Substring) -> Int64? {
-        let parts = time.split(separator: ":", omittingEmptySubsequences: false).map { number($0, digits: 2) }
-        guard let day = number(day, digits: day.utf8.count), let month = months.firstIndex(of: String(month)),
-            let year, parts.count == 3, let hour = parts[0], let minute = parts[1], let second = parts[2],
-            (1...31).contains(day), (1601...9999).contains(year), hour < 24, minute < 60, second <= 60
+    /// `Sunday, 06-Nov-94 08:49:37 GMT`, behind the day's name.
+    private mutating func takeObsolete(_ now: CacheTime) -> Int64? {
+        guard take(", "), let day = takeNumber(2), take("-"), let month = takeAny(of: Self.months), take("-"),
+            let short = takeNumber(2), take(" "), let time = takeTime(), take(" gmt")
         else { return nil }
-        return CivilDate.daysSince1970(Int(year), month + 1, Int(day)) * 86_400 + hour * 3600 + minute * 60 + second
+        let thisYear = Self.year(of: now)
+        let year = thisYear / 100 * 100 + short
+        // A day that only one of the two centuries has is no date that anybody means.
+        guard let seconds = Self.seconds(year, month + 1, day, time) else { return nil }
+        let elapsed = now.milliseconds / 1000 - Self.start(of: thisYear)
+        let isFar = seconds > Self.start(of: thisYear + 50) + elapsed
+        return isFar ? Self.seconds(year - 100, month + 1, day, time) : seconds
     }
 
-    private static func number(_ text: Substring, digits: Int) -> Int64? {
-        guard (1...4).contains(digits), text.utf8.count == digits, text.utf8.allSatisfy({ (48...57).contains($0) })
+    private static func year(of now: CacheTime) -> Int {
+        let seconds = now.milliseconds / 1000
+        // By the mean length of a year, which is off by one at most.
+        let guess = 1970 + Int(seconds / 31_556_952)
+        if seconds < start(of: guess) { return guess - 1 }
+        return seconds < start(of: guess + 1) ? guess : guess + 1
+    }
+
+    private static func start(of year: Int) -> Int64 { CivilDate.daysSince1970(year, 1, 1) * 86_400 }
+
+    /// `Sun Nov  6 08:49:37 1994`, behind the day's name.
+    private mutating func takeASCTime() -> Int64? {
+        guard take(" "), let month = takeAny(of: Self.months), take(" "),
+            let day = take(" ") ? takeNumber(1) : takeNumber(2), take(" "), let time = takeTime(), take(" "),
+            let year = takeNumber(4)
         else { return nil }
-        return Int64(text)
+        return Self.seconds(year, month + 1, day, time)
+    }
+
+    /// Seconds of the day; the last minute of one may have 61 (RFC 9110 §5.6.7).
+    private mutating func takeTime() -> Int? {
+        guard let hour = takeNumber(2), take(":"), let minute = takeNumber(2), take(":"), let second = takeNumber(2),
+            hour < 24, minute < 60, second <= 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private static func seconds(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Int64? {
+        guard year >= 1601, day >= 1, day <= CivilDate.days(in: month, of: year) else { return nil }
+        return CivilDate.daysSince1970(year, month, day) * 86_400 + Int64(time)
+    }
+
+    // MARK: Words
+
+    private mutating func take(_ word: String) -> Bool {
+        guard rest.starts(with: word.utf8) else { return false }
+        rest = rest.dropFirst(word.utf8.count)
+        return true
+    }
+
+    /// Which one of the words stands there.
+    private mutating func takeAny(of words: [String]) -> Int? { words.firstIndex { take($0) } }
+
+    private mutating func takeNumber(_ digits: Int) -> Int? {
+        let text = rest.prefix(digits)
+        guard text.count == digits, text.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        rest = rest.dropFirst(digits)
+        return Int(Substring(text))
     }
 }

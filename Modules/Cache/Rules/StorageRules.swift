@@ -87,18 +87,14 @@ struct StorageRules {
 }
 
 extension StorageRules {
-    /// What belongs to one connection or one exchange (§3.1), to the cookie jar, and to authentication.
+    /// What belongs to one connection (RFC 9110 §7.6.1) or to the proxy on the way (§3.1). All other fields are stored.
     static let excluded: Set<HTTPField.Name> = [
-        .connection, .keepAlive, .te, .transferEncoding, .upgrade, .trailer, .proxyConnection, .proxyAuthenticate,
-        .proxyAuthenticationInfo, .proxyAuthorization, .authenticationInfo, .wwwAuthenticate, .setCookie, .setCookie2,
+        .connection, .keepAlive, .te, .transferEncoding, .upgrade, .proxyConnection, .proxyAuthenticate,
+        .proxyAuthenticationInfo, .proxyAuthorization,
     ]
 
-    /// What a server or a proxy says of itself to one request.
-    static let ofAuthentication: Set<HTTPField.Name> = [
-        .proxyAuthenticate, .proxyAuthenticationInfo, .authenticationInfo, .wwwAuthenticate,
-    ]
-
-    /// The fields that are stored.
+    /// The fields that are stored: all but those of ``excluded``, those that `Connection` names, and those that
+    /// `no-cache` does.
     static func stored(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
         let named = fields[values: .connection].flatMap { $0.split(separator: ",") }
         let ofConnection = Set(named.compactMap { HTTPField.Name(String($0).trimmed) })
@@ -114,7 +110,6 @@ extension StorageRules {
 extension HTTPField.Name {
     static let keepAlive = known("Keep-Alive")
     static let proxyConnection = known("Proxy-Connection")
-    static let setCookie2 = known("Set-Cookie2")
     static let pragma = known("Pragma")
 
     private static func known(_ text: String) -> HTTPField.Name {

@@ -47,7 +47,7 @@ enum Validation {
     /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored octets stays.
     static func merged(_ stored: HTTPFields, with fresh: HTTPFields, _ control: CacheControl) -> HTTPFields {
         var merged = stored
-        // They were another answer's: this one's say how old what holds now is, or the time when it came does.
+        // They were those of another answer: this one's say how old what holds now is, or the time when it came does.
         merged[.age] = nil
         merged[.date] = nil
         let new = StorageRules.stored(fresh, control)

@@ -6,7 +6,8 @@ public import SallyportCore
 ///
 /// Stands below what puts cookies and credentials into requests, so that `Vary` sees what would be sent, and above
 /// Routing. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an entry serves
-/// only the kind of route that it came by.
+/// only the kind of route that it came by. An entry serves only sessions that trust whom the session trusted that it was
+/// loaded in, and that show their servers the same certificate.
 public struct CacheStage: LoadStage {
     private let shared: SharedCache
     private let gate: any AccessGate
@@ -39,8 +40,10 @@ public struct CacheStage: LoadStage {
         switch request.method {
         // Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
         case .get where request.body == nil, .head where request.body == nil:
-            let key = cache.keys.key(of: request.url, context.principal)
-            let load = CachedLoad.Place(cache: cache, gate: gate, endpoint: endpoint, policy: policy, key: key)
+            let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+            let key = cache.keys.key(of: request.url, context.principal, trust)
+            let load = CachedLoad.Place(
+                cache: cache, gate: gate, endpoint: endpoint, policy: policy, key: key, trust: trust)
             if let start = startPast(load, request) {
                 return try await self.load(request, in: context, next: next, past: load, at: start)
             }
@@ -77,7 +80,8 @@ extension CacheStage {
     ) async throws(LoadError) -> LoadResponse {
         context.recorder?.decided(.cache, CacheResult.miss.rawValue)
         let requested = place.cache.now()
-        let response = try await next.load(request, in: context)
+        var response = try await next.load(request, in: context)
+        response.facts.cache = .miss
         guard StorageRules.isWorthALook(response.head) else { return response }
         let load = CachedLoad(request, in: context, next: next, at: place)
         return load.received(response, at: start, requested: requested, lead: nil)

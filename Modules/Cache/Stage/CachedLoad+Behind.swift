@@ -33,5 +33,6 @@ extension LoadContext {
             proxies: context.proxies)
         signer = context.signer
         connection = context.connection
+        trust = context.trust
     }
 }

@@ -15,19 +15,18 @@ extension CachedLoad {
     /// Nil where the entry has not what the request asks for.
     func part(of stored: StoredAnswer) -> StoredPart? {
         let answer = stored.answer
-        guard isGet else { return answer.range == nil ? .head : nil }
-        guard terms.hasRange else { return answer.range == nil ? .whole : nil }
-        guard !terms.conditions.contains(.ifRange) || isMeant(answer) else { return answer.range == nil ? .whole : nil }
-        guard answer.status.code == 200 || answer.range != nil, let asked = ByteRange(request.headerFields) else {
+        guard isGet else { return answer.parts == nil ? .head : nil }
+        guard terms.hasRange else { return answer.parts == nil ? .whole : nil }
+        guard !terms.conditions.contains(.ifRange) || isMeant(answer) else { return answer.parts == nil ? .whole : nil }
+        guard answer.status.code == 200 || answer.parts != nil, let asked = ByteRange(request.headerFields) else {
             return nil
         }
-        let there = answer.range ?? ContentRange(first: 0, last: answer.length - 1, total: answer.length)
-        guard let there, let range = asked.resolved(total: there.total), there.contains(range) else { return nil }
+        guard let range = asked.resolved(total: answer.total), answer.offset(of: range) != nil else { return nil }
         return .range(range)
     }
 
     /// Whether `If-Range` means the stored answer (RFC 9110 §13.1.5): by a strong tag, or by a date that is the same.
-    private func isMeant(_ answer: CachedAnswer) -> Bool {
+    func isMeant(_ answer: CachedAnswer) -> Bool {
         guard let value = request.headerFields[.ifRange]?.trimmed else { return false }
         if value.hasPrefix("\"") || value.hasPrefix("W/") { return value == answer.validators.strongTag }
         guard let modified = answer.validators.modified, value == modified,
@@ -44,18 +43,27 @@ extension CachedLoad {
         let body: ResponseBody?
         switch part {
         case .head: body = ResponseBody()
-        case .whole: body = self.body(of: stored, from: 0, count: stored.answer.length)
+        case .whole: body = self.body(of: stored, from: 0, count: stored.answer.length, base: 0)
         case .range(let range):
             head.status = .partialContent
             head.headerFields[.contentRange] = range.text
             head.headerFields[.contentLength] = "\(range.count)"
-            body = self.body(of: stored, from: range.first - (stored.answer.range?.first ?? 0), count: range.count)
+            body = self.body(of: stored, at: range)
         }
         return body.map { LoadResponse(head: head, url: request.url, body: $0) }
     }
 
-    /// Octets of a stored body. A short one is there; of a long one each piece is read when it is asked for.
-    private func body(of stored: StoredAnswer, from start: Int64, count: Int64) -> ResponseBody? {
+    /// Bytes of a stored body; nil where they are not all there, or cannot be read.
+    func body(of stored: StoredAnswer, at range: ContentRange) -> ResponseBody? {
+        stored.answer.offset(of: range).flatMap {
+            body(of: stored, from: $0, count: range.count, base: range.first - $0)
+        }
+    }
+
+    /// A short body is there; of a long one each piece is read when it is asked for.
+    ///
+    /// - Parameter base: where the whole has what stands first in the stored body.
+    private func body(of stored: StoredAnswer, from start: Int64, count: Int64, base: Int64) -> ResponseBody? {
         guard stored.answer.isStreamed else {
             guard start >= 0, start + count <= Int64(stored.body.count) else { return nil }
             if count == Int64(stored.body.count) { return ResponseBody(stored.body) }
@@ -67,17 +75,16 @@ extension CachedLoad {
         let load = self
         return ResponseBody(
             StoredBody(chunks, skipping: start, count: count) { given throws(LoadError) in
-                try await load.rest(of: stored, after: start + given)
+                try await load.rest(of: stored, from: base + start + given)
             })
     }
 
     /// What is missing of a body whose record was removed or damaged while it was read: the server's, where it still
     /// answers the same.
-    private func rest(of stored: StoredAnswer, after offset: Int64) async throws(LoadError) -> ResponseBody {
+    private func rest(of stored: StoredAnswer, from position: Int64) async throws(LoadError) -> ResponseBody {
         cache.drop(stored.slot)
         let failure = LoadError(.connectionLost, at: .response, "A stored body was lost while it was read.")
-        let base = stored.answer.range?.first ?? 0
-        let (validators, total) = (stored.answer.validators, stored.answer.range?.total ?? stored.answer.length)
+        let (validators, total) = (stored.answer.validators, stored.answer.total)
         guard !validators.isEmpty else { throw failure }
         var whole = request
         whole.headerFields[.range] = nil
@@ -90,6 +97,6 @@ extension CachedLoad {
             response.body.discard()
             throw failure
         }
-        return ResponseBody(SkippingBody(response.body, skipping: base + offset))
+        return ResponseBody(SkippingBody(response.body, skipping: position))
     }
 }

@@ -13,15 +13,15 @@ extension CachedLoad {
 
     /// What the server said of an entry.
     enum Validated {
-        /// With what the server says of itself: it is this exchange's, and is not stored.
-        case holds(StoredAnswer, proof: HTTPFields)
+        /// With the fields that the server sent now.
+        case holds(StoredAnswer, sent: HTTPFields)
         case other(LoadResponse)
     }
 
     func askServer(about stored: StoredAnswer, lead: FlightLead?) async throws(LoadError) -> Validated {
         guard let fields = Validation.fields(request.headerFields, asking: stored.answer.validators) else {
             let response = try await forward(request, lead: lead)
-            replaceIfOutdated(stored, by: response.head)
+            replaceIfOutdated(stored, by: response)
             return .other(response)
         }
         var conditional = request
@@ -29,7 +29,7 @@ extension CachedLoad {
         let (start, requested) = (cache.removalCount, cache.now())
         let response = try await next.load(conditional, in: context)
         guard response.head.status.code == 304 else {
-            replaceIfOutdated(stored, by: response.head)
+            replaceIfOutdated(stored, by: response)
             return .other(received(response, at: start, requested: requested, lead: lead))
         }
         await response.drain()
@@ -38,28 +38,35 @@ extension CachedLoad {
             cache.drop(stored.slot)
             return .other(try await forward(request, lead: lead))
         }
-        let proof: HTTPFields = response.head.headerFields.filter { StorageRules.ofAuthentication.contains($0.name) }
-        return .holds(freshened(stored, by: response.head, requested: requested, lead: lead), proof: proof)
+        let fresh = freshened(stored, by: response, requested: requested, lead: lead)
+        return .holds(fresh, sent: response.head.headerFields)
     }
 
+    /// What is stored stays as it is where the server was reached by a word of the app's: what it says then is for this
+    /// load.
     private func freshened(
-        _ stored: StoredAnswer, by head: HTTPResponse, requested: CacheTime, lead: FlightLead? = nil
+        _ stored: StoredAnswer, by response: LoadResponse, requested: CacheTime, lead: FlightLead? = nil
     ) -> StoredAnswer {
-        cache.freshen(
-            stored, with: head.headerFields, CacheControl(head.headerFields), for: selecting, requested: requested,
-            received: cache.now(), lead: lead)
+        let fields = response.head.headerFields
+        guard !response.facts.isForThisLoadOnly else {
+            return stored.freshened(
+                with: fields, CacheControl(fields), requested: requested, received: cache.now())
+        }
+        return cache.freshen(
+            stored, with: fields, for: selecting, requested: requested, received: cache.now(), lead: lead)
     }
 
     /// An answer of the server in place of what is stored, which nobody may use any more, stored or not; a failing
     /// server says nothing of it.
-    private func replaceIfOutdated(_ stored: StoredAnswer, by head: HTTPResponse) {
-        if head.status.code < 500 { cache.drop(stored.slot) }
+    func replaceIfOutdated(_ stored: StoredAnswer, by response: LoadResponse) {
+        if response.head.status.code < 500, !response.facts.isForThisLoadOnly { cache.drop(stored.slot) }
     }
 
     /// Looks at an answer, which comes back with a body that is stored while it is read, or as it is.
     func received(
         _ response: LoadResponse, at start: UInt64, requested: CacheTime, lead: FlightLead?
     ) -> LoadResponse {
+        guard !response.facts.isForThisLoadOnly else { return refused(response, lead) }
         guard isGet, StorageRules.isWorthALook(response.head) else {
             learn(from: response, requested: requested)
             return refused(response, lead)
@@ -94,29 +101,19 @@ extension CachedLoad {
             fields[.contentLength].map({ Int64($0) ?? .max <= limit }) ?? true
         else { return nil }
         let answer = CachedAnswer(
-            principal: context.principal.name, url: request.url.absoluteText, way: way,
+            principal: context.principal.name, url: request.url.absoluteText, way: way, trust: place.trust,
             requested: moments.requested, received: moments.received, status: response.head.status,
             fields: StorageRules.stored(fields, control),
-            range: response.head.status.code == 206 ? ContentRange(of: fields) : nil, length: 0, isStreamed: false)
+            parts: response.head.status.code == 206 ? ContentRange(of: fields).map { StoredParts($0) } : nil,
+            length: 0, isStreamed: false)
         let slot = IndexSlot(
             id: .random(), url: key.url, host: cache.keys.hash(of: endpoint.host),
-            origin: cache.keys.hash(ofOrigin: request.url.origin), principal: key.principal, names: names,
-            variation: cache.keys.variation(of: names, in: selecting), size: 0, received: moments.received,
+            origin: cache.keys.hash(ofOrigin: request.url.origin), principal: key.principal, scope: key.scope,
+            names: names, variation: cache.keys.variation(of: names, in: selecting), size: 0,
+            received: moments.received, dated: Freshness.date(of: fields, received: moments.received),
             used: moments.received)
-        var draft = EntryWriter.Draft(answer: answer, slot: slot, start: moments.start)
-        guard mayTakeItsPlace(&draft) else { return nil }
+        let draft = EntryWriter.Draft(answer: answer, slot: slot, start: moments.start)
         return EntryWriter(draft, in: storage, of: cache, limit: limit, lead: lead)
-    }
-
-    /// A part takes the place of no whole that it is a part of, and is joined with another part of it.
-    private func mayTakeItsPlace(_ draft: inout EntryWriter.Draft) -> Bool {
-        guard draft.answer.range != nil, case .slot(let slot) = cache.find(key, for: selecting, joins: false),
-            let stored = cache.read(slot, of: request.url, context.principal),
-            stored.answer.validators.strongTag == draft.answer.validators.strongTag
-        else { return true }
-        guard stored.answer.range != nil else { return false }
-        if stored.answer.way == draft.answer.way { draft.joins = slot }
-        return true
     }
 
     // MARK: Learning
@@ -127,7 +124,8 @@ extension CachedLoad {
         let head = response.head
         guard head.status.code == 304 || (!isGet && head.status.code == 200),
             case .slot(let slot) = cache.find(key, for: selecting, joins: false),
-            let stored = cache.read(slot, of: request.url, context.principal), stored.answer.range == nil
+            let stored = cache.read(slot, of: request.url, context.principal, under: place.trust),
+            stored.answer.parts == nil
         else { return }
         if isGet {
             let said = Validators(head.headerFields)
@@ -136,6 +134,6 @@ extension CachedLoad {
             return cache.drop(slot)
         }
         guard !terms.control.noStore else { return }
-        _ = freshened(stored, by: head, requested: requested)
+        _ = freshened(stored, by: response, requested: requested)
     }
 }

@@ -40,6 +40,8 @@ struct FetchCommand: AsyncParsableCommand {
     var noCookies = false
     @Option(help: ArgumentHelp("The jar of cookies; the instance's own by default.", valueName: "name"))
     var jar: String?
+    @Flag(help: "Answer from the instance's cache and store in it; without, every load asks its server.")
+    var cache = false
     @OptionGroup var credentials: CredentialOptions
     @OptionGroup var connection: ConnectionOptions
     @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
@@ -64,6 +66,7 @@ struct FetchCommand: AsyncParsableCommand {
         try await withInterruption {
             var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
             configuration.handlesCookies = !command.noCookies
+            configuration.usesCache = command.cache
             if let jar = command.jar { configuration.cookieJar = .named(jar) }
             if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)

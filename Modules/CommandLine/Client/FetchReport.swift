@@ -13,6 +13,8 @@ struct FetchReport: Encodable, Sendable {
     let route: String?
     let cluster: String?
     let rule: String?
+    /// What the cache did; `off` without `--cache`.
+    let cache: String
     /// `HTTP/1.1`, `HTTP/2`.
     let version: String?
     let proxyStatus: String?
@@ -30,6 +32,7 @@ struct FetchReport: Encodable, Sendable {
         route = response.facts.decision.map { RouteText.kind(of: $0.route) }
         cluster = response.facts.decision.flatMap { RouteText.cluster(of: $0.route) }
         rule = response.facts.decision.map { "\($0.rule)" }
+        cache = response.facts.cache?.rawValue ?? "off"
         version = connection?.httpVersion
         proxyStatus = connection?.proxyStatus
         reused = connection?.isReused

@@ -22,6 +22,10 @@ public struct LoadResponse: Sendable {
 }
 
 extension LoadResponse {
+    /// What the server said to this very request: the head's fields, but for an answer out of the cache those of the
+    /// exchange behind it, if there was one. Cookies and the proofs of servers are taken from these alone.
+    package var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
+
     /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
     /// serve that request; any other is not waited for.
     package func drain() async {
@@ -33,10 +37,18 @@ extension LoadResponse {
 
 /// What is known of how an answer was had.
 public struct LoadFacts: Sendable {
-    /// The route and the rule that decided; nil where no connection was needed.
+    /// The route and the rule that decided, by which an answer out of the cache would be had now; nil where no policy
+    /// was asked.
     public var decision: RouteDecision?
+    /// What the cache did; nil where none was asked.
+    public var cache: CacheResult?
     /// One entry a hop, the last one last.
     public var hops: [HopFacts] = []
+    /// Whether the app itself took the server's chain or showed it a certificate that the session's settings do not name:
+    /// no other load may be given the answer, nor what it says of an earlier one.
+    public var isForThisLoadOnly = false
+    /// The fields that the server sent now, where the head has stored ones; see ``LoadResponse/fieldsSentNow``.
+    package var sentNow: HTTPFields?
 
     public init() {}
 }

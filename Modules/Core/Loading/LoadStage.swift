@@ -62,6 +62,8 @@ public struct LoadContext: Sendable {
     package var session = ""
     /// How many connections the session has with one origin at once.
     package var connectionsPerOrigin = 6
+    /// Whom the session trusts, and what it shows of itself: what answers of other sessions must have been had under.
+    package var trust = TrustScopes.unnamed
 
     public init(
         requestID: UInt64, logger: Logger, deadline: ContinuousClock.Instant, idleTimeout: Duration,

@@ -36,7 +36,7 @@ final class DigestSignature: RequestSignature {
 
     func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
         guard let proof = made.withLock({ $0 }) else { return response }
-        let values = response.head.headerFields[values: infoField]
+        let values = response.fieldsSentNow[values: infoField]
         guard !values.isEmpty else { return response }
         let info = AuthenticationInfo(values)
         let checked = try check(info, proof, response)

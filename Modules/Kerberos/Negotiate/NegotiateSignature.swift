@@ -83,7 +83,7 @@ final class NegotiateSignature: RequestSignature {
     /// Nil where there is no token; nil within where it is none that can be right.
     private static func answer(in response: LoadResponse, to kind: ProtectionSpace.Kind) -> Answer?? {
         let field: HTTPField.Name = kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate
-        let offers = ChallengeParser.parse(response.head.headerFields[values: field])
+        let offers = ChallengeParser.parse(response.fieldsSentNow[values: field])
         guard let text = offers.first(where: { $0.name == "negotiate" && $0.token68 != nil })?.token68 else {
             return nil
         }

@@ -42,6 +42,14 @@ struct HandshakeDialogue {
         applyFallback(offer)
     }
 
+    /// Whether the app itself took the server's chain, whatever the session trusts, or showed a certificate that its
+    /// settings do not name. What is answered then is for this load: how long the app's word holds is the app's to say,
+    /// and it may take it back.
+    var isByAppsWord: Bool {
+        if case .decided(_, isTrusted: true) = path.decision { return true }
+        return path.identity != identity
+    }
+
     mutating func exchange(
         _ exchange: ExchangeRequest, with client: some ExchangeClient
     ) async throws(LoadError) -> ExchangeResponse {

@@ -28,6 +28,8 @@ public final class SecureSession: Sendable {
     private let generation: Int?
     private let isInvalidated = Atomic(false)
     let chain: LoadChain
+    /// What answers out of the cache must have been had under.
+    private let trust: TrustScopes
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
     let tunnels: SessionTunnels
     let observer: LoadObserver?
@@ -44,6 +46,7 @@ public final class SecureSession: Sendable {
         self.delegate = delegate
         self.kind = kind
         self.generation = generation
+        trust = TrustScopes(configuration)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         let settings = Self.settings(configuration, kind, tag)
@@ -157,6 +160,7 @@ extension SecureSession {
         context.recorder = recorder(for: request, context.requestID, delegate: own)
         context.control = control
         context.session = tag
+        context.trust = trust
         context.connectionsPerOrigin = configuration.connectionsPerOrigin
         control?.began(until: context.deadline)
         return context

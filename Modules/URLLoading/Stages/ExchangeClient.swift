@@ -61,15 +61,16 @@ struct ExchangeSettings: Sendable {
         exchange.collectsUpTo = context.collectsUpTo
         exchange.control = context.control
         exchange.continueTimeout = request.differing?.options.continueTimeout
-        let response: ExchangeResponse
+        let (response, isByAppsWord): (ExchangeResponse, Bool)
         if let recorder = context.recorder {
             let client = RecordingClient(client: client, recorder: recorder, decision: decision, proxy: proxy)
-            response = try await send(exchange, of: request, in: context, via: path, with: client)
+            (response, isByAppsWord) = try await send(exchange, of: request, in: context, via: path, with: client)
         } else {
-            response = try await send(exchange, of: request, in: context, via: path, with: client)
+            (response, isByAppsWord) = try await send(exchange, of: request, in: context, via: path, with: client)
         }
         var facts = LoadFacts()
         facts.hops = [response.facts]
+        facts.isForThisLoadOnly = isByAppsWord
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
     }
 
@@ -81,24 +82,29 @@ struct ExchangeSettings: Sendable {
     }
 
     /// With the questions of TLS, as often as they need.
+    ///
+    /// - Returns: the answer, and whether the connection came about by a word of the app's, see
+    ///   ``HandshakeDialogue/isByAppsWord``.
     private func send(
         _ exchange: ExchangeRequest, of request: LoadRequest, in context: LoadContext, via path: ConnectionPath,
         with client: some ExchangeClient
-    ) async throws(LoadError) -> ExchangeResponse {
+    ) async throws(LoadError) -> (ExchangeResponse, Bool) {
         guard request.url.isSecure, let endpoint = request.url.endpoint else {
-            return try await client.exchange(exchange, via: path)
+            return (try await client.exchange(exchange, via: path), false)
         }
         guard mayBeAsked(path, context) else {
             do throws(LoadError) {
-                return try await client.exchange(exchange, via: path)
+                return (try await client.exchange(exchange, via: path), false)
             } catch {
                 guard error.underlying is ServerTrustEvaluation, decisions.store != nil else { throw error }
                 var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
-                return try await dialogue.exchange(exchange, after: error, with: client)
+                let response = try await dialogue.exchange(exchange, after: error, with: client)
+                return (response, dialogue.isByAppsWord)
             }
         }
         var dialogue = HandshakeDialogue(with: endpoint, for: request, in: context, settings: self, path: path)
-        return try await dialogue.exchange(exchange, with: client)
+        let response = try await dialogue.exchange(exchange, with: client)
+        return (response, dialogue.isByAppsWord)
     }
 
     /// Whether anything of a handshake may be put in question, but what is trusted for good.

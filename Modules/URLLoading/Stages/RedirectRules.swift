@@ -119,8 +119,8 @@ struct RedirectTrail {
     private var steps: Set<Step> = []
 
     /// A request was answered. What sets a cookie may answer the same request otherwise the next time.
-    mutating func add(_ request: LoadRequest, _ answer: HTTPResponse) {
-        if answer.headerFields[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
+    mutating func add(_ request: LoadRequest, _ answer: LoadResponse) {
+        if answer.fieldsSentNow[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
     }
 
     func has(_ request: LoadRequest) -> Bool { steps.contains(Step(request)) }

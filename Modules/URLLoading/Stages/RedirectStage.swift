@@ -42,7 +42,7 @@ public struct RedirectStage: LoadStage {
             }
             let proposed = try RedirectRules.request(request, redirectedTo: target, status: response.head.status)
             guard let chosen = try await choice(proposed, for: request, response, in: context) else { break }
-            trail.add(request, response.head)
+            trail.add(request, response)
             guard !trail.has(chosen) else {
                 throw LoadError(.tooManyRedirects, at: .response, "The redirects go round in a circle.")
             }

@@ -6,10 +6,12 @@ import Testing
 
 @Suite struct EntryTests {
     static let answer = CachedAnswer(
-        principal: "ann", url: "https://a.example/x?y", way: .relay, requested: CacheTime(milliseconds: 5),
+        principal: "ann", url: "https://a.example/x?y", way: .relay,
+        trust: TrustScope(digest: [1, 2, 3], asksApp: true), requested: CacheTime(milliseconds: 5),
         received: CacheTime(milliseconds: 7), status: .init(code: 206, reasonPhrase: "Part"),
         fields: [.eTag: "\"a\"", .vary: "x", .contentType: "text/plain"],
-        range: ContentRange(first: 2, last: 4, total: 9), length: 3, isStreamed: false,
+        parts: StoredParts(total: 9, [(2, 3), (7, 7)].compactMap { ContentRange(first: $0, last: $1, total: 9) }),
+        length: 3, isStreamed: false,
         initialAge: 11, lifetime: 60)
 
     @Test func anAnswerIsReadAsItWasWritten() throws {
@@ -35,8 +37,9 @@ import Testing
 
     @Test func aSlotIsReadAsItWasWritten() throws {
         let slot = IndexSlot(
-            id: .random(), url: 1, host: 2, origin: 3, principal: .max, names: ["accept", "x-a"], variation: 4,
-            size: 5, received: CacheTime(milliseconds: 6), used: CacheTime(milliseconds: -7))
+            id: .random(), url: 1, host: 2, origin: 3, principal: .max, scope: 9, names: ["accept", "x-a"],
+            variation: 4, size: 5, received: CacheTime(milliseconds: 6), dated: CacheTime(milliseconds: 8),
+            used: CacheTime(milliseconds: -7))
         #expect(IndexSlot(id: slot.id, octets: slot.octets) == slot)
         for length in 0..<slot.octets.count {
             #expect(IndexSlot(id: slot.id, octets: Array(slot.octets[..<length])) == nil)
@@ -56,8 +59,9 @@ import Testing
     @Test func theIndexKeepsItsFigures() {
         func slot(_ url: UInt64, _ size: Int64, used: Int64, variation: UInt64 = 0) -> IndexSlot {
             IndexSlot(
-                id: .random(), url: url, host: 0, origin: 0, principal: 1, names: variation == 0 ? [] : ["a"],
-                variation: variation, size: size, received: CacheTime(milliseconds: used),
+                id: .random(), url: url, host: 0, origin: 0, principal: 1, scope: 1,
+                names: variation == 0 ? [] : ["a"], variation: variation, size: size,
+                received: CacheTime(milliseconds: used), dated: CacheTime(milliseconds: used),
                 used: CacheTime(milliseconds: used))
         }
         var index = CacheIndex()

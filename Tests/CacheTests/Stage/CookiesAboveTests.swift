@@ -12,7 +12,9 @@ import Testing
         let site: Site
         let jars: CookieJars
 
-        init(_ answer: Answer) async throws {
+        init(_ answer: Answer) async throws { try await self.init { _, _ in answer } }
+
+        init(_ answer: @escaping @Sendable (LoadRequest, Int) async throws(LoadError) -> Answer) async throws {
             site = try await Site(answer)
             jars = CookieJars(in: site.store, gate: site.gate, logger: Logger(label: "test"))
         }
@@ -29,11 +31,26 @@ import Testing
 
     @Test func aStoredAnswerSetsNoCookieAgain() async throws {
         let both = try await Both(Answer(200, ["Cache-Control": "max-age=60", "Set-Cookie": "a=1; Path=/"]))
-        #expect(try await both.get().headerFields[.setCookie] != nil)
-        #expect(try await both.get().headerFields[.setCookie] == nil)
+        _ = try await both.get()
+        try await both.jars.main.removeAll()
+        #expect(try await both.get().headerFields[.setCookie] == "a=1; Path=/", "The app sees what is stored.")
         #expect(both.site.count == 1)
         _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == nil, "The stored answer has set nothing.")
+        _ = try await both.get("/third")
         #expect(try both.site.last.headerFields[.cookie] == "a=1", "The live answer did.")
+    }
+
+    /// What the server says with a 304 is of now.
+    @Test func aValidationSetsItsCookie() async throws {
+        let both = try await Both { _, number in
+            number == 1
+                ? Answer(200, ["Cache-Control": "no-cache", "ETag": "\"a\"", "Set-Cookie": "a=1; Path=/"])
+                : Answer(304, ["ETag": "\"a\"", "Set-Cookie": "a=2; Path=/"])
+        }
+        for _ in 0..<2 { #expect(try await both.get().status == .ok) }
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "a=2")
     }
 
     @Test func varyCookieSeesWhatWouldBeSent() async throws {

@@ -16,6 +16,8 @@ struct Answer: Sendable {
     var body: [UInt8]?
     /// Ends the body in place of its proper end.
     var failure: LoadError?
+    /// Whether the server was reached by a word of the app's.
+    var isForThisLoadOnly = false
     var chunk = 16 << 10
 
     init(_ status: Int = 200, _ fields: KeyValuePairs<String, String> = [:], body: [UInt8]? = nil) {
@@ -54,17 +56,17 @@ final class Site: Sendable {
     /// Loads, reads the body, and waits until what is stored of it is stored.
     func get(
         _ path: String = "/", _ fields: KeyValuePairs<String, String> = [:], method: HTTPRequest.Method = .get,
-        policy: CachePolicy? = nil, principal: Principal = .instance
+        policy: CachePolicy? = nil, principal: Principal = .instance, trust: TrustScopes = .unnamed
     ) async throws -> String {
-        try await load(path, fields, method: method, policy: policy, principal: principal).body
+        try await load(path, fields, method: method, policy: policy, principal: principal, trust: trust).body
     }
 
     func load(
         _ path: String = "/", _ fields: KeyValuePairs<String, String> = [:], method: HTTPRequest.Method = .get,
-        policy: CachePolicy? = nil, principal: Principal = .instance
+        policy: CachePolicy? = nil, principal: Principal = .instance, trust: TrustScopes = .unnamed
     ) async throws -> (head: HTTPResponse, body: String) {
         let request = try request(path, fields, method: method, policy: policy)
-        let response = try await response(to: request, principal)
+        let response = try await response(to: request, principal, under: trust)
         let body = try await response.body.collect(upTo: .megabytes(64))
         await cache.settle()
         return (response.head, String(decoding: body, as: UTF8.self))
@@ -84,11 +86,13 @@ final class Site: Sendable {
     }
 
     func response(
-        to request: LoadRequest, _ principal: Principal = .instance, signedBy signer: (any RequestSigner)? = nil
+        to request: LoadRequest, _ principal: Principal = .instance, signedBy signer: (any RequestSigner)? = nil,
+        under trust: TrustScopes = .unnamed
     ) async throws(LoadError) -> LoadResponse {
         let stage = CacheStage(cache: cache, gate: gate)
         var context = LoadContext.of(principal)
         context.signer = signer
+        context.trust = trust
         return try await LoadChain([stage, server]).load(request, in: context)
     }
 
@@ -166,6 +170,7 @@ final class SiteServer: LoadStage {
         var response = LoadResponse(
             head: head, url: request.url, body: ResponseBody(SiteBody(body, answer.chunk, answer.failure)))
         response.facts.decision = access.decision
+        response.facts.isForThisLoadOnly = answer.isForThisLoadOnly
         return response
     }
 }

@@ -27,6 +27,7 @@ import Testing
             let nginx = try await Nginx.start(in: folder) { port in
                 """
                 log_format line '"$request" $status $http_if_none_match';
+                map $http_x_slow $pace { default 0; 1 64k; }
                 server {
                     listen 127.0.0.1:\(port);
                     access_log \(folder.path)/access.log line;
@@ -36,6 +37,11 @@ import Testing
                     gzip_min_length 1000;
                     gzip_vary on;
                     location / { expires 60s; }
+                    location = /slow.txt {
+                        limit_rate $pace;
+                        expires 60s;
+                        try_files /long.txt =404;
+                    }
                     location = /asked { add_header Cache-Control "no-cache"; try_files /report.txt =404; }
                     location = /never { add_header Cache-Control "no-store"; try_files /report.txt =404; }
                     location = /away { add_header Cache-Control "max-age=60"; return 301 /report.txt; }
@@ -131,6 +137,26 @@ import Testing
         let part = try await wire.get("/long.txt", [.range: "bytes=100000-100009", .acceptEncoding: "identity"])
         #expect(part.body == Array("0123456789".utf8) && part.response.status == .partialContent)
         #expect(try await wire.log(3).count == 3)
+    }
+
+    /// What came of a load that was cancelled is not sent again.
+    @Test func aLoadThatWasCancelledIsCompleted() async throws {
+        let wire = try await Wire.start()
+        let url = "http://127.0.0.1:\(wire.nginx.port)/slow.txt"
+        let slow = try LoadRequest.get(url, headerFields: [.acceptEncoding: "identity", .custom("X-Slow"): "1"])
+        let response = try await wire.loading.session.bytes(for: slow)
+        let count = Lock(0)
+        let reading = Task { while let chunk = try await response.body.next() { count.withLock { $0 += chunk.count } } }
+        #expect(try await eventually { count.withLock { $0 } > 0 })
+        reading.cancel()
+        await #expect(throws: LoadError(.cancelled, "")) { try await reading.value }
+        #expect(try await eventually { wire.cache.statistics.entries == 1 })
+        let whole = try await wire.get("/slow.txt", [.acceptEncoding: "identity"])
+        #expect(whole.body.count == 640_000 && whole.response.status == .ok)
+        #expect(whole.body == Array(String(repeating: "0123456789abcdef", count: 40_000).utf8))
+        #expect(try await wire.log(2)[1].contains("\" 206 "), "\(wire.nginx.log)")
+        #expect(try await wire.get("/slow.txt", [.acceptEncoding: "identity"]).body == whole.body)
+        #expect(wire.nginx.log.count == 2)
     }
 
     /// 100 loads of one resource at once are one on the wire.

@@ -69,6 +69,7 @@ final class Intranet: Sendable {
             if ($is_stranger) { return 444; }
             location = /echo { return 200 "$request_method $http_x_planted"; }
             location = /away { return 302 /report.txt; }
+            location = /cached.txt { add_header Cache-Control "max-age=3600"; try_files /report.txt =404; }
             location = /teapot { return 418; }
             location = /cookies {
                 add_header Set-Cookie "kept=PLANTED-COOKIE; Path=/; Max-Age=3600; Secure";

@@ -1,0 +1,145 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// What a request asks for of an answer that is stored in parts.
+struct Gap: Sendable {
+    /// The whole, or the range of the request.
+    let asked: ContentRange
+    /// The shortest range with all of it that is not stored.
+    let missing: ContentRange
+}
+
+extension CachedLoad {
+    /// Nil where nothing is stored of what is asked for: such a request is sent as it is.
+    func gap(in stored: StoredAnswer) -> Gap? {
+        let answer = stored.answer
+        guard isGet, let parts = answer.parts, answer.validators.strongTag != nil, let asked = asked(of: answer),
+            let missing = parts.missing(of: asked), missing != asked
+        else { return nil }
+        return Gap(asked: asked, missing: missing)
+    }
+
+    private func asked(of answer: CachedAnswer) -> ContentRange? {
+        guard terms.hasRange else { return ContentRange(first: 0, last: answer.total - 1, total: answer.total) }
+        guard !terms.conditions.contains(.ifRange) || isMeant(answer) else { return nil }
+        return ByteRange(request.headerFields)?.resolved(total: answer.total)
+    }
+
+    /// Fetches the rest, if the server still has the same answer (RFC 9111 §3.3): it may then be used however old what
+    /// is stored is, since the server was asked.
+    func completed(_ stored: StoredAnswer, _ gap: Gap, joins: Bool) async throws(LoadError) -> Use {
+        switch try await lead(joins: joins) {
+        case .again(let joins): return .again(joins: joins)
+        case .own(let lead): return .answered(try await complete(stored, gap, lead: lead))
+        }
+    }
+
+    private func complete(_ stored: StoredAnswer, _ gap: Gap, lead: FlightLead?) async throws(LoadError) -> LoadResponse
+    {
+        guard let ends = ends(of: stored, gap) else {
+            cache.drop(stored.slot)
+            return try await anew(lead)
+        }
+        var sent = request
+        sent.headerFields[.range] = "bytes=\(gap.missing.first)-\(gap.missing.last)"
+        sent.headerFields[.ifRange] = stored.answer.validators.strongTag
+        let (start, requested) = (cache.removalCount, cache.now())
+        let response = try await next.load(sent, in: context)
+        switch response.head.status.code {
+        case 206 where fits(response.head, stored, gap):
+            note(.completed)
+            cache.count(.completed)
+            let rest = received(response, at: start, requested: requested, lead: lead)
+            return combined(stored, gap, ends, rest, sent: response.head.headerFields).told(.completed)
+        case 206, 304, 416:
+            // Of another answer than the one that is stored, or of none.
+            await response.drain()
+            replaceIfOutdated(stored, by: response)
+            return try await anew(lead)
+        default:
+            replaceIfOutdated(stored, by: response)
+            note(.changed)
+            return received(response, at: start, requested: requested, lead: lead).told(.changed)
+        }
+    }
+
+    private func anew(_ lead: FlightLead?) async throws(LoadError) -> LoadResponse {
+        note(.changed)
+        return try await forward(request, lead: lead).told(.changed)
+    }
+
+    /// Whether a part is what was asked for, of the answer that is stored (§3.4).
+    private func fits(_ head: HTTPResponse, _ stored: StoredAnswer, _ gap: Gap) -> Bool {
+        ContentRange(of: head.headerFields) == gap.missing
+            && Validators(head.headerFields).strongTag == stored.answer.validators.strongTag
+    }
+
+    /// What is stored before and behind the missing range; nil where it cannot be read.
+    ///
+    /// What stands behind is read now: when its turn comes, the entry may have been replaced by the completed one.
+    private func ends(of stored: StoredAnswer, _ gap: Gap) -> (before: ResponseBody?, behind: [UInt8])? {
+        let (asked, missing) = (gap.asked, gap.missing)
+        var before: ResponseBody?
+        if let range = ContentRange(first: asked.first, last: missing.first - 1, total: asked.total) {
+            guard let body = body(of: stored, at: range) else { return nil }
+            before = body
+        }
+        guard let range = ContentRange(first: missing.last + 1, last: asked.last, total: asked.total) else {
+            return (before, [])
+        }
+        guard let offset = stored.answer.offset(of: range), let body = cache.body(of: stored),
+            offset + range.count <= Int64(body.count)
+        else { return nil }
+        return (before, Array(body[Int(offset)..<Int(offset + range.count)]))
+    }
+
+    private func combined(
+        _ stored: StoredAnswer, _ gap: Gap, _ ends: (before: ResponseBody?, behind: [UInt8]), _ rest: LoadResponse,
+        sent: HTTPFields
+    ) -> LoadResponse {
+        var head = HTTPResponse(status: terms.hasRange ? .partialContent : .ok)
+        head.headerFields = Validation.merged(stored.answer.fields, with: sent, CacheControl(sent))
+        head.headerFields[.contentLength] = "\(gap.asked.count)"
+        head.headerFields[.contentRange] = terms.hasRange ? gap.asked.text : nil
+        var response = rest
+        response.head = head
+        response.facts.sentNow = sent
+        let pieces = [ends.before, rest.body, ends.behind.isEmpty ? nil : ResponseBody(ends.behind)]
+        response.body = ResponseBody(CombinedBody(pieces.compactMap(\.self), length: gap.asked.count))
+        return response
+    }
+}
+
+/// Bodies one behind the other, which have a known length together.
+final class CombinedBody: BodySource {
+    private struct State {
+        var position = 0
+        var left: Int64
+    }
+
+    private let pieces: [ResponseBody]
+    private let state: Lock<State>
+
+    init(_ pieces: [ResponseBody], length: Int64) {
+        self.pieces = pieces
+        state = Lock(State(left: length))
+    }
+
+    func next() async throws(LoadError) -> [UInt8]? {
+        while let piece = state.withLock({ pieces.indices.contains($0.position) ? pieces[$0.position] : nil }) {
+            if let octets = try await piece.next() {
+                state.withLock { $0.left -= Int64(octets.count) }
+                return octets
+            }
+            state.withLock { $0.position += 1 }
+        }
+        guard state.withLock({ $0.left }) == 0 else {
+            throw LoadError(.protocolViolation, at: .response, "The rest of an answer has another length than it says.")
+        }
+        return nil
+    }
+
+    func discard() { for piece in pieces { piece.discard() } }
+
+    var trailers: HTTPFields? { nil }
+}

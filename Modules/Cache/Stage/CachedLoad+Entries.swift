@@ -1,0 +1,128 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+// MARK: Entries that were found
+
+extension CachedLoad {
+    enum Use {
+        case answered(LoadResponse)
+        /// The entry may not serve this request.
+        case unsuitable
+        case again(joins: Bool)
+    }
+
+    func use(_ slot: IndexSlot, joins: Bool) async throws(LoadError) -> Use {
+        let decision = try presentDecision()
+        guard let stored = cache.read(slot, of: request.url, context.principal, under: place.trust) else {
+            cache.drop(slot)
+            return .again(joins: joins)
+        }
+        guard stored.answer.way == CachedAnswer.Way(decision.route) else { return .unsuitable }
+        guard let part = part(of: stored) else {
+            guard !staysInside, let gap = gap(in: stored) else { return .unsuitable }
+            return try await completed(stored, gap, joins: joins)
+        }
+        let found = Found(stored: stored, part: part, decision: decision)
+        switch rules.decide(stored.answer, now: cache.now()) {
+        case .use(let isStale): return answered(with: found, isStale ? .stale : .hit)
+        case .useAndValidate where staysInside || context.responder == nil:
+            if !staysInside { validateBehind(stored) }
+            return answered(with: found, .stale)
+        case .useAndValidate:
+            // The app has a say in whom it trusts, and is not asked behind an answer.
+            return try await validated(found, onError: true, joins: joins)
+        case .validate(let mayFail, let isShared):
+            if staysInside { return .answered(try nothingStored()) }
+            return try await validated(found, onError: mayFail, joins: joins && isShared)
+        }
+    }
+
+    /// An entry that has what the request asks for.
+    struct Found {
+        let stored: StoredAnswer
+        let part: StoredPart
+        /// How the server would be reached now.
+        let decision: RouteDecision
+    }
+
+    private var rules: ReuseRules {
+        ReuseRules(
+            policy: policy, request: terms.control,
+            longestAge: cache.maxCacheFileAge.map { max(0, $0.components.seconds) })
+    }
+
+    /// By which route the request would go now.
+    ///
+    /// - Throws: `refusedByPolicy` where it may not go; `notAuthorized`, `withdrawn`.
+    private func presentDecision() throws(LoadError) -> RouteDecision {
+        let access: ServerAccess
+        do throws(AccessDenied) {
+            access = try gate.access(to: endpoint)
+        } catch {
+            throw LoadError(error)
+        }
+        guard access.decision.route != .deny else { throw LoadError(AccessDenied(.denied(access.decision))) }
+        return access.decision
+    }
+
+    /// - Parameter sent: what the server said meanwhile.
+    private func answered(with found: Found, _ result: CacheResult, sent: HTTPFields = [:]) -> Use {
+        guard var response = response(from: found.stored, found.part) else {
+            cache.drop(found.stored.slot)
+            return .again(joins: mayJoin)
+        }
+        response.facts.decision = found.decision
+        response.facts.sentNow = sent
+        cache.count(result)
+        cache.noteUse(of: found.stored.slot)
+        note(result)
+        return .answered(response.told(result))
+    }
+
+    /// Waits for another load that asks the same, or leads those that come.
+    enum Lead {
+        case own(FlightLead?)
+        case again(joins: Bool)
+    }
+
+    func lead(joins: Bool) async throws(LoadError) -> Lead {
+        guard joins else { return .own(nil) }
+        switch cache.join(key) {
+        case .follow(let flight): return .again(joins: try await follow(flight))
+        case .nothing(let own): return .own(own)
+        case .off, .slot: return .own(nil)
+        }
+    }
+
+    private func validated(_ found: Found, onError mayFail: Bool, joins: Bool) async throws(LoadError) -> Use {
+        guard isGet, !terms.hasRange, terms.conditions.isEmpty else { return .unsuitable }
+        switch try await lead(joins: joins) {
+        case .again(let joins): return .again(joins: joins)
+        case .own(let lead): return try await validate(found, onError: mayFail, lead: lead)
+        }
+    }
+
+    /// Asks the server whether the entry holds (§4.3).
+    private func validate(_ found: Found, onError mayFail: Bool, lead: FlightLead?) async throws(LoadError) -> Use {
+        let answer: Validated
+        do throws(LoadError) {
+            answer = try await askServer(about: found.stored, lead: lead)
+        } catch {
+            // What is no fault of the way to the server, as a chain that does not verify, is never covered up.
+            guard mayFail, error.code.isTransient else { throw error }
+            return answered(with: found, .stale)
+        }
+        switch answer {
+        case .holds(let fresh, let sent):
+            let found = Found(stored: fresh, part: found.part, decision: found.decision)
+            return answered(with: found, .revalidated, sent: sent)
+        case .other(let response):
+            if mayFail, ReuseRules.isError(response.head.status) {
+                await response.drain()
+                return answered(with: found, .stale, sent: response.head.headerFields)
+            }
+            note(.changed)
+            return .answered(response.told(.changed))
+        }
+    }
+}

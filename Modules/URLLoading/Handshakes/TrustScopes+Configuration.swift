@@ -1,0 +1,55 @@
+internal import Crypto
+internal import SallyportCore
+internal import SallyportTransport
+
+extension TrustScopes {
+    /// Those of a session's settings. Made once for each session, since certificates and lists are hashed.
+    init(_ configuration: SessionConfiguration) {
+        let hosts = Set(configuration.pins.keys).union(configuration.clientIdentities.keys)
+        let common = TrustDigest(ofAll: configuration)
+        self.init(
+            standard: common.finished(),
+            own: Dictionary(uniqueKeysWithValues: hosts.map { ($0, common.finished(for: $0, in: configuration)) }))
+    }
+}
+
+/// A digest of settings. Each item stands behind its length, so that no two settings have the same digest.
+private struct TrustDigest {
+    private var hash = SHA256()
+
+    /// What counts for every host.
+    init(ofAll configuration: SessionConfiguration) {
+        switch configuration.trust.anchors {
+        case .system: add("system")
+        case .only(let certificates): add("only", certificates)
+        case .gateway(let certificates): add("gateway", certificates)
+        case .systemAnd(let certificates): add("system and", certificates)
+        case .unverified: add("unverified")
+        }
+        let rules = configuration.revocation.rules
+        add("lists", rules.lists)
+        add("\(rules.coversAuthorities) \(rules.allowsUnknown) \(rules.stapling)")
+        add(configuration.minimumTLSVersion.map { "at least \($0)" } ?? "usual versions")
+    }
+
+    func finished() -> [UInt8] { Array(hash.finalize()) }
+
+    /// With what counts for one host. A private key is none of it: whoever has the certificate's key is the same.
+    func finished(for host: Host, in configuration: SessionConfiguration) -> [UInt8] {
+        var own = self
+        own.add("pins", (configuration.pins[host] ?? []).map(\.sha256).sorted { $0.lexicographicallyPrecedes($1) })
+        own.add("identity", configuration.clientIdentities[host]?.certificates ?? [])
+        return own.finished()
+    }
+
+    private mutating func add(_ name: String, _ items: [[UInt8]] = []) {
+        add(Array(name.utf8))
+        add(UInt64(items.count).bigEndianOctets)
+        for item in items { add(item) }
+    }
+
+    private mutating func add(_ item: [UInt8]) {
+        hash.update(data: UInt64(item.count).bigEndianOctets)
+        hash.update(data: item)
+    }
+}
