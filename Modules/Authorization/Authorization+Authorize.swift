@@ -42,29 +42,9 @@ extension Authorization {
     /// Fetches the configuration, verifies and adopts it.
     func refresh(timeout: Duration = .seconds(10)) async throws(AuthorizationError) {
         guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
-        var target = ControlAPI.Path.configuration
-        let told = application?.version ?? decisions.version
-        if let told { target += "?\(ControlAPI.Query.version)=\(told)" }
-        let request = ControlRequest(
-            gateway: try identity.endpoint(), target: target, trust: .authority(identity.authority),
-            identity: identity.clientIdentity, limit: ControlAPI.Limits.configuration, timeout: timeout)
-        let answer = try await patientAnswer(to: request)
-        try answer.checkStatus()
-        try await adopt(answer.body, for: identity)
-    }
-
-    /// The gateway's answer. Where it is that this instance asked too often (429), it is asked once more a second later,
-    /// within the same time; a second 429 is a failure like any other, and withdraws nothing.
-    private func patientAnswer(to request: ControlRequest) async throws(AuthorizationError) -> ControlAnswer {
-        do throws(LoadError) {
-            let answer = try await client.send(request)
-            guard answer.status == 429, (try? await clock.sleep(for: .seconds(1))) != nil else { return answer }
-            var again = request
-            again.timeout = max(.seconds(1), request.timeout - .seconds(2))
-            return try await client.send(again)
-        } catch {
-            throw error.asAuthorizationError()
-        }
+        let text = try await fetchConfiguration(as: identity, timeout: timeout)
+        try await adopt(text, for: identity)
+        await acknowledgeConfiguration(as: identity)
     }
 
     /// Everything up to the assignment happens without a suspension, so that of two answers the older one loses.

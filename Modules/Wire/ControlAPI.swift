@@ -12,8 +12,10 @@ package enum ControlAPI {
         package static let enroll = "/.well-known/est/simpleenroll"
         /// EST. The client certificate that is renewed, even one that expired within 30 days.
         package static let reenroll = "/.well-known/est/simplereenroll"
-        /// Client certificate. Query: `version`.
+        /// Client certificate. Query: `version`, `stored`, `told`.
         package static let configuration = "/v1/configuration"
+        /// Client certificate. Query: `stored`. Says which configuration the instance's store holds now.
+        package static let storedConfiguration = "/v1/stored-configuration"
         /// Client certificate. Server-sent events.
         package static let events = "/v1/events"
         /// Client certificate. DNS over HTTPS (RFC 8484), by POST.
@@ -24,6 +26,10 @@ package enum ControlAPI {
 
     package enum Query {
         package static let version = "version"
+        /// The epoch of the configuration that the instance's store holds; 0 for none.
+        package static let stored = "stored"
+        /// The epoch that a refusal named: the question is put in answer to it, and is none that came late.
+        package static let told = "told"
     }
 
     package enum MediaType {
@@ -64,9 +70,12 @@ package enum ControlAPI {
             package var message: String
         }
         package var error: Details
+        /// Of a refusal with status 409: the newest epoch that the instance said it had stored.
+        package var stored: Int64?
 
-        package init(code: Int, name: String, message: String) {
+        package init(code: Int, name: String, message: String, stored: Int64? = nil) {
             error = Details(code: code, name: name, message: message)
+            self.stored = stored
         }
     }
 }

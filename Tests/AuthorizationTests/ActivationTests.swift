@@ -15,7 +15,7 @@ import Testing
         #expect(activation.entitlement == "com.example.test")
         #expect(activation.version == "1.0")
         #expect(activation.state == .authorized)
-        #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).first?.target.hasSuffix("?version=1.0") == true)
+        #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).first?.target.hasSuffix("&version=1.0") == true)
     }
 
     @Test("The first contact carries no secret; the key goes only to the verified authority") func order() async throws

@@ -187,6 +187,19 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
+    /// Of the configuration that the store holds, 0 for none: the counter by which the gateway tells a store from an older
+    /// copy of it.
+    func storedEpoch() throws(AuthorizationError) -> Int64 {
+        let kept: [UInt8]?
+        do {
+            kept = try store.read { try $0.value(for: Self.key, in: configurations) }
+        } catch {
+            throw .store(error)
+        }
+        guard let kept, let signed = try? JWS(kept, type: ConfigurationDocument.type) else { return 0 }
+        return (try? ConfigurationDocument(parsing: signed.payload).epoch) ?? 0
+    }
+
     func setMark(_ mark: TimeMark) async throws(AuthorizationError) {
         let marks = marks
         try await write { try $0.set(mark, for: Self.key, in: marks) }

@@ -40,6 +40,7 @@ struct ControlPlane: Sendable {
         router.post(RouterPath(ControlAPI.Path.enroll)) { try await enroll($0, $1) }
         router.post(RouterPath(ControlAPI.Path.reenroll)) { try await reenroll($0, $1) }
         router.get(RouterPath(ControlAPI.Path.configuration)) { try await configuration($0, $1) }
+        router.post(RouterPath(ControlAPI.Path.storedConfiguration)) { try await storedConfiguration($0, $1) }
         router.get(RouterPath(ControlAPI.Path.events)) { try await eventStream($0, $1) }
         router.post(RouterPath(ControlAPI.Path.names)) { try await name($0, $1) }
         router.post(RouterPath(AuthTokenAPI.Path.issue)) { try await token($0, $1) }
@@ -100,6 +101,7 @@ struct ControlPlane: Sendable {
             throw GatewayError(.invalid, "A version is 1 to 4 numbers of up to 3 digits.")
         }
         try await waitForTurn(presented.name.instance)
+        if let refusal = try await refusal(of: request, from: presented) { return refusal }
         let text = try await data.configuration(for: presented, version: version)
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.configuration, .cacheControl: "no-store"],
@@ -184,7 +186,7 @@ struct ControlPlane: Sendable {
     }
 
     /// A certificate that has not expired: what every path but renewal demands.
-    private func current(_ context: ControlContext) async throws -> PresentedCertificate {
+    func current(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
         guard !data.isExpired(presented) else {
             throw GatewayError(.expired, "The certificate has expired: renew it.")
@@ -247,10 +249,10 @@ struct FailureMiddleware: RouterMiddleware {
         return response(status: status, code: code, error.code.description, error.message)
     }
 
-    private static func response(
-        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String
+    static func response(
+        status: HTTPResponse.Status, code: ResultCode, _ name: String, _ message: String, stored: Int64? = nil
     ) -> Response {
-        let failure = ControlAPI.Failure(code: code.rawValue, name: name, message: message)
+        let failure = ControlAPI.Failure(code: code.rawValue, name: name, message: message, stored: stored)
         let body = (try? WireJSON.encode(failure)) ?? []
         var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }

@@ -27,6 +27,8 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     var withdrawals: Set<Withdrawal> = []
     /// Of the last configuration that was signed for it.
     var epoch: Int64 = 0
+    /// Of the newest configuration that it said it had stored; 0 before it said so.
+    var stored: Int64 = 0
     /// The one that is in use, and the one issued by a renewal and not used yet.
     var certificate: Issued
     var renewed: Issued?

@@ -23,6 +23,8 @@ final class FakeGateway: ControlClient {
         var first: [String: [ControlAnswer]] = [:]
         var bodies: [String: [UInt8]] = [:]
         var configuration: ConfigurationDocument
+        /// The newest epoch that it knows to be stored: who names a lower one is told so.
+        var stored: Int64 = 0
         var events: [String] = []
         /// An event stream that stays open, where there is one.
         var stream: BodyPipe?
@@ -75,11 +77,21 @@ final class FakeGateway: ControlClient {
         let (status, body) = state.withLock { ($0.statuses[path], $0.bodies[path]) }
         if let status, status != 200 { return ControlAnswer(status: status, body: []) }
         if let body { return ControlAnswer(status: 200, body: body) }
+        if let refusal = refusal(of: request.target) { return refusal }
         do {
             return ControlAnswer(status: 200, body: try answer(path, request.body ?? []))
         } catch {
             throw LoadError(.internalFailure, "\(error)")
         }
+    }
+
+    private func refusal(of target: String) -> ControlAnswer? {
+        let known = state.withLock { $0.stored }
+        guard target.hasPrefix(ControlAPI.Path.configuration), known > 0,
+            let stored = target.firstMatch(of: /stored=(\d+)/).flatMap({ Int64($0.output.1) }), stored < known
+        else { return nil }
+        let failure = ControlAPI.Failure(code: 0, name: "behind", message: "", stored: known)
+        return ControlAnswer(status: 409, body: (try? WireJSON.encode(failure)) ?? [])
     }
 
     private func admit(_ request: ControlRequest) throws(LoadError) {

@@ -1,0 +1,79 @@
+internal import HTTPTypes
+internal import Logging
+internal import SallyportCore
+internal import SallyportWire
+
+extension Authorization {
+    /// Asks for the configuration, and says which one the store holds, so that the gateway notices a store that was put
+    /// back as it was at an earlier time, and locks the instance.
+    ///
+    /// Where the gateway knows of a newer one than was named, the question is put once more: another fetch of this
+    /// instance may have stored it meanwhile.
+    func fetchConfiguration(
+        as identity: IdentityRecord, timeout: Duration
+    ) async throws(AuthorizationError) -> [UInt8] {
+        var told: Int64?
+        for _ in 0..<3 {
+            let target = ControlAPI.Path.configuration + query(stored: try records.storedEpoch(), told: told)
+            let answer = try await ask(target, as: identity, timeout: timeout)
+            guard answer.status == 409, let newest = answer.storedEpoch else {
+                try answer.checkStatus()
+                return answer.body
+            }
+            told = newest
+        }
+        throw AuthorizationError(
+            .communicationFailed, .serverCommunicationFailed, "The gateway does not say what it knows of the store.")
+    }
+
+    /// Tells the gateway what the store holds now. Where that does not get through, the next question says it.
+    func acknowledgeConfiguration(as identity: IdentityRecord) async {
+        guard let stored = try? records.storedEpoch(), stored > 0 else { return }
+        let target = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=\(stored)"
+        do {
+            try await ask(target, posting: [], as: identity, timeout: .seconds(5)).checkStatus()
+        } catch {
+            logger.debug("the stored configuration could not be told", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func query(stored: Int64, told: Int64?) -> String {
+        var parts = ["\(ControlAPI.Query.stored)=\(stored)"]
+        if let told { parts.append("\(ControlAPI.Query.told)=\(told)") }
+        if let version = application?.version ?? decisions.version {
+            parts.append("\(ControlAPI.Query.version)=\(version)")
+        }
+        return "?" + parts.joined(separator: "&")
+    }
+
+    private func ask(
+        _ target: String, posting body: [UInt8]? = nil, as identity: IdentityRecord, timeout: Duration
+    ) async throws(AuthorizationError) -> ControlAnswer {
+        let request = ControlRequest(
+            method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
+            trust: .authority(identity.authority), identity: identity.clientIdentity,
+            limit: ControlAPI.Limits.configuration, timeout: timeout)
+        return try await patientAnswer(to: request)
+    }
+
+    /// The gateway's answer. Where it is that this instance asked too often (429), it is asked once more a second later,
+    /// within the same time; a second 429 is a failure like any other, and withdraws nothing.
+    private func patientAnswer(to request: ControlRequest) async throws(AuthorizationError) -> ControlAnswer {
+        do throws(LoadError) {
+            let answer = try await client.send(request)
+            guard answer.status == 429, (try? await clock.sleep(for: .seconds(1))) != nil else { return answer }
+            var again = request
+            again.timeout = max(.seconds(1), request.timeout - .seconds(2))
+            return try await client.send(again)
+        } catch {
+            throw error.asAuthorizationError()
+        }
+    }
+}
+
+extension ControlAnswer {
+    /// The newest epoch that the gateway says was stored.
+    fileprivate var storedEpoch: Int64? {
+        try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error).stored
+    }
+}
