@@ -26,6 +26,8 @@ extension Authorization {
             }
             logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
             await settle(isFresh: false)
+            // Once the lease is over, waiting does not help: what answers is another gateway, or has another authority.
+            if error.code == .authorityMismatch, state != .authorized { throw error }
         }
         guard state == .authorized else { throw .withdrawn(state.code) }
         return state
@@ -34,7 +36,7 @@ extension Authorization {
     /// Not where the gateway itself refuses this identity.
     private func isBridgedByLease(_ error: AuthorizationError) -> Bool {
         switch error.code {
-        case .unreachable, .communicationFailed, .invalidConfiguration: true
+        case .unreachable, .communicationFailed, .invalidConfiguration, .authorityMismatch: true
         default: false
         }
     }
@@ -44,19 +46,20 @@ extension Authorization {
         guard let identity else { throw AuthorizationError(.notActivated, "Activate first.") }
         let text = try await fetchConfiguration(as: identity, timeout: timeout)
         try await adopt(text, for: identity)
-        await acknowledgeConfiguration(as: identity)
+        await acknowledgeConfiguration()
     }
 
     /// Everything up to the assignment happens without a suspension, so that of two answers the older one loses.
     private func adopt(_ text: [UInt8], for asked: IdentityRecord) async throws(AuthorizationError) {
         guard let identity, identity.name == asked.name else { throw .withdrawn(state.code) }
-        let verifier = ConfigurationVerifier(authority: identity.authority, instance: identity.name)
+        let verifier = ConfigurationVerifier(trust: identity.trust, instance: identity.name)
         let fresh = try verifier.verify(text, after: document, at: leaseTime)
         let old = document
         // The gateway's own time counts from now on, also where the wall clock had run ahead; never an old answer's.
-        let isNewer = fresh.epoch > old?.epoch ?? 0
+        let isNewer = fresh.isNewer(than: old)
         mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
         document = fresh
+        self.identity?.trust = fresh.trust
         decisions.follow(fresh, knowsVersion: application != nil)
         await settle(isFresh: true, text: text)
         guard state == .authorized else { return }
@@ -84,7 +87,7 @@ extension Authorization {
         setState(conclusion)
         guard isFresh, let text else { return }
         do {
-            try await records.setConfiguration(text, epoch: document.epoch, mark: mark, decisions: decisions)
+            try await records.setConfiguration(text, of: document, mark: mark, decisions: decisions)
             try records.store.acceptRestore()
         } catch {
             logger.error("the configuration could not be stored", metadata: ["error": "\(error)"])
@@ -140,10 +143,12 @@ extension Authorization {
         guard let old = identity else { return }
         let key = try await records.enrollmentKey(for: "renewal")
         let enrollment = Enrollment(client: client, clock: clock)
-        let renewed = try await enrollment.renew(old, key: key)
+        var renewed = try await enrollment.renew(old, key: key)
         guard identity?.certificate == old.certificate else { return }
         try await records.finishEnrollment(renewed)
-        guard identity != nil else { return }
+        guard let trust = identity?.trust else { return }
+        // As the last configuration says, which may have come meanwhile.
+        renewed.trust = trust
         identity = renewed
         client.retire(old.clientIdentity)
         if state == .authorized { await settle(isFresh: false) }

@@ -27,8 +27,8 @@ extension Authorization {
     }
 
     /// Tells the gateway what the store holds now. Where that does not get through, the next question says it.
-    func acknowledgeConfiguration(as identity: IdentityRecord) async {
-        guard let stored = try? records.storedEpoch(), stored > 0 else { return }
+    func acknowledgeConfiguration() async {
+        guard let identity, let stored = try? records.storedEpoch(), stored > 0 else { return }
         let target = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=\(stored)"
         do {
             try await ask(target, posting: [], as: identity, timeout: .seconds(5)).checkStatus()
@@ -51,7 +51,7 @@ extension Authorization {
     ) async throws(AuthorizationError) -> ControlAnswer {
         let request = ControlRequest(
             method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
-            trust: .authority(identity.authority), identity: identity.clientIdentity,
+            trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
             limit: ControlAPI.Limits.configuration, timeout: timeout)
         return try await patientAnswer(to: request)
     }

@@ -51,14 +51,14 @@ extension Authorization: NameLookup {
             throw LoadError(.internalFailure, at: .nameLookup, "The query cannot be put.")
         }
         return try await client.ask(
-            query, at: gateway, authority: identity.authority, as: identity.clientIdentity, within: limit)
+            query, at: gateway, authorities: identity.trust.authorities, as: identity.clientIdentity, within: limit)
     }
 }
 
 extension ControlClient {
     /// Puts a query to a gateway (RFC 8484).
     package func ask(
-        _ query: DNSMessage, at gateway: Endpoint, authority: [UInt8], as identity: ClientIdentity,
+        _ query: DNSMessage, at gateway: Endpoint, authorities: [[UInt8]], as identity: ClientIdentity,
         within limit: Duration
     ) async throws(LoadError) -> NameOutcome {
         guard let octets = try? query.serialized() else {
@@ -66,7 +66,7 @@ extension ControlClient {
         }
         var request = ControlRequest(
             method: .post, gateway: gateway, target: ControlAPI.Path.names, body: octets,
-            trust: .authority(authority), identity: identity, limit: DNSMessage.maximumLength, timeout: limit)
+            trust: .authorities(authorities), identity: identity, limit: DNSMessage.maximumLength, timeout: limit)
         request.headerFields[.contentType] = ControlAPI.MediaType.query
         request.headerFields[.accept] = ControlAPI.MediaType.query
         let answer = try await send(request)

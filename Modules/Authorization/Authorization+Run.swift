@@ -90,7 +90,7 @@ extension Authorization {
     private func readEvents() async -> StreamEnd {
         guard let identity, let gateway = try? identity.endpoint() else { return .lost }
         var request = ControlRequest(
-            gateway: gateway, target: ControlAPI.Path.events, trust: .authority(identity.authority),
+            gateway: gateway, target: ControlAPI.Path.events, trust: .authorities(identity.trust.authorities),
             identity: identity.clientIdentity, limit: 0, timeout: .seconds(5))
         request.headerFields[.accept] = ControlAPI.MediaType.events
         if let lastEventID, let name = HTTPField.Name("Last-Event-ID") { request.headerFields[name] = lastEventID }

@@ -13,7 +13,7 @@ extension Authorization {
         }
         var control = ControlRequest(
             method: .post, gateway: gateway, target: AuthTokenAPI.Path.issue, body: body,
-            trust: .authority(identity.authority), identity: identity.clientIdentity,
+            trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
             limit: AuthTokenAPI.Limits.answer)
         control.headerFields[.contentType] = ControlAPI.MediaType.json
         control.headerFields[.accept] = ControlAPI.MediaType.json

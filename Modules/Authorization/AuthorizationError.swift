@@ -52,7 +52,9 @@ extension AuthorizationError {
         public static let notActivated = Code(value: .notActivated)
         /// The store has an identity already; another instance needs another store.
         public static let alreadyActivated = Code(value: .alreadyActivated)
-        /// The gateway does not show the authority that the link names. The access key was not sent.
+        /// The gateway does not show the authority that the link names, and the access key was not sent; or it has no
+        /// certificate of an authority that the app knows, as after a rotation that the app was away for: activate a new
+        /// store.
         public static let authorityMismatch = Code(value: .authorityMismatch)
         /// The gateway cannot be reached. Retryable.
         public static let unreachable = Code(value: .unreachable)

@@ -81,12 +81,13 @@ package final class Gateway: Service {
         try await data.renewTokenKeys()
         let authority = await data.authorityDER
         let certificate = ServerCertificate(await data.serverIdentity)
+        let authorities = await data.authorityDERs
         let policy = await data.relayPolicy()
         let keys = CurrentTokenKeys(await data.tokenKeys)
         let events = EventHub(start: await data.settings.starts + 1)
         let ports = ListenerPorts()
         let connections = Connections(connectionLimits(), logger: logger)
-        let relay = try makeRelay(certificate, policy, authority, connections, ports: ports)
+        let relay = try makeRelay(certificate, policy, authorities, connections, ports: ports)
         let relayPort = try await relay.start()
         do {
             try await observe(events, policy, relay, certificate, keys)
@@ -159,16 +160,16 @@ package final class Gateway: Service {
     ) async throws {
         await data.onChange { data, change in
             switch change {
-            case .serverCertificate: certificate.update(data.serverIdentity)
+            case .identities: certificate.update(data.serverIdentity)
             case .tokenKeys: keys.update(data.tokenKeys)
             case .directory, .instance: break
             }
-            policy.update(data.relaySnapshot())
+            policy.update(data.relaySnapshot(), data.authorities)
             relay.policyChanged()
             switch change {
             case .directory: events.notify()
             case .instance(let instance): events.notify(instance)
-            case .serverCertificate: try? relay.use(certificate.relayIdentity)
+            case .identities: try? relay.use(certificate.relayIdentity, trust: data.authorityDERs)
             case .tokenKeys: break
             }
         }
@@ -251,11 +252,11 @@ extension Gateway {
     }
 
     private func makeRelay(
-        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authority: [UInt8],
+        _ certificate: ServerCertificate, _ policy: CurrentRelayPolicy, _ authorities: [[UInt8]],
         _ connections: Connections, ports: ListenerPorts
     ) throws -> Relay {
         var settings = RelayConfiguration(
-            host: try Self.address(configuration.relayHost), port: UInt16(configuration.relayPort), trust: authority)
+            host: try Self.address(configuration.relayHost), port: UInt16(configuration.relayPort), trust: authorities)
         settings.egress = configuration.egress
         settings.maximumTunnels = configuration.maximumTunnels
         settings.ownPorts = { ports.all }

@@ -44,12 +44,12 @@ package enum GatewayDirectory {
         }
     }
 
-    /// A certificate for a foreign relay: PEM texts of certificate, key and authority.
+    /// A certificate for a foreign relay: PEM texts of certificate, key and authorities.
     package static func certificate(
         _ path: String, host: String, protectedBy protector: any KeyProtector
     ) async throws -> (certificate: String, key: String, authority: String) {
         let data = try await open(path, protectedBy: protector)
-        let authority = await data.authorityDER
+        let authorities = await data.authorityDERs
         let identity: StoredIdentity
         do {
             identity = try await data.issued(host: host)
@@ -60,7 +60,7 @@ package enum GatewayDirectory {
         await data.close()
         return (
             try Certificate(derEncoded: identity.certificate).pem(), identity.key + "\n",
-            try Certificate(derEncoded: authority).pem()
+            try authorities.map { try Certificate(derEncoded: $0).pem() }.joined()
         )
     }
 }

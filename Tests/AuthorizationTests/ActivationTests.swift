@@ -25,7 +25,7 @@ import Testing
         try await authorization.activate(link: fixture.gateway.link())
         let sent = fixture.gateway.sent
         #expect(sent[0].trust == .anybody && sent[0].headerFields[.authorization] == nil && sent[0].body == nil)
-        #expect(sent[1].trust == .authority(try fixture.gateway.authority.der))
+        #expect(sent[1].trust == .authorities([try fixture.gateway.authority.der]))
         #expect(sent[1].headerFields[.authorization]?.hasPrefix("Basic ") == true)
         #expect(sent.dropFirst().allSatisfy { $0.trust != .anybody })
     }

@@ -88,7 +88,7 @@ import Testing
         let sent = try #require(fixture.gateway.sent.last)
         #expect(sent.target == ControlAPI.Path.health && sent.identity == nil && sent.isAlone)
         let authority = try fixture.gateway.authority.der
-        #expect(sent.trust == .authority(authority))
+        #expect(sent.trust == .authorities([authority]))
         fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.health] = 500 }
         await #expect(throws: LoadError(.protocolViolation, "")) {
             _ = try await authorization.probe(within: .seconds(1))

@@ -37,12 +37,12 @@ import Testing
     }
 
     @Test("The pinned authority is reached") func pinned() async throws {
-        #expect(try await send(.authority(authority.der)).status == 200)
+        #expect(try await send(.authorities([authority.der])).status == 200)
     }
 
     @Test("Another authority gets nothing") func otherAuthority() async throws {
         let other = try TestAuthority().der
-        await #expect { try await send(.authority(other)) } throws: {
+        await #expect { try await send(.authorities([other])) } throws: {
             ($0 as? LoadError)?.code == .serverNotTrusted
         }
     }
@@ -55,7 +55,7 @@ import Testing
             _ = tls.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
         let target = try Endpoint(host: gateway.host, port: impostor.port)
-        await #expect { try await send(.authority(authority.der), to: target) } throws: {
+        await #expect { try await send(.authorities([authority.der]), to: target) } throws: {
             ($0 as? LoadError)?.code == .serverNotTrusted
         }
     }
@@ -66,6 +66,6 @@ import Testing
             guard let tls = tls.accept(connection), tls.readHead() != nil else { return }
             _ = tls.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        await #expect(throws: LoadError.self) { try await send(.authority(authority.der), to: impostor.endpoint) }
+        await #expect(throws: LoadError.self) { try await send(.authorities([authority.der]), to: impostor.endpoint) }
     }
 }

@@ -61,7 +61,9 @@ import Testing
     @Test("Values outside their range are refused whole") func ranges() throws {
         let changes: [(inout ConfigurationDocument) -> Void] = [
             { $0.epoch = 0 }, { $0.leaseEnd = 1 << 53 + 1 }, { $0.code = .none }, { $0.servers[0].priority = 0 },
-            { $0.status = .active },
+            { $0.status = .active }, { $0.trust.authorities = [] }, { $0.trust.signers = 0 },
+            { $0.trust.authorities = [[UInt8]](repeating: [0x30, 0], count: 5) },
+            { $0.trust.endorsements = [[UInt8]](repeating: [0x30, 0], count: 5) },
         ]
         for change in changes {
             var document = try Samples.configuration()

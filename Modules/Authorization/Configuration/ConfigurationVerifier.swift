@@ -7,8 +7,8 @@ internal import X509
 
 /// Decides whether a signed configuration is the gateway's, for this instance, and not older than the one known.
 struct ConfigurationVerifier: Sendable {
-    /// DER of the pinned authority.
-    let authority: [UInt8]
+    /// Whom the instance believes.
+    let trust: ConfigurationDocument.Trust
     let instance: InstanceName
 
     /// - Parameters:
@@ -20,16 +20,21 @@ struct ConfigurationVerifier: Sendable {
         _ text: [UInt8], after known: ConfigurationDocument?, at time: Int64
     ) throws(AuthorizationError) -> ConfigurationDocument {
         let document: ConfigurationDocument
+        let signer: ConfigurationSigner
         do {
             let signed = try JWS(text, type: ConfigurationDocument.type)
-            try signed.verify(with: signerKey(signed.header.certificates, at: time))
+            signer = try ConfigurationSigner(signed.header.certificates, trustedBy: trust, at: time)
+            try signed.verify(with: signer.key)
             document = try ConfigurationDocument(parsing: signed.payload)
         } catch let error as AuthorizationError {
             throw error
         } catch {
-            throw refused("The configuration does not verify.", error)
+            throw .refused("The configuration does not verify.", error)
         }
         try check(document, after: known)
+        try check(document.trust, of: signer, at: time)
+        // Else what a leaked signer once said would last for ever where the gateway is kept away.
+        guard document.leaseEnd <= signer.end else { throw .refused("The lease outlasts its signer's certificate.") }
         return document
     }
 
@@ -37,34 +42,81 @@ struct ConfigurationVerifier: Sendable {
         _ document: ConfigurationDocument, after known: ConfigurationDocument?
     ) throws(AuthorizationError) {
         guard document.aud == instance.instance, document.entitlement.id == instance.entitlement else {
-            throw refused("The configuration is for another instance.")
+            throw .refused("The configuration is for another instance.")
         }
-        guard let known else { return }
-        guard document.epoch >= known.epoch else { throw refused("The configuration is older than the one known.") }
+        // A signer that was revoked since may have chosen any epoch: what it signed does not stand in the way.
+        guard let known, document.trust.signers <= known.trust.signers else { return }
+        guard document.epoch >= known.epoch else { throw .refused("The configuration is older than the one known.") }
         guard document.epoch > known.epoch || document == known else {
-            throw refused("Two configurations have one epoch.")
+            throw .refused("Two configurations have one epoch.")
         }
     }
 
-    /// The key of the leaf, once the pinned authority itself is known to have issued it for signing configurations.
-    /// There are no intermediates, so that this is the whole chain.
-    private func signerKey(
-        _ chain: [[UInt8]], at time: Int64
-    ) throws(AuthorizationError) -> P256.Signing.PublicKey {
-        guard let first = chain.first, let signer = try? Certificate(derEncoded: first),
-            let authority = try? Certificate(derEncoded: authority)
-        else { throw refused("The configuration names no signer.") }
-        guard CertificateRules.issued(signer, by: authority), CertificateRules.isValid(signer, at: time),
-            CertificateRules.isValid(authority, at: time)
-        else { throw refused("The signer is not the gateway's, or its certificate is not valid now.") }
+    /// A signer neither brings in authorities of its own, nor gives up the one that vouches for it, nor says of signers
+    /// what its certificate does not bear out.
+    private func check(
+        _ new: ConfigurationDocument.Trust, of signer: ConfigurationSigner, at time: Int64
+    ) throws(AuthorizationError) {
+        guard new.signers >= trust.signers, new.signers <= signer.generation else {
+            throw .refused("The signer was revoked, or says of signers what its certificate does not.")
+        }
+        guard new.authorities.contains(signer.authority) else {
+            throw .refused("The configuration gives up the authority that stands behind its signer.")
+        }
+        for authority in new.authorities where !trust.authorities.contains(authority) {
+            let isEndorsed = new.endorsements.contains { endorsement in
+                trust.authorities.contains {
+                    CertificateRules.endorses(endorsement, authority, by: $0, at: time)
+                }
+            }
+            guard isEndorsed else { throw .refused("No known authority stands behind a new one.") }
+        }
+    }
+}
+
+/// Who signed a configuration, once an authority that is trusted is known to have issued its certificate for that.
+struct ConfigurationSigner: Sendable {
+    let key: P256.Signing.PublicKey
+    /// The one that issued its certificate, DER.
+    let authority: [UInt8]
+    let generation: Int64
+    /// Of its certificate, Unix seconds.
+    let end: Int64
+
+    /// There are no intermediates, so that the leaf is the whole chain.
+    init(
+        _ chain: [[UInt8]], trustedBy trust: ConfigurationDocument.Trust, at time: Int64
+    ) throws(AuthorizationError) {
+        guard let first = chain.first, let signer = try? Certificate(derEncoded: first) else {
+            throw .refused("The configuration names no signer.")
+        }
+        let issuer = trust.authorities.first { authority in
+            guard let authority = try? Certificate(derEncoded: authority) else { return false }
+            return CertificateRules.issued(signer, by: authority) && CertificateRules.isValid(authority, at: time)
+        }
+        guard let issuer, CertificateRules.isValid(signer, at: time) else {
+            throw .refused("The signer is not the gateway's, or its certificate is not valid now.")
+        }
         let usage = ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.configurationSigning)
-        guard CertificateRules.isLeaf(signer, for: usage), let key = P256.Signing.PublicKey(signer.publicKey) else {
-            throw refused("The signer's certificate is not for signing configurations.")
-        }
-        return key
+        guard CertificateRules.isLeaf(signer, for: usage), let key = P256.Signing.PublicKey(signer.publicKey),
+            let generation = CertificateRules.generation(of: signer)
+        else { throw .refused("The signer's certificate is not for signing configurations.") }
+        (self.key, authority, self.generation) = (key, issuer, generation)
+        end = Int64(signer.notValidAfter.timeIntervalSince1970)
     }
+}
 
-    private func refused(
+extension ConfigurationDocument {
+    /// Whether it takes the place of one that was accepted before. Where signers were revoked in between, the epochs of
+    /// the earlier one say nothing.
+    func isNewer(than old: ConfigurationDocument?) -> Bool {
+        guard let old else { return true }
+        return trust.signers == old.trust.signers ? epoch > old.epoch : trust.signers > old.trust.signers
+    }
+}
+
+extension AuthorizationError {
+    fileprivate static func refused(
         _ message: String, _ cause: (any Error)? = nil, line: UInt = #line
     ) -> AuthorizationError {
         AuthorizationError(

@@ -43,7 +43,7 @@ extension Authorization {
             throw LoadError(.notAuthorized, at: .routing, "The app is not activated.")
         }
         var request = ControlRequest(
-            gateway: gateway, target: ControlAPI.Path.health, trust: .authority(identity.authority),
+            gateway: gateway, target: ControlAPI.Path.health, trust: .authorities(identity.trust.authorities),
             limit: ControlAPI.Limits.error, timeout: limit)
         request.isAlone = true
         let answer = try await client.send(request)

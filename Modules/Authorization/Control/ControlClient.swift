@@ -10,8 +10,8 @@ package struct ControlRequest: Sendable {
     package enum Trust: Sendable, Hashable {
         /// Nobody: for public certificates only.
         case anybody
-        /// DER of the only authority.
-        case authority([UInt8])
+        /// DER of the only authorities.
+        case authorities([[UInt8]])
     }
 
     package var method: HTTPRequest.Method
@@ -130,7 +130,7 @@ package struct TransportControlClient: ControlClient {
         let trust: TrustAnchors =
             switch request.trust {
             case .anybody: .unverified
-            case .authority(let authority): .gateway([authority])
+            case .authorities(let authorities): .gateway(authorities)
             }
         let number = request.isAlone ? ".\(Self.lastAlone.add(1, ordering: .relaxed).newValue)" : ""
         return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control\(number)")
@@ -149,10 +149,21 @@ extension LoadError {
         }
     }
 
+    /// Whether a certificate is not valid now by this machine's clock: OpenSSL's words, which are in the message.
+    package var isOfTime: Bool {
+        let text = message.lowercased()
+        return text.contains("not yet valid") || text.contains("has expired")
+    }
+
     /// As activation and authorization report it.
     func asAuthorizationError(fileID: StaticString = #fileID, line: UInt = #line) -> AuthorizationError {
         switch code {
         case .cancelled: .cancelled(fileID: fileID, line: line)
+        case .serverNotTrusted where !isOfTime:
+            AuthorizationError(
+                .authorityMismatch, .serverCommunicationFailed,
+                "What answers as the gateway has no certificate of an authority that the app knows: the authority may have "
+                    + "been replaced while the app was away.", underlying: self, fileID: fileID, line: line)
         case _ where isUnreachable:
             AuthorizationError(
                 .unreachable, .noNetwork, "The gateway cannot be reached.", underlying: self, fileID: fileID,

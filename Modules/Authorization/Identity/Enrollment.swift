@@ -28,13 +28,13 @@ struct Enrollment: Sendable {
     func enroll(
         _ link: ActivationLink, authority: [UInt8], key: EnrollmentKey
     ) async throws(AuthorizationError) -> IdentityRecord {
-        var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, authority, key)
+        var request = try certificateRequest(to: link.gateway, ControlAPI.Path.enroll, [authority], key)
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
         request.headerFields[.authorization] = credentials.fieldValue.reveal()
         let answer = try await certificates(request, refusal: "User or key were not accepted.")
-        let issued = try key.certificate(in: answer, from: authority, at: clock.wall)
+        let issued = try key.certificate(in: answer, from: [authority], at: clock.wall)
         var record = IdentityRecord(
-            gateway: link.gateway.description, authority: authority, certificate: [], privateKey: "",
+            gateway: link.gateway.description, trust: .init(authorities: [authority]), certificate: [], privateKey: "",
             user: link.user, name: issued.name, notBefore: 0, notAfter: 0)
         record.take(issued, key: key)
         return record
@@ -43,9 +43,9 @@ struct Enrollment: Sendable {
     /// Trades the present certificate, even one that expired within 30 days, for one with a new key.
     func renew(_ identity: IdentityRecord, key: EnrollmentKey) async throws(AuthorizationError) -> IdentityRecord {
         var request = try certificateRequest(
-            to: identity.endpoint(), ControlAPI.Path.reenroll, identity.authority, key)
+            to: identity.endpoint(), ControlAPI.Path.reenroll, identity.trust.authorities, key)
         request.identity = identity.clientIdentity
-        let issued = try await key.certificate(in: certificates(request), from: identity.authority, at: clock.wall)
+        let issued = try await key.certificate(in: certificates(request), from: identity.trust.authorities)
         guard issued.name == identity.name else {
             throw AuthorizationError(
                 .communicationFailed, .serverCommunicationFailed, "The renewed certificate is another instance's.")
@@ -56,11 +56,11 @@ struct Enrollment: Sendable {
     }
 
     private func certificateRequest(
-        to gateway: Endpoint, _ path: String, _ authority: [UInt8], _ key: EnrollmentKey
+        to gateway: Endpoint, _ path: String, _ authorities: [[UInt8]], _ key: EnrollmentKey
     ) throws(AuthorizationError) -> ControlRequest {
         var request = ControlRequest(
             method: .post, gateway: gateway, target: path, body: Array(ESTBody.encode(try key.request()).utf8),
-            trust: .authority(authority), limit: ControlAPI.Limits.certificates, timeout: .seconds(20))
+            trust: .authorities(authorities), limit: ControlAPI.Limits.certificates, timeout: .seconds(20))
         request.headerFields[.contentType] = ControlAPI.MediaType.certificateRequest
         if let encoding = HTTPField.Name("Content-Transfer-Encoding") { request.headerFields[encoding] = "base64" }
         return request

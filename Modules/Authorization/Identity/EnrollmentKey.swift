@@ -38,14 +38,14 @@ struct EnrollmentKey: Sendable {
 
     /// Finds this key's certificate in the gateway's answer and checks that it is what an instance needs.
     func certificate(
-        in bag: CertificateBag, from authority: [UInt8], at time: Int64
+        in bag: CertificateBag, from authorities: [[UInt8]]
     ) throws(AuthorizationError) -> (der: [UInt8], certificate: Certificate, name: InstanceName) {
-        guard let authority = try? Certificate(derEncoded: authority) else { throw refused }
+        let authorities = authorities.compactMap { try? Certificate(derEncoded: $0) }
         for octets in bag.certificates {
             guard let certificate = try? Certificate(derEncoded: octets),
                 P256.Signing.PublicKey(certificate.publicKey)?.x963Representation == key.publicKey.x963Representation
             else { continue }
-            guard CertificateRules.issued(certificate, by: authority),
+            guard authorities.contains(where: { CertificateRules.issued(certificate, by: $0) }),
                 CertificateRules.isLeaf(certificate, for: .clientAuth),
                 let name = CertificateRules.instanceName(of: certificate)
             else { throw refused }

@@ -8,8 +8,8 @@ internal import X509
 struct IdentityRecord: Sendable, Codable {
     /// `HOST:PORT` of the control listener.
     var gateway: String
-    /// DER of the pinned authority.
-    var authority: [UInt8]
+    /// Whom it believes: the authority of the activation link at first, then what each configuration says.
+    var trust: ConfigurationDocument.Trust
     /// DER.
     var certificate: [UInt8]
     /// PKCS#8.
@@ -101,7 +101,7 @@ struct AuthorizationRecords: Sendable {
                 let signed = try? JWS(configuration, type: ConfigurationDocument.type),
                 let claimed = try? ConfigurationDocument(parsing: signed.payload)
             else { return nil }
-            let verifier = ConfigurationVerifier(authority: identity.authority, instance: identity.name)
+            let verifier = ConfigurationVerifier(trust: identity.trust, instance: identity.name)
             return try? verifier.verify(configuration, after: nil, at: claimed.iat)
         }
     }
@@ -157,29 +157,38 @@ struct AuthorizationRecords: Sendable {
 
     /// Ends an enrolment: the identity is durable on return and the enrolment's own copy of the key gone.
     ///
-    /// - Parameter dropsConfiguration: Where the instance is another than before, whose epochs are its own.
+    /// - Parameter dropsConfiguration: Where the instance is another than before, whose epochs are its own. Else it is a
+    ///   renewal, which leaves what configurations have said of trust meanwhile.
     func finishEnrollment(
         _ identity: IdentityRecord, dropsConfiguration: Bool = false
     ) async throws(AuthorizationError) {
         let (identities, enrollments, configurations) = (identities, enrollments, configurations)
         try await write { transaction in
+            var identity = identity
+            let kept = try transaction.value(for: Self.key, in: identities)
+            if !dropsConfiguration, let kept { identity.trust = kept.trust }
             try transaction.set(identity, for: Self.key, in: identities)
             try transaction.remove(Self.key, from: enrollments)
             if dropsConfiguration { try transaction.remove(Self.key, from: configurations) }
         }
     }
 
-    /// Keeps the newest: of two that were adopted at nearly one time, the later one may be written first.
+    /// Keeps the newest: of two that were adopted at nearly one time, the later one may be written first. Whom the
+    /// instance believes from now on becomes durable together with it.
     func setConfiguration(
-        _ text: [UInt8], epoch: Int64, mark: TimeMark, decisions value: LocalDecisions
+        _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, decisions value: LocalDecisions
     ) async throws(AuthorizationError) {
-        let (configurations, marks, decisions) = (configurations, marks, decisions)
+        let (configurations, marks, decisions, identities) = (configurations, marks, decisions, identities)
         try await write { transaction in
             let kept = try transaction.value(for: Self.key, in: configurations)
             if let kept, let signed = try? JWS(kept, type: ConfigurationDocument.type),
-                let known = try? ConfigurationDocument(parsing: signed.payload), known.epoch > epoch
+                let known = try? ConfigurationDocument(parsing: signed.payload), known.isNewer(than: document)
             {
                 return
+            }
+            if var identity = try transaction.value(for: Self.key, in: identities), identity.trust != document.trust {
+                identity.trust = document.trust
+                try transaction.set(identity, for: Self.key, in: identities)
             }
             try transaction.set(text, for: Self.key, in: configurations)
             try transaction.set(mark, for: Self.key, in: marks)

@@ -4,8 +4,8 @@ internal import SallyportWire
 /// What a store knows of its gateway: enough to look at the way there without changing anything.
 package struct StoredContact: Sendable {
     package let gateway: Endpoint
-    /// DER of the pinned authority.
-    package let authority: [UInt8]
+    /// DER of those that it believes.
+    package let authorities: [[UInt8]]
     /// What the instance shows.
     package let identity: ClientIdentity
     /// Of the certificate, Unix seconds.
@@ -27,7 +27,7 @@ package struct StoredContact: Sendable {
         decisions = contents.decisions
         document = contents.document
         self.gateway = gateway
-        authority = record.authority
+        authorities = record.trust.authorities
         identity = record.clientIdentity
         validity = record.notBefore...record.notAfter
         renewalTime = record.renewalTime
@@ -39,7 +39,7 @@ package struct StoredContact: Sendable {
         var target = ControlAPI.Path.configuration
         if let version = decisions.version { target += "?\(ControlAPI.Query.version)=\(version)" }
         return ControlRequest(
-            gateway: gateway, target: target, trust: .authority(authority), identity: identity,
+            gateway: gateway, target: target, trust: .authorities(authorities), identity: identity,
             limit: ControlAPI.Limits.configuration)
     }
 
@@ -49,7 +49,7 @@ package struct StoredContact: Sendable {
     /// - Parameter time: Unix seconds at which the signer's certificate must be valid.
     /// - Throws: `invalidConfiguration`.
     package func confirm(_ text: [UInt8], at time: Int64) throws(AuthorizationError) -> StoredPolicy {
-        let verifier = ConfigurationVerifier(authority: authority, instance: identityRecord.name)
+        let verifier = ConfigurationVerifier(trust: identityRecord.trust, instance: identityRecord.name)
         let fresh = try verifier.verify(text, after: document, at: time)
         return StoredPolicy(fresh, decisions: decisions, identity: identity)
     }
@@ -63,7 +63,7 @@ package struct StoredContact: Sendable {
     /// A sign of life, without the instance's certificate.
     package func probe(within limit: Duration) -> ControlRequest {
         var request = ControlRequest(
-            gateway: gateway, target: ControlAPI.Path.health, trust: .authority(authority),
+            gateway: gateway, target: ControlAPI.Path.health, trust: .authorities(authorities),
             limit: ControlAPI.Limits.error, timeout: limit)
         request.isAlone = true
         return request

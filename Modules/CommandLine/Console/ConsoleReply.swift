@@ -20,6 +20,7 @@ struct ConsoleReply {
         case .revoked(let count): output.print(Revoked(revoked: count), "revoked \(count) unused")
         case .configuration(let yaml): output.print(Configuration(configuration: yaml), yaml)
         case .instances(let instances): output.print(instances, Self.table(of: instances))
+        case .authority(let entry): output.print(entry, entry.text)
         case .changes(let changes): output.print(Changes(changes: changes), Self.lines(of: changes))
         case .needsConfirmation(let instances): throw Self.unconfirmed(instances)
         case .failure(let failure): throw Self.failure(failure)

@@ -7,7 +7,7 @@ import SallyportGateway
 struct GatewayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway", abstract: "Make and run a gateway.",
-        subcommands: [InitCommand.self, RunCommand.self, CertificateCommand.self])
+        subcommands: [InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self])
 
     struct InitCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -113,6 +113,8 @@ extension CommandFailure {
             (.linkUsed, _), (.linkExpired, _):
             "ask the administrator for a new activation link"
         case (.withdrawn, _): "ask the administrator; 'sallyport status' shows the code"
+        case (.authorityMismatch, _):
+            "see that it is the gateway that answers; if so, ask the administrator for a new activation link"
         case (.notActivated, _): "activate the app with 'sallyport activate'"
         case (.alreadyActivated, _): "another instance needs another --store"
         case (.unreachable, _): "does the gateway run, and is its name known here?"

@@ -44,6 +44,8 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case show
     case listInstances
     case withdraw(instance: String, Withdrawal)
+    /// Answered with ``AdministrationReply/authority(_:)``, as it is afterwards.
+    case authority(AuthorityAction)
 
     /// What befalls an instance, or no longer does.
     package enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {

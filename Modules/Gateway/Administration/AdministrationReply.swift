@@ -16,6 +16,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     /// YAML as `apply` accepts it.
     case configuration(String)
     case instances([InstanceEntry])
+    case authority(AuthorityEntry)
     /// What `apply` changed, or would change: one line a change.
     case changes([String])
     /// Nothing was done: these instances would be wiped, and the command did not confirm it.

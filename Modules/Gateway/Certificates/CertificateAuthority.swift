@@ -34,13 +34,14 @@ struct CertificateAuthority: Sendable {
         static let backdating: TimeInterval = 300
     }
 
-    private let certificate: Certificate
+    let own: AuthorityCertificate
     private let key: P256.Signing.PrivateKey
-    let der: [UInt8]
+    private var certificate: Certificate { own.certificate }
+    var der: [UInt8] { own.der }
 
     init(_ identity: StoredIdentity) throws(GatewayError) {
-        (certificate, key) = try identity.parsed()
-        der = identity.certificate
+        key = try identity.parsed().key
+        own = try AuthorityCertificate(identity.certificate)
     }
 
     /// A new authority that may issue leaves only.
@@ -74,14 +75,24 @@ struct CertificateAuthority: Sendable {
         return StoredIdentity(certificate: der, key: key.pemRepresentation)
     }
 
-    /// The certificate that signs configurations, with an extended key usage of its own.
-    func signer(now: Date) throws(GatewayError) -> StoredIdentity {
+    /// The certificate that signs configurations, with an extended key usage of its own, and its generation.
+    func signer(generation: Int64, now: Date) throws(GatewayError) -> StoredIdentity {
         let key = P256.Signing.PrivateKey()
         let usage = ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.configurationSigning)
+        let value = try Self.mapped { try SignerGeneration.encode(generation) }
         let der = try issue(
             key: .init(key.publicKey), subject: "configuration", usage: usage, alternative: nil,
-            lifetime: Lifetime.gateway, now: now)
+            lifetime: Lifetime.gateway, now: now,
+            further: .init(oid: ObjectIdentifiers.signerGeneration, critical: false, value: value[...]))
         return StoredIdentity(certificate: der, key: key.pemRepresentation)
+    }
+
+    /// This authority's word for the key of the next one, DER.
+    func endorsement(of next: StoredIdentity, now: Date) throws(GatewayError) -> [UInt8] {
+        try issue(
+            key: next.parsed().certificate.publicKey, subject: "authority",
+            usage: ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.authorityEndorsement), alternative: nil,
+            lifetime: Lifetime.gateway, now: now)
     }
 
     /// An instance's certificate, for clientAuth only; the name is ours, never the request's.
@@ -95,7 +106,7 @@ struct CertificateAuthority: Sendable {
 
     func issue(
         key subjectKey: Certificate.PublicKey, subject: String, usage: ExtendedKeyUsage.Usage,
-        alternative: GeneralName?, lifetime: TimeInterval, now: Date
+        alternative: GeneralName?, lifetime: TimeInterval, now: Date, further: Certificate.Extension? = nil
     ) throws(GatewayError) -> [UInt8] {
         try Self.mapped {
             let certificate = try Certificate(
@@ -108,6 +119,7 @@ struct CertificateAuthority: Sendable {
                     Critical(KeyUsage(digitalSignature: true))
                     try ExtendedKeyUsage([usage])
                     if let alternative { SubjectAlternativeNames([alternative]) }
+                    if let further { further }
                     SubjectKeyIdentifier(hash: subjectKey)
                     AuthorityKeyIdentifier(
                         keyIdentifier: SubjectKeyIdentifier(hash: self.certificate.publicKey).keyIdentifier)
@@ -126,29 +138,10 @@ struct CertificateAuthority: Sendable {
 
 // MARK: Reading
 
-/// An instance's certificate as it was presented, once its signature was checked.
-struct PresentedCertificate: Sendable, Hashable {
-    let name: InstanceName
-    /// Hexadecimal.
-    let serial: String
-    let end: Date
-
-    func isExpired(at now: Date) -> Bool { end <= now }
-}
-
 extension CertificateAuthority {
-    /// Reads a client's certificate: issued by this authority, for clientAuth, named as an instance. Its end is not
-    /// looked at: one path takes an expired one.
+    /// See ``AuthorityCertificate/instance(presented:now:)``.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
-        let refusal = GatewayError(.unauthorized, "The certificate is not one of an instance of this gateway.")
-        guard let leaf = try? Certificate(derEncoded: der), leaf.issuer == certificate.subject,
-            certificate.publicKey.isValidSignature(leaf.signature, for: leaf), leaf.notValidBefore <= now,
-            let usage = try? leaf.extensions.extendedKeyUsage, usage.contains(.clientAuth),
-            let constraints = try? leaf.extensions.basicConstraints, case .notCertificateAuthority = constraints,
-            let alternatives = try? leaf.extensions.subjectAlternativeNames, alternatives.count == 1,
-            case .uniformResourceIdentifier(let uri)? = alternatives.first, let name = InstanceName(uri)
-        else { throw refusal }
-        return PresentedCertificate(name: name, serial: Self.serial(of: leaf), end: leaf.notValidAfter)
+        try own.instance(presented: der, now: now)
     }
 
     static func serial(of certificate: Certificate) -> String {

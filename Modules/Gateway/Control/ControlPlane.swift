@@ -109,7 +109,7 @@ struct ControlPlane: Sendable {
     }
 
     /// Fetches of one instance above its pace wait for their turn, a second at most; more of them are refused.
-    private func waitForTurn(_ instance: InstanceIdentifier) async throws {
+    func waitForTurn(_ instance: InstanceIdentifier) async throws {
         let now = data.clock()
         let wait = fetches.withLock { $0.turn(of: instance, within: Self.patience, at: now) }
         // A refusal takes as long, so that asking again at once gains nothing and costs the gateway little.

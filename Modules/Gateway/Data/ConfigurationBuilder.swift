@@ -7,8 +7,10 @@ struct ConfigurationBuilder: Sendable {
     let directory: Directory
     let record: InstanceRecord
     let settings: GatewaySettings
-    /// DER.
-    let authority: [UInt8]
+    /// Whom the instance is to believe.
+    let trust: ConfigurationDocument.Trust
+    /// Those that may stand behind a relay, DER: one of another make may have a former authority's certificate still.
+    let relayAuthorities: [[UInt8]]
     let now: Date
 
     /// 24 hours.
@@ -45,7 +47,7 @@ struct ConfigurationBuilder: Sendable {
         var document = ConfigurationDocument(
             aud: record.name.instance, epoch: record.epoch, iat: seconds, leaseEnd: seconds + Self.lease,
             status: status, code: code, entitlement: .init(id: id, version: version), user: .init(id: record.user),
-            defaultRoute: .init(route: .deny))
+            trust: trust, defaultRoute: .init(route: .deny))
         guard Self.isWhole(document) else { return document }
         let user = directory.user(named: record.user, record.userID)
         document.entitlements = (user?.entitlements ?? [:]).sorted { $0.key < $1.key }.compactMap { id, versions in
@@ -62,7 +64,7 @@ struct ConfigurationBuilder: Sendable {
         guard let version = EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }
         var document = ConfigurationDocument(
             aud: record.name.instance, epoch: 1, iat: 1, leaseEnd: 1, entitlement: .init(id: id, version: version),
-            user: .init(id: ""))
+            user: .init(id: ""), trust: trust)
         let application = directory.applications[id.description]
         document.servers = try servers(of: id.description)
         document.domains = directory.domains.sorted { $0.key < $1.key }.map {
@@ -96,12 +98,12 @@ struct ConfigurationBuilder: Sendable {
         let own = ConfigurationDocument.Cluster(
             name: Route.mainCluster,
             relays: [.init(try Endpoint(host: Host(settings.name), port: settings.relayPort), priority: 1)],
-            authorities: [authority])
+            authorities: trust.authorities)
         return [own]
             + (try directory.clusters.sorted { $0.key < $1.key }.map { name, relays in
                 .init(
                     name: name, relays: try relays.map { .init(try Endpoint($0.endpoint), priority: $0.priority) },
-                    authorities: [authority])
+                    authorities: relayAuthorities)
             })
     }
 }

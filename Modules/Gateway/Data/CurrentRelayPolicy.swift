@@ -5,23 +5,27 @@ internal import SallyportWire
 /// The snapshot that is in force, for the relay's threads.
 final class CurrentRelayPolicy: RelayPolicy {
     private let snapshot: Lock<RelaySnapshot>
-    private let authority: CertificateAuthority
+    private let authorities: Lock<Authorities>
     private let clock: @Sendable () -> Date
     /// The renewed certificates that the relay is the first to see; what overflows is seen again at the next CONNECT.
     let renewals: AsyncStream<PresentedCertificate>
     private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
-    init(_ snapshot: RelaySnapshot, authority: CertificateAuthority, clock: @escaping @Sendable () -> Date) {
+    init(_ snapshot: RelaySnapshot, authorities: Authorities, clock: @escaping @Sendable () -> Date) {
         self.snapshot = Lock(snapshot)
-        self.authority = authority
+        self.authorities = Lock(authorities)
         self.clock = clock
         (renewals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
 
-    func update(_ new: RelaySnapshot) { snapshot.withLock { $0 = new } }
+    func update(_ new: RelaySnapshot, _ authorities: Authorities) {
+        snapshot.withLock { $0 = new }
+        self.authorities.withLock { $0 = authorities }
+    }
 
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)? {
-        guard let presented = try? authority.instance(presented: certificateDER, now: clock()) else { return nil }
+        let authorities = authorities.withLock { $0 }
+        guard let presented = try? authorities.instance(presented: certificateDER, now: clock()) else { return nil }
         return Client(presented: presented, policy: self)
     }
 
@@ -44,6 +48,11 @@ final class CurrentRelayPolicy: RelayPolicy {
         }
 
         func decide(_ target: Endpoint) -> RelayVerdict {
+            guard policy.authorities.withLock({ $0 }).accept(presented, at: policy.clock()) else {
+                return .refused(
+                    error: ProxyStatus.ErrorType.requestDenied, details: "The certificate is not accepted.", status: 403
+                )
+            }
             let judgement = policy.snapshot.withLock { $0 }.judge(presented, target: target)
             if judgement.isNew { policy.continuation.yield(presented) }
             return judgement.verdict

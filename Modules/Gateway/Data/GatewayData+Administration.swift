@@ -31,6 +31,7 @@ extension GatewayData {
         case .issueKey(let user, let entitlement): return .link(try await issueKey(user, entitlement))
         case .listKeys(let user): return .accessKeys(try accessKeys(of: user))
         case .revokeKeys(let which): return .revoked(try await revokeKeys(which))
+        case .authority(let action): return try await perform(action)
         case .withdraw(let instance, let withdrawal):
             try await withdraw(instance, withdrawal)
             return .done

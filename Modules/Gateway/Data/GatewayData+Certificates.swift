@@ -7,6 +7,8 @@ internal import X509
 
 extension GatewayData {
     var authorityDER: [UInt8] { authority.der }
+    /// Those in force, announced and formerly in force, DER.
+    var authorityDERs: [[UInt8]] { authorities.all }
     var serverIdentity: StoredIdentity { server }
     var name: String { settings.name }
 
@@ -29,20 +31,17 @@ extension GatewayData {
         return try authority.server(host: host.bareText, now: clock())
     }
 
-    /// Renews the gateway's own certificates at two thirds of their life.
+    /// Renews the gateway's own certificates at two thirds of their life, once authorities are as time demands.
     func renewOwnCertificates() async throws {
+        try await moveAuthorities()
+        guard !isKeepingIdentities else { return }
         let now = clock()
         let isServerDue = Self.isDue(server, now)
         let isSignerDue = Self.isDue(signer, now)
         guard isServerDue || isSignerDue else { return }
         let newServer = isServerDue ? try authority.server(host: settings.name, now: now) : server
-        let newSigner = isSignerDue ? try authority.signer(now: now) : signer
-        try await store.write { [collections] transaction in
-            try transaction.set(newServer, for: "server", in: collections.identities)
-            try transaction.set(newSigner, for: "signer", in: collections.identities)
-        }
-        (server, signer) = (newServer, newSigner)
-        tell(.serverCertificate)
+        let newSigner = isSignerDue ? try authority.signer(generation: authorities.record.signers, now: now) : signer
+        try await keep(authorities.record, server: newServer, signer: newSigner)
     }
 
     /// Makes the next key of tokens where it is due, and drops those that nobody needs any more.

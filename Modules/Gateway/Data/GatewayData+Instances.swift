@@ -61,7 +61,7 @@ extension GatewayData {
 extension GatewayData {
     /// What the control plane asks for each presented certificate, on the thread of each request.
     nonisolated func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
-        try authority.instance(presented: der, now: clock())
+        try accepted.withLock { $0 }.instance(presented: der, now: clock())
     }
 
     nonisolated func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
@@ -94,7 +94,7 @@ extension GatewayData {
 
     /// What the relay asks from here on.
     func relayPolicy() -> CurrentRelayPolicy {
-        CurrentRelayPolicy(relaySnapshot(), authority: authority, clock: clock)
+        CurrentRelayPolicy(relaySnapshot(), authorities: authorities, clock: clock)
     }
 
     /// What the relay decides with, as a value that needs no actor.

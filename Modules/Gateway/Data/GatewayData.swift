@@ -21,11 +21,21 @@ package actor GatewayData {
     let maker = ConfigurationMaker()
     /// What the relay decides with, but for the instances, and the revision that it is of.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
-    let authority: CertificateAuthority
+    var authorities: Authorities {
+        didSet {
+            revision += 1
+            let authorities = authorities
+            accepted.withLock { $0 = authorities }
+        }
+    }
+    /// The same, for the threads of requests.
+    nonisolated let accepted: Lock<Authorities>
     var signer: StoredIdentity
     var server: StoredIdentity
     var tokenKeys: TokenKeys
     let clock: @Sendable () -> Date
+    /// While other authorities or certificates of the gateway are written.
+    var isKeepingIdentities = false
     /// Is given the data, so that it need not keep it: it is kept by the data.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
@@ -38,6 +48,7 @@ package actor GatewayData {
         let keys: StoreCollection<[UInt8], AccessKeyRecord>
         let settings: StoreCollection<String, GatewaySettings>
         let identities: StoreCollection<String, StoredIdentity>
+        let authorities: StoreCollection<String, AuthorityRecord>
         let tokenKeys: StoreCollection<String, TokenKeyRecord>
 
         init(_ store: SecureStore) {
@@ -46,6 +57,7 @@ package actor GatewayData {
             keys = store.reservedCollection("gateway.keys", of: AccessKeyRecord.self, keyedBy: [UInt8].self)
             settings = store.reservedCollection("gateway.settings", of: GatewaySettings.self)
             identities = store.reservedCollection("gateway.identities", of: StoredIdentity.self)
+            authorities = store.reservedCollection("gateway.authorities", of: AuthorityRecord.self)
             tokenKeys = store.reservedCollection("gateway.tokenKeys", of: TokenKeyRecord.self)
         }
     }
@@ -60,14 +72,14 @@ package actor GatewayData {
             throw GatewayError(.alreadyInitialized, "The directory holds a gateway already.")
         }
         let now = Date()
-        let ca = try CertificateAuthority.create(name: host, now: now)
-        let authority = try CertificateAuthority(ca)
+        let record = AuthorityRecord(present: try CertificateAuthority.create(name: host, now: now))
+        let authority = try CertificateAuthority(record.present)
         let server = try authority.server(host: host, now: now)
-        let signer = try authority.signer(now: now)
+        let signer = try authority.signer(generation: record.signers, now: now)
         let settings = GatewaySettings(
             name: host, controlPort: ControlAPI.defaultPort, relayPort: ControlAPI.defaultRelayPort)
         try await store.write { transaction in
-            try transaction.set(ca, for: "authority", in: collections.identities)
+            try transaction.set(record, for: "authorities", in: collections.authorities)
             try transaction.set(server, for: "server", in: collections.identities)
             try transaction.set(signer, for: "signer", in: collections.identities)
             try transaction.set(settings, for: "gateway", in: collections.settings)
@@ -86,18 +98,20 @@ package actor GatewayData {
                 try snapshot.value(for: "gateway", in: collections.settings),
                 try snapshot.value(for: "directory", in: collections.directory),
                 try snapshot.all(in: collections.instances),
-                try snapshot.value(for: "authority", in: collections.identities),
+                try snapshot.value(for: "authorities", in: collections.authorities),
                 try snapshot.value(for: "server", in: collections.identities),
                 try snapshot.value(for: "signer", in: collections.identities),
                 try snapshot.all(in: collections.tokenKeys)
             )
         }
-        guard let settings = loaded.0, let directory = loaded.1, let authority = loaded.3, let server = loaded.4,
+        guard let settings = loaded.0, let directory = loaded.1, let authorities = loaded.3, let server = loaded.4,
             let signer = loaded.5
         else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` makes one.") }
         self.settings = settings
         self.directory = directory
-        self.authority = try CertificateAuthority(authority)
+        let ready = try Authorities(authorities)
+        self.authorities = ready
+        accepted = Lock(ready)
         self.server = server
         self.signer = signer
         tokenKeys = TokenKeys(loaded.6.map(\.1))
@@ -110,12 +124,15 @@ package actor GatewayData {
         store.close()
     }
 
+    /// The authority that is in force.
+    var authority: CertificateAuthority { authorities.issuing }
+
     /// Calls `observer` after each change, on this actor, so that no later change overtakes this one.
     func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
     func tell(_ change: GatewayChange) {
         switch change {
-        case .directory, .serverCertificate: revision += 1
+        case .directory, .identities: revision += 1
         case .instance, .tokenKeys: break
         }
         for observer in observers { observer(self, change) }
@@ -127,6 +144,7 @@ enum GatewayChange: Sendable {
     /// Policy: every instance's configuration.
     case directory
     case instance(InstanceIdentifier)
-    case serverCertificate
+    /// Authorities, signer or server certificate.
+    case identities
     case tokenKeys
 }

@@ -47,9 +47,10 @@ package final class Relay: Sendable {
     /// The tunnels that are open or being opened, of all instances.
     package var tunnelCount: Int { registry.tunnelCount }
 
-    /// Uses a renewed certificate for connections from now on. Throws `.invalid`, and then changes nothing.
-    package func use(_ identity: RelayIdentity) throws(GatewayError) {
-        let renewed = try RelayTLS.context(identity: identity, trust: configuration.trust)
+    /// Uses a renewed certificate for connections from now on, and takes instances' certificates of these authorities, DER.
+    /// Throws `.invalid`, and then changes nothing.
+    package func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
+        let renewed = try RelayTLS.context(identity: identity, trust: trust)
         context.withLock { $0 = renewed }
     }
 

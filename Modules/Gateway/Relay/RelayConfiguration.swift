@@ -8,8 +8,8 @@ package struct RelayConfiguration: Sendable {
     package var port: UInt16
     /// The address that tunnels to servers come from; servers of the other family are then out of reach.
     package var egress: IPAddress?
-    /// The authority of the instances' certificates, in DER.
-    package var trust: [UInt8]
+    /// The authorities of the instances' certificates, in DER.
+    package var trust: [[UInt8]]
     /// Open and opening tunnels of one instance.
     package var maximumTunnels = 1024
     /// From CONNECT to a connection with the server, the name's resolution included.
@@ -24,7 +24,7 @@ package struct RelayConfiguration: Sendable {
     /// addresses. Asked at each CONNECT.
     package var ownPorts: @Sendable () -> Set<UInt16> = { [] }
 
-    package init(host: IPAddress, port: UInt16, trust: [UInt8]) {
+    package init(host: IPAddress, port: UInt16, trust: [[UInt8]]) {
         self.host = host
         self.port = port
         self.trust = trust

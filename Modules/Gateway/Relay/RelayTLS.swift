@@ -1,9 +1,9 @@
 internal import NIOSSL
 internal import SallyportCore
 
-/// The relay's side of TLS: 1.2 or 1.3, and a client certificate of the relay's authority for clientAuth.
+/// The relay's side of TLS: 1.2 or 1.3, and a client certificate of one of the relay's authorities for clientAuth.
 enum RelayTLS {
-    static func context(identity: RelayIdentity, trust: [UInt8]) throws(GatewayError) -> NIOSSLContext {
+    static func context(identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) -> NIOSSLContext {
         do {
             let chain = try identity.certificates.map { try NIOSSLCertificate(bytes: $0, format: .der) }
             let key = try NIOSSLPrivateKey(bytes: Array(identity.privateKey.reveal().utf8), format: .pem)
@@ -12,7 +12,8 @@ enum RelayTLS {
             configuration.minimumTLSVersion = .tlsv12
             // Instances have no host names. BoringSSL checks chain, dates and clientAuth.
             configuration.certificateVerification = .noHostnameVerification
-            configuration.trustRoots = .certificates([try NIOSSLCertificate(bytes: trust, format: .der)])
+            configuration.trustRoots = .certificates(
+                try trust.map { try NIOSSLCertificate(bytes: $0, format: .der) })
             configuration.applicationProtocols = ["http/1.1"]
             return try NIOSSLContext(configuration: configuration)
         } catch {

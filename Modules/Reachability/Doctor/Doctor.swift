@@ -173,6 +173,6 @@ private struct ContactNames: NameSource {
 
     func outcome(of query: DNSMessage, within limit: Duration) async throws(LoadError) -> NameOutcome {
         try await client.ask(
-            query, at: contact.gateway, authority: contact.authority, as: contact.identity, within: limit)
+            query, at: contact.gateway, authorities: contact.authorities, as: contact.identity, within: limit)
     }
 }

@@ -50,7 +50,8 @@ enum GatewayFindings {
         return .failed(
             .authority, .protocolError,
             "What answers at \(gateway) is not the gateway that the app was activated with: \(failure.code).",
-            "see that no other gateway or TLS proxy answers there; after a new 'gateway init' apps are activated anew")
+            "see that no other gateway or TLS proxy answers there; apps are activated anew "
+                + "after a new 'gateway init', and after a 'gateway authority rotate' that they missed")
     }
 
     /// - Parameters:
@@ -112,12 +113,6 @@ enum GatewayFindings {
 }
 
 extension LoadError {
-    /// Whether a certificate is not valid now by this machine's clock: OpenSSL's words, which are in the message.
-    var isOfTime: Bool {
-        let text = message.lowercased()
-        return text.contains("not yet valid") || text.contains("has expired")
-    }
-
     /// Who takes connections and breaks the handshake runs, but is hardly the one that is meant.
     func adviceWhereNobodyAnswers(at port: UInt16) -> String {
         code == .connectionLost && step == .serverTLS

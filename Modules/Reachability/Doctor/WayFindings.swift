@@ -1,3 +1,4 @@
+internal import SallyportAuthorization
 internal import SallyportCore
 
 /// What relays, look-ups of names and servers say: values only.

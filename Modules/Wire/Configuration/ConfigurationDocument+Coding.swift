@@ -77,6 +77,24 @@ extension ConfigurationDocument.Realm: Codable {
     }
 }
 
+extension ConfigurationDocument.Trust: Codable {
+    private enum CodingKeys: String, CodingKey { case authorities, endorsements, signers }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        authorities = try container.decode([String].self, forKey: .authorities).map { try Base64.decode($0.utf8) }
+        endorsements = try container.decode([String].self, forKey: .endorsements).map { try Base64.decode($0.utf8) }
+        signers = try container.decode(Int64.self, forKey: .signers)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(authorities.map(Base64.encode), forKey: .authorities)
+        try container.encode(endorsements.map(Base64.encode), forKey: .endorsements)
+        try container.encode(signers, forKey: .signers)
+    }
+}
+
 extension ConfigurationDocument.Cluster: Codable {
     private enum CodingKeys: String, CodingKey { case name, relays, authorities }
     private struct Relay: Codable {

@@ -28,6 +28,22 @@ extension ConfigurationDocument {
         }
     }
 
+    /// Whom an instance is to believe from now on.
+    package struct Trust: Sendable, Hashable {
+        /// Those that may stand behind gateway and signer, DER. The one that issued the signer's certificate is among them.
+        package var authorities: [[UInt8]]
+        /// The word of an authority that is known for each that may be new, DER.
+        package var endorsements: [[UInt8]]
+        /// The lowest generation of signers that is believed: see ``SignerGeneration``.
+        package var signers: Int64
+
+        package init(authorities: [[UInt8]], endorsements: [[UInt8]] = [], signers: Int64 = 1) {
+            self.authorities = authorities
+            self.endorsements = endorsements
+            self.signers = signers
+        }
+    }
+
     package struct User: Sendable, Hashable, Codable {
         package var id: String
         /// `user@realm`, where the user has one.

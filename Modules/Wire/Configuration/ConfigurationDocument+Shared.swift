@@ -37,7 +37,8 @@ extension ConfigurationDocument {
         let own = [
             try Member("aud", aud), try Member("code", code), try Member("entitlement", entitlement),
             try Member("entitlements", entitlements), try Member("epoch", epoch), try Member("iat", iat),
-            try Member("leaseEnd", leaseEnd), try Member("status", status), try Member("user", user),
+            try Member("leaseEnd", leaseEnd), try Member("status", status), try Member("trust", trust),
+            try Member("user", user),
         ]
         var text: [UInt8] = []
         text.reserveCapacity((own + shared.members).reduce(2) { $0 + $1.json.count + $1.name.utf8.count + 4 })

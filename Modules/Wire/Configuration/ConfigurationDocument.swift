@@ -16,6 +16,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let domains = 4096
         package static let clusters = 64
         package static let relays = 64
+        /// Of the gateway, and of each cluster; endorsements too.
+        package static let authorities = 4
         package static let entitlements = 256
         /// Schemes and realms, each.
         package static let names = 256
@@ -39,6 +41,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     /// The application that the instance is activated for, in the version that it told.
     package var entitlement: Entitlement
     package var user: User
+    package var trust: Trust
     package var servers: [Server]
     package var domains: [Domain]
     package var defaultRoute: DefaultRoute
@@ -57,7 +60,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
 
     package init(
         aud: InstanceIdentifier, epoch: Int64, iat: Int64, leaseEnd: Int64, status: Status = .active,
-        code: ResultCode = .none, entitlement: Entitlement, user: User, servers: [Server] = [],
+        code: ResultCode = .none, entitlement: Entitlement, user: User, trust: Trust, servers: [Server] = [],
         domains: [Domain] = [], defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
         tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [Realm] = [],
         policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
@@ -70,6 +73,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         self.code = code
         self.entitlement = entitlement
         self.user = user
+        self.trust = trust
         self.servers = servers
         self.domains = domains
         self.defaultRoute = defaultRoute
@@ -104,6 +108,9 @@ extension ConfigurationDocument {
         guard times.allSatisfy({ $0 > 0 && $0 <= 1 << 53 }) else {
             throw WireError(.malformed, "Epoch and times are positive and at most 2^53.")
         }
+        guard !trust.authorities.isEmpty, 1...(1 << 53) ~= trust.signers else {
+            throw WireError(.malformed, "Authorities stand there, and a generation of signers from 1 to 2^53.")
+        }
         guard (status == .active) == (code == .none) else {
             throw WireError(.malformed, "A code stands exactly where the status is not active.")
         }
@@ -120,7 +127,8 @@ extension ConfigurationDocument {
     func checkCounts() throws(WireError) {
         let isWithin =
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
-            && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= 4 }
+            && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= Limits.authorities }
+            && trust.authorities.count <= Limits.authorities && trust.endorsements.count <= Limits.authorities
             && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
             && realms.count <= Limits.names && realms.allSatisfy { $0.kdcs.count <= Limits.kdcs }
             && application.config.utf8.count <= Limits.text && application.extraInfo?.utf8.count ?? 0 <= Limits.text

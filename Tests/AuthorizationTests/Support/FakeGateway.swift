@@ -46,7 +46,7 @@ final class FakeGateway: ControlClient {
                 configuration: ConfigurationDocument(
                     aud: name.instance, epoch: 1000, iat: now, leaseEnd: now + 86_400,
                     entitlement: .init(id: name.entitlement, version: try #require(EntitlementVersion("1.0"))),
-                    user: .init(id: "alice"),
+                    user: .init(id: "alice"), trust: .init(authorities: [try authority.der]),
                     defaultRoute: .init(route: .direct))))
     }
 
@@ -142,10 +142,22 @@ extension TestAuthority {
     /// A certificate for signing configurations.
     func signer(
         usage: ASN1ObjectIdentifier = ObjectIdentifiers.configurationSigning,
-        validity: ClosedRange<Double> = -3600...86_400
+        validity: ClosedRange<Double> = -3600...172_800, generation: Int64? = 1
     ) throws -> TestIdentity {
         let key = P256.Signing.PrivateKey()
-        return try TestIdentity(certificate: issue(for: .init(key.publicKey), usage, validity), key: key)
+        return try TestIdentity(
+            certificate: issue(for: .init(key.publicKey), usage, validity, generation: generation), key: key)
+    }
+
+    /// A word for another authority's key.
+    func endorsement(
+        of next: TestAuthority, usage: ASN1ObjectIdentifier = ObjectIdentifiers.authorityEndorsement,
+        validity: ClosedRange<Double> = -3600...86_400
+    ) throws -> [UInt8] {
+        let certificate = try issue(for: next.certificate.publicKey, usage, validity)
+        var serializer = DER.Serializer()
+        try serializer.serialize(certificate)
+        return serializer.serializedBytes
     }
 
     /// Answers a certificate request as EST does: by its key alone.
@@ -160,8 +172,9 @@ extension TestAuthority {
 
     private func issue(
         for key: Certificate.PublicKey, _ oid: ASN1ObjectIdentifier?, _ validity: ClosedRange<Double>,
-        uri: String? = nil, usage: ExtendedKeyUsage.Usage? = nil
+        uri: String? = nil, usage: ExtendedKeyUsage.Usage? = nil, generation: Int64? = nil
     ) throws -> Certificate {
+        let generation = try generation.map(SignerGeneration.encode)
         let usages = [oid.map { ExtendedKeyUsage.Usage(oid: $0) }, usage].compactMap { $0 }
         return try Certificate(
             version: .v3, serialNumber: .init(), publicKey: key,
@@ -172,6 +185,10 @@ extension TestAuthority {
                 Critical(BasicConstraints.notCertificateAuthority)
                 try ExtendedKeyUsage(usages)
                 if let uri { SubjectAlternativeNames([.uniformResourceIdentifier(uri)]) }
+                if let generation {
+                    Certificate.Extension(
+                        oid: ObjectIdentifiers.signerGeneration, critical: false, value: generation[...])
+                }
             },
             issuerPrivateKey: .init(self.key))
     }

@@ -69,7 +69,7 @@ struct RelayFixture: Sendable {
     ) async throws {
         authority = try TestAuthority()
         self.resolver = resolver
-        var configuration = RelayConfiguration(host: Self.loopback, port: 0, trust: try authority.der)
+        var configuration = RelayConfiguration(host: Self.loopback, port: 0, trust: [try authority.der])
         configuration.drainTime = .milliseconds(100)
         configure(&configuration)
         let log = log

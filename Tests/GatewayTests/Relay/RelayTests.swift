@@ -88,12 +88,12 @@ import Testing
         let origin = try await TestOrigin(echoes: true)
         try await RelayFixture.with { fixture in
             let open = try await fixture.tunnel(to: origin.port)
-            try fixture.relay.use(RelayFixture.identity(fixture.authority))
+            try fixture.relay.use(RelayFixture.identity(fixture.authority), trust: [fixture.authority.der])
             _ = try await fixture.tunnel(to: origin.port)
             open.send("still")
             #expect(try await open.read(5) == Array("still".utf8))
             #expect(throws: GatewayError(.invalid, "")) {
-                try fixture.relay.use(RelayIdentity(certificates: [[1]], privateKey: Redacted("x")))
+                try fixture.relay.use(RelayIdentity(certificates: [[1]], privateKey: Redacted("x")), trust: [])
             }
         }
         try await origin.close()
@@ -504,7 +504,7 @@ import Testing
     @Test func aTakenPortCannotBeBound() async throws {
         try await RelayFixture.with { fixture in
             var configuration = RelayConfiguration(
-                host: RelayFixture.loopback, port: fixture.port, trust: try fixture.authority.der)
+                host: RelayFixture.loopback, port: fixture.port, trust: [try fixture.authority.der])
             configuration.drainTime = .zero
             let second = try Relay(
                 configuration: configuration, identity: RelayFixture.identity(fixture.authority),

@@ -22,7 +22,7 @@ import Testing
             keys = CurrentTokenKeys(await fixture.data.tokenKeys)
             let policy = await fixture.data.relayPolicy()
             service = TokenService(keys: keys, policy: policy, clock: await fixture.data.clock)
-            await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot()) }
+            await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot(), data.authorities) }
             instance = try await fixture.enroll(fixture.link(), DataFixture.request())
         }
 

@@ -12,6 +12,7 @@ enum Samples {
             aud: InstanceIdentifier(), epoch: 1_700_000_000_000, iat: 1_700_000_000, leaseEnd: 1_700_086_400,
             status: .locked, code: .remoteLockout, entitlement: .init(id: entitlement, version: version),
             user: .init(id: "alice", principalName: "alice@EXAMPLE"),
+            trust: .init(authorities: [[0x30, 0], [0x30, 1, 0]], endorsements: [[0x30, 2, 0, 0]], signers: 3),
             servers: [.init(server, priority: 2, route: .relay, isApplicationServer: true)],
             domains: [.init("example", route: .direct)], defaultRoute: .init(route: .deny),
             clusters: [.init(name: "main", relays: [.init(server, priority: 1)], authorities: [[0x30, 0]])],
