@@ -172,11 +172,11 @@ import Testing
 
     // MARK: Away
 
-    @Test func whoWasAwayIsToldOnceTheLeaseIsOver() async throws {
+    @Test func anAppThatWasAwayIsToldOnceTheLeaseIsOver() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         fixture.gateway.state.withLock { $0.failure = LoadError(.serverNotTrusted, at: .serverTLS, "unknown issuer") }
-        // What answers may be anybody: it ends no lease.
+        // What answers may be any other server: it ends no lease.
         try await authorization.authorize()
         fixture.clock.advance(wall: 86_401)
         let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }

@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func whoWasAwayNeedsANewActivationAndIsTold() async throws {
+    @Test func anAppThatWasAwayNeedsANewActivationAndIsTold() async throws {
         let intranet = try await Intranet.start()
         let site = try await Site.start(intranet)
         let (there, away) = (try await site.activatedStore("there"), try await site.activatedStore("away"))
@@ -104,7 +104,7 @@ import Testing
         #expect(try await site.fetch(url, there, "--ca", intranet.authorityFile).status == 0)
         let (report, _) = try await doctor(away)
         #expect(report.failed.contains("authority") && report.advice.contains("activated anew"))
-        // A load says that the relay is not the one that is known, and no octet goes another way.
+        // A load says that the relay is not the one that is known, and no byte goes another way.
         let seen = intranet.log.count
         let refused = try await site.fetch(url, away, "--ca", intranet.authorityFile, "--json")
         #expect(try refused.status != 0 && refused.failure().name == "relayNotTrusted")

@@ -31,7 +31,7 @@ extension GatewayData {
         let certificate = record.standing(of: presented.serial)
         guard certificate != .unknown else { throw GatewayError(.unauthorized, "The certificate is not known here.") }
         guard stored < record.stored else {
-            // Of who shows a replaced certificate only what speaks against the store counts.
+            // A replaced certificate is believed only in what speaks against its store.
             guard certificate != .retired else { return .current }
             // What was never signed is not noted: nothing that comes later could be as new.
             guard min(stored, record.epoch) > record.stored else { return .current }

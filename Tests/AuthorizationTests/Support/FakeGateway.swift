@@ -23,7 +23,7 @@ final class FakeGateway: ControlClient {
         var first: [String: [ControlAnswer]] = [:]
         var bodies: [String: [UInt8]] = [:]
         var configuration: ConfigurationDocument
-        /// The newest epoch that it knows to be stored: who names a lower one is told so.
+        /// The newest epoch that it knows to be stored: a question that names a lower one is refused.
         var stored: Int64 = 0
         var events: [String] = []
         /// An event stream that stays open, where there is one.

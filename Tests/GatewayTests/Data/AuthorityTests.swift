@@ -59,7 +59,7 @@ import X509
         #expect(try await Base64URL.encode(fixture.link().authorityFingerprint) == before.present.fingerprint)
     }
 
-    @Test func whoHasNotHeardOfItIsNotLostUnasked() async throws {
+    @Test func anInstanceThatHasNotHeardOfItIsNotLostUnasked() async throws {
         await expect("invalid", of: .finish(confirmed: true))
         let heard = try await fixture.enroll(fixture.link(), DataFixture.request())
         let away = try await fixture.enroll(fixture.link(), DataFixture.request())
@@ -96,7 +96,7 @@ import X509
         #expect(await again.authorityEntry == finished)
     }
 
-    @Test func anAuthorityThatIsOnlyAnnouncedVouchesForNobody() async throws {
+    @Test func aCertificateOfAnAuthorityThatIsOnlyAnnouncedIsRefused() async throws {
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         _ = try await perform(.rotate)
         let next = try CertificateAuthority(#require(await fixture.data.authorities.record.next).identity)
