@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportWire
 
 extension Authorization {
-    /// How many servers and domains are written out, each.
+    /// How many servers, domains and networks are written out, each.
     private static let listed = 100
 
     /// The settings that hold now, a name and a value each; nothing secret among them.
@@ -22,6 +22,7 @@ extension Authorization {
         lines.append(("default route", "\(document.defaultRoute.route)"))
         lines += document.servers.prefix(Self.listed).map { ("server \($0.endpoint)", "\($0.route)") }
         lines += document.domains.prefix(Self.listed).map { ("domain \($0.name)", "\($0.route)") }
+        lines += document.deniedNetworks.prefix(Self.listed).map { ("network \($0)", "\(Route.deny)") }
         for cluster in document.clusters {
             lines.append(("cluster \(cluster.name)", cluster.relays.map { "\($0.endpoint)" }.joined(separator: ", ")))
         }

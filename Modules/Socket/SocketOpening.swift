@@ -82,13 +82,14 @@ struct SocketOpening {
             }
             request.connectTimeout = min(request.connectTimeout, rest)
         }
-        return try await transport.tunnel(request, via: path(way.relay, versions, isFallback: isFallback))
+        return try await transport.tunnel(request, via: path(way, versions, isFallback: isFallback))
     }
 
-    private func path(_ relay: RelayAccess?, _ versions: TLSVersions, isFallback: Bool) -> ConnectionPath {
+    private func path(_ way: ServerWay, _ versions: TLSVersions, isFallback: Bool) -> ConnectionPath {
         let settings = target.configuration
         let trust = settings.disabled.contains(.peer) ? TrustAnchors.unverified : settings.trust.anchors
-        var path = ConnectionPath(relay: relay, versions: versions, trust: trust)
+        var path = ConnectionPath(relay: way.relay, versions: versions, trust: trust)
+        if way.relay == nil { path.addresses = way.decision.addresses }
         path.isFallback = isFallback
         path.checksHost = !settings.disabled.contains(.host)
         path.identity = settings.clientIdentity

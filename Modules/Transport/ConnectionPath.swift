@@ -31,6 +31,8 @@ package struct ConnectionPath: Sendable {
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
     /// a relay.
     package var socket: String?
+    /// Which addresses connections are not made to; nil where no policy was asked, and with a relay, which judges them.
+    package var addresses: AddressRules?
     /// The proxy of a direct connection; never with a relay or a socket.
     package var proxy: ProxyAccess?
     /// Who has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for paths whose
@@ -72,13 +74,14 @@ extension ConnectionPath: Hashable {
         hasher.combine(identity?.certificates.first?.last)
     }
 
-    /// By hand, and what is cheap first: this stands on the path of each request too.
+    /// By hand, and what is cheap first: this stands on the path of each request too. Connections that were made under
+    /// other rules for addresses serve no request, so that none has to be judged again.
     package static func == (one: ConnectionPath, other: ConnectionPath) -> Bool {
         one.partition == other.partition && one.owner == other.owner && one.versions == other.versions
             && one.checksHost == other.checksHost
             && one.asksForIdentity == other.asksForIdentity && one.isFallback == other.isFallback
             && one.socket == other.socket && one.relay == other.relay && one.proxy == other.proxy
             && one.decision == other.decision && one.identity == other.identity && one.trust == other.trust
-            && one.pins == other.pins && one.revocation == other.revocation
+            && one.pins == other.pins && one.revocation == other.revocation && one.addresses == other.addresses
     }
 }

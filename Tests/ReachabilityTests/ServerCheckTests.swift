@@ -33,6 +33,16 @@ import Testing
         #expect(gone?.code == .notReachable && gone?.failure?.code == .cannotConnect)
     }
 
+    @Test func anAddressThatThePolicyDeniesIsNotReached() async throws {
+        let server = try TestServer { _ = $0.read() }
+        let endpoint = try Endpoint("localhost:\(server.port)")
+        let networks = ["127.0.0.0/8", "::1/128"].compactMap { IPNetwork($0) }
+        let decision = RoutingTable(denying: networks, default: .direct).decide(endpoint)
+        let check = ServerCheck(endpoint: endpoint, isSecure: false, limit: .seconds(10))
+        let attempts = await check.run(ServerAccess(decision: decision, relay: nil))
+        #expect(attempts.map(\.failure?.code) == [.refusedByPolicy] && server.acceptedConnections == 0)
+    }
+
     @Test func itsCertificateMustBeGoodUnlessItNeedNot() async throws {
         let authority = try TestAuthority()
         let tls = TestTLS(try authority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))

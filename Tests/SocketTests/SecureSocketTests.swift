@@ -272,6 +272,21 @@ struct SecureSocketTests {
         #expect(server.acceptedConnections == 0)
     }
 
+    @Test(arguments: [false, true]) func aNameThatLeadsToADeniedAddressIsAnErrorOfTheConnection(
+        _ isSecure: Bool
+    ) async throws {
+        let server = try world.mirror(isSecure: isSecure)
+        let networks = ["127.0.0.0/8", "::1/128"].compactMap { IPNetwork($0) }
+        world.gate.route(by: RoutingTable(denying: networks, default: .direct))
+        let socket = try world.sockets.socket(
+            host: "localhost", port: Int(server.port), isSecure: isSecure, world.configuration())
+        socket.delegate = observer
+        try socket.connect()
+        #expect(try await observer.isTold(.onErr))
+        #expect(observer.current.errors.first?.code == .refusedByPolicy)
+        #expect(server.acceptedConnections == 0)
+    }
+
     @Test func withdrawalEndsItWithItsCode() async throws {
         let server = try world.mirror(isSecure: true)
         let socket = try socket(server, isSecure: true)

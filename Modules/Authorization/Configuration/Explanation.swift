@@ -9,7 +9,7 @@ public struct Explanation: Sendable, Hashable, CustomStringConvertible {
     public let route: String
     /// Of the relay route; nil for others.
     public let cluster: String?
-    /// `server HOST:PORT`, `domain NAME` or `default`.
+    /// `server HOST:PORT`, `domain NAME`, `network ADDRESS/BITS`, `cloud metadata` or `default`.
     public let rule: String
     /// For people.
     public let text: String
@@ -25,18 +25,26 @@ extension Explanation {
             throw AddressError(.invalidURL, "Routes are for http and https URLs.")
         }
         let decision = table.decide(endpoint)
+        let remark = Self.remark(on: decision, under: table)
         rule = decision.rule.description
         self.url = url.redacted
         switch decision.route {
         case .relay(let name):
             route = "relay"
             cluster = name
-            self.text = clusters.contains(name) ? "\(decision)" : "\(decision), but the cluster has no relays"
+            self.text =
+                (clusters.contains(name) ? "\(decision)" : "\(decision), but the cluster has no relays") + remark
         case .direct, .deny:
             route = decision.route.description
             cluster = nil
-            self.text = "\(decision)"
+            self.text = "\(decision)\(remark)"
         }
+    }
+
+    /// No name is looked up here, so what its addresses are is not known.
+    private static func remark(on decision: RouteDecision, under table: RoutingTable) -> String {
+        guard case .name = decision.endpoint.host, decision.route != .deny, table.addresses.hasOwn else { return "" }
+        return "; addresses are denied, and those of the name are judged when it is connected to"
     }
 }
 

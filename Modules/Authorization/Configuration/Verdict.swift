@@ -32,7 +32,7 @@ enum Verdict {
         var kinds: [AuthorizationEvent.Kind] = []
         if ApplicationConfiguration(old) != ApplicationConfiguration(new) { kinds.append(.remoteSettingsUpdate) }
         if old.servers != new.servers || old.domains != new.domains || old.defaultRoute != new.defaultRoute
-            || old.clusters != new.clusters
+            || old.deniedNetworks != new.deniedNetworks || old.clusters != new.clusters
         {
             kinds.append(.servicesUpdate)
         }

@@ -4,11 +4,17 @@ import SallyportGateway
 
 struct RouteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "route", abstract: "Set the routes of domains.", subcommands: [Set.self, Remove.self])
+        commandName: "route", abstract: "Set the routes of domains, deny addresses.",
+        subcommands: [Set.self, Remove.self])
 
     struct Set: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Set the route of a domain and all below it.")
-        @Argument(help: "The domain, or 'default' for what nothing else matches.") var domain: String
+        static let configuration = CommandConfiguration(
+            abstract: "Set the route of a domain and all below it, or deny a network.",
+            discussion: """
+                A network (10.0.0.0/8, fd00::/8, or one address) can be denied only. Nothing is connected to its \
+                addresses then, whatever name leads there, on any port, by the relay and by the app itself.
+                """)
+        @Argument(help: "The domain, a network, or 'default' for what nothing else matches.") var domain: String
         @Argument(help: "relay, relay:CLUSTER, direct or deny.") var route: RouteArgument
         @Option(help: ArgumentHelp("Ports that the relay opens. Default: 80,443.", valueName: "list"))
         var ports: PortList?
@@ -22,8 +28,8 @@ struct RouteCommand: ParsableCommand {
     }
 
     struct Remove: ConsoleCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove the rule of a domain.")
-        @Argument(help: "The domain.") var domain: String
+        static let configuration = CommandConfiguration(abstract: "Remove the rule of a domain or network.")
+        @Argument(help: "The domain or network.") var domain: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

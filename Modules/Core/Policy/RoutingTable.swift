@@ -1,8 +1,9 @@
 /// What an administrator lists, and the one rule by which a route follows from it.
 ///
 /// The client asks it before any connection, and the relay asks it again at every CONNECT. Order: the exact server
-/// (host and port), else the longest matching domain, else the default; `deny` on a matching server or on any
-/// matching domain wins over both.
+/// (host and port), else the longest matching domain, else the default; `deny` on a matching server, on any matching
+/// domain or on a network that has the address wins over both. Where the host is a name, the networks are asked once the
+/// name's addresses are known: ``RouteDecision/addresses``.
 public struct RoutingTable: Sendable, Hashable {
     /// A single server.
     public struct Server: Sendable, Hashable {
@@ -37,14 +38,19 @@ public struct RoutingTable: Sendable, Hashable {
     private let domains: [String: Domain]
     private let fallback: Route
     private let fallbackPorts: Set<UInt16>
+    /// Of the addresses that names lead to. All decisions have them.
+    package let addresses: AddressRules
 
+    /// - Parameter networks: Addresses that are denied, on all ports.
     public init(
-        servers: [Server] = [], domains: [Domain] = [], default fallback: Route = .deny,
-        defaultPorts: Set<UInt16> = RoutingTable.defaultPorts
+        servers: [Server] = [], domains: [Domain] = [], denying networks: [IPNetwork] = [],
+        default fallback: Route = .deny, defaultPorts: Set<UInt16> = RoutingTable.defaultPorts
     ) {
         self.servers = Dictionary(servers.map { ($0.endpoint, $0.route) }) { first, second in
             first == .deny ? first : second
         }
+        addresses = AddressRules(
+            networks: networks, servers: servers.lazy.filter { $0.route == .deny }.map(\.endpoint))
         self.domains = Dictionary(domains.map { ($0.name, $0) }) { first, second in
             first.route == .deny ? first : second
         }
@@ -54,13 +60,14 @@ public struct RoutingTable: Sendable, Hashable {
 
     /// The route to a server and the rule that decided.
     public func decide(_ endpoint: Endpoint) -> RouteDecision {
+        if case .address(let address) = endpoint.host, let rule = denial(of: address, as: endpoint) {
+            return decision(endpoint, .deny, by: rule)
+        }
         let matching = matchingDomains(of: endpoint.host)
         if let denied = matching.first(where: { $0.route == .deny }) {
-            return RouteDecision(endpoint: endpoint, route: .deny, rule: .domain(denied.name))
+            return decision(endpoint, .deny, by: .domain(denied.name))
         }
-        if let route = servers[endpoint] {
-            return RouteDecision(endpoint: endpoint, route: route, rule: .server(endpoint))
-        }
+        if let route = servers[endpoint] { return decision(endpoint, route, by: .server(endpoint)) }
         if let longest = matching.first {
             return decide(endpoint, longest.route, ports: longest.ports, by: .domain(longest.name))
         }
@@ -80,9 +87,19 @@ public struct RoutingTable: Sendable, Hashable {
         _ endpoint: Endpoint, _ route: Route, ports: Set<UInt16>, by rule: RouteDecision.Rule
     ) -> RouteDecision {
         guard case .relay = route, !ports.contains(endpoint.port) else {
-            return RouteDecision(endpoint: endpoint, route: route, rule: rule)
+            return decision(endpoint, route, by: rule)
         }
-        return RouteDecision(endpoint: endpoint, route: .deny, rule: rule, isPortClosed: true)
+        return RouteDecision(endpoint: endpoint, route: .deny, rule: rule, isPortClosed: true, addresses: addresses)
+    }
+
+    private func decision(_ endpoint: Endpoint, _ route: Route, by rule: RouteDecision.Rule) -> RouteDecision {
+        RouteDecision(endpoint: endpoint, route: route, rule: rule, addresses: addresses)
+    }
+
+    /// The rule that denies an address literal. A metadata service is reached where it is listed as a server.
+    private func denial(of address: IPAddress, as endpoint: Endpoint) -> RouteDecision.Rule? {
+        guard let rule = addresses.denial(of: address, port: endpoint.port) else { return nil }
+        return rule == .metadata && servers[endpoint] != nil ? nil : rule
     }
 
     /// The rules for the name and every domain above it, the longest first. An address has none.
@@ -104,13 +121,19 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     public enum Rule: Sendable, Hashable, CustomStringConvertible {
         case server(Endpoint)
         case domain(String)
+        /// The address, or one to which the name leads, lies in it.
+        case network(IPNetwork)
+        /// The address, or one to which the name leads, is that of a cloud's metadata service.
+        case metadata
         case `default`
 
-        /// `server HOST:PORT`, `domain NAME` or `default`.
+        /// `server HOST:PORT`, `domain NAME`, `network ADDRESS/BITS`, `cloud metadata` or `default`.
         public var description: String {
             switch self {
             case .server(let endpoint): "server \(endpoint)"
             case .domain(let name): "domain \(name)"
+            case .network(let network): "network \(network)"
+            case .metadata: "cloud metadata"
             case .default: "default"
             }
         }
@@ -121,12 +144,18 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     public let rule: Rule
     /// The rule would relay, but opens other ports only.
     public let isPortClosed: Bool
+    /// What holds of each address to which the host leads, before a connection is made to it.
+    package let addresses: AddressRules
 
-    package init(endpoint: Endpoint, route: Route, rule: Rule, isPortClosed: Bool = false) {
+    package init(
+        endpoint: Endpoint, route: Route, rule: Rule, isPortClosed: Bool = false,
+        addresses: AddressRules = .standard
+    ) {
         self.endpoint = endpoint
         self.route = route
         self.rule = rule
         self.isPortClosed = isPortClosed
+        self.addresses = addresses
     }
 
     /// For people: what happens and why.

@@ -48,34 +48,3 @@ public struct ProxyException: Sendable, Hashable, CustomStringConvertible {
         }
     }
 }
-
-/// The addresses that begin with the same bits (RFC 4632, RFC 4291 §2.3).
-struct IPNetwork: Sendable, Hashable, CustomStringConvertible {
-    private let prefix: [UInt8]
-    private let bits: Int
-    let description: String
-
-    /// Reads `ADDRESS/BITS`; nil where the address has bits behind these.
-    init?(_ text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let address = IPAddress(String(parts[0])), (1...3).contains(parts[1].utf8.count),
-            parts[1].utf8.allSatisfy({ (48...57).contains($0) }), let bits = Int(parts[1]),
-            bits <= address.octets.count * 8
-        else { return nil }
-        self.bits = bits
-        prefix = address.octets
-        description = "\(address)/\(bits)"
-        guard Self.masked(prefix, bits) == prefix else { return nil }
-    }
-
-    func contains(_ address: IPAddress) -> Bool {
-        address.octets.count == prefix.count && Self.masked(address.octets, bits) == prefix
-    }
-
-    private static func masked(_ octets: [UInt8], _ bits: Int) -> [UInt8] {
-        octets.enumerated().map { index, octet in
-            let kept = min(max(bits - index * 8, 0), 8)
-            return octet & (kept == 0 ? 0 : 0xff << UInt8(8 - kept))
-        }
-    }
-}

@@ -23,7 +23,7 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case revokeKeys(KeySelection)
     case addServer(ServerEntry)
     case removeServer(endpoint: String)
-    /// `domain` may be `default`; `ports` is nil where the documented ones hold.
+    /// `domain` may be `default`, or a network whose addresses are denied; `ports` is nil where the documented ones hold.
     case setRoute(domain: String, route: String, ports: [UInt16]?)
     case removeRoute(domain: String)
     case blockTLS(version: String)

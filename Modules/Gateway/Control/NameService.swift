@@ -19,7 +19,7 @@ struct NameService: Sendable {
     /// - Parameter decide: what the policy says of a host.
     func answer(_ query: DNSMessage, by decide: (SallyportCore.Host) -> NameVerdict) async -> DNSMessage {
         guard !query.isResponse else { return DNSMessage(answering: query, code: .formatError) }
-        guard let host = Self.judged(query.question.name) else { return DNSMessage(answering: query, code: .refused) }
+        guard let host = Self.judged(query.question) else { return DNSMessage(answering: query, code: .refused) }
         switch decide(host) {
         case .refused: return DNSMessage(answering: query, code: .refused)
         case .address(let address) where query.question.type == .a || query.question.type == .aaaa:
@@ -32,12 +32,15 @@ struct NameService: Sendable {
         }
     }
 
-    /// The host whose route counts: the name without its leading labels that begin with `_` (RFC 2782).
-    private static func judged(_ name: DNSName) -> SallyportCore.Host? {
-        let labels = name.labels.drop { $0.hasPrefix("_") }
-        // What reads as an address is none of the names.
-        guard case .name(let name)? = try? SallyportCore.Host(labels.joined(separator: ".")) else { return nil }
-        return .name(name)
+    /// The host whose route counts: of a service, the name without its leading labels that begin with `_` (RFC 2782).
+    ///
+    /// Nil for what is not spelled as hosts are: it would be read as one name here, and asked as another. Labels hold no
+    /// percent-encoding, and an address is no name.
+    private static func judged(_ question: DNSMessage.Question) -> SallyportCore.Host? {
+        let all = question.name.labels[...]
+        let text = (question.type == .srv ? all.drop { $0.hasPrefix("_") } : all).joined(separator: ".")
+        guard case .name(text)? = try? SallyportCore.Host(text) else { return nil }
+        return .name(text)
     }
 
     /// Nothing of the other kind of address: the name leads to this one only.

@@ -70,6 +70,7 @@ struct ConfigurationBuilder: Sendable {
         document.domains = directory.domains.sorted { $0.key < $1.key }.map {
             .init($0.key, route: $0.value.route, ports: $0.value.ports.sorted())
         }
+        document.deniedNetworks = directory.deniedNetworks.sorted()
         document.defaultRoute = .init(
             route: directory.defaultRoute.route, ports: directory.defaultRoute.ports.sorted())
         document.clusters = try clusters()

@@ -20,7 +20,9 @@ struct RelaySnapshot: Sendable {
         self.instances = instances
         self.clock = clock
         tables = Dictionary(
-            uniqueKeysWithValues: directory.applications.keys.map { ($0, Self.table(of: $0, in: directory)) })
+            uniqueKeysWithValues: directory.applications.keys.map { entitlement in
+                (entitlement, directory.routingTable { $0.application == nil || $0.application == entitlement })
+            })
         addresses = Dictionary(
             directory.servers.compactMap { server in
                 guard let endpoint = try? Endpoint(server.endpoint),
@@ -37,18 +39,6 @@ struct RelaySnapshot: Sendable {
         var copy = self
         copy.instances = instances
         return copy
-    }
-
-    private static func table(of entitlement: String, in directory: Directory) -> RoutingTable {
-        RoutingTable(
-            servers: directory.servers.filter { $0.application == nil || $0.application == entitlement }
-                .compactMap { server in
-                    (try? Endpoint(server.endpoint)).map { RoutingTable.Server($0, route: server.route) }
-                },
-            domains: directory.domains.map {
-                RoutingTable.Domain($0.key, route: $0.value.route, ports: $0.value.ports)
-            },
-            default: directory.defaultRoute.route, defaultPorts: directory.defaultRoute.ports)
     }
 
     /// What holds for whoever presents a certificate.
@@ -95,11 +85,13 @@ struct RelaySnapshot: Sendable {
     private func decide(_ record: InstanceRecord, _ target: Endpoint) -> RelayVerdict {
         guard let table = table(for: record) else { return Self.denied("The instance is withdrawn.") }
         let decision = table.decide(target)
-        guard case .relay = decision.route else { return Self.denied("The policy does not relay to this server.") }
+        guard case .relay = decision.route else {
+            return Self.denied("The policy does not relay to this server: \(decision.rule).")
+        }
         let address = Self.isServer(decision.rule) ? addresses[target] : nil
         return .allowed(
             instance: record.name.instance.description, address: address,
-            mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule))
+            mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule), rules: decision.addresses)
     }
 
     /// Whether there is a user of this name, and the same one that the instance is of.

@@ -30,7 +30,7 @@ struct Declaration: Codable, Sendable, Hashable {
     }
 
     struct Rule: Codable, Sendable, Hashable {
-        /// `default` for what nothing else matches.
+        /// `default` for what nothing else matches, or a network, which has no ports.
         var domain: String
         var route: String
         var ports: [UInt16]?
@@ -184,6 +184,9 @@ extension Directory {
         declaration.routes = rules.map { name, rule in
             Declaration.Rule(domain: name, route: "\(rule.route)", ports: rule.ports.sorted())
         }
+        declaration.routes? += deniedNetworks.sorted().map {
+            Declaration.Rule(domain: "\($0)", route: "\(Route.deny)", ports: nil)
+        }
         declaration.tls = Declaration.TLS(block: blockedTLS.sorted().map(\.rawValue), floor: tlsFloor?.rawValue)
         declaration.realms = declaredRealms
         declaration.auth = declaredSchemes
@@ -295,6 +298,7 @@ extension Directory {
             lines.insert(
                 "route \(name) \(rule.route) ports \(rule.ports.sorted().map(String.init).joined(separator: ","))")
         }
+        for network in deniedNetworks { lines.insert("route \(network) \(Route.deny)") }
         for (name, relays) in clusters {
             let text = relays.map { "\($0.endpoint),\($0.priority)" }.joined(separator: " ")
             lines.insert("cluster \(name) \(text)")

@@ -52,15 +52,7 @@ extension Directory {
 
     /// What an administrator should know of a KDC's route; nil where apps reach it.
     func warning(ofKDC endpoint: Endpoint) -> String? {
-        let listed = servers.compactMap { server -> RoutingTable.Server? in
-            guard let endpoint = try? Endpoint(server.endpoint), server.application == nil else { return nil }
-            return RoutingTable.Server(endpoint, route: server.route)
-        }
-        let table = RoutingTable(
-            servers: listed,
-            domains: domains.map { RoutingTable.Domain($0.key, route: $0.value.route, ports: $0.value.ports) },
-            default: defaultRoute.route, defaultPorts: defaultRoute.ports)
-        let decision = table.decide(endpoint)
+        let decision = routingTable { $0.application == nil }.decide(endpoint)
         guard decision.route == .deny else { return nil }
         return "No app reaches the KDC: \(decision). `admin server add \(endpoint)` lists it."
     }

@@ -13,6 +13,7 @@ struct Directory: Sendable, Hashable, Codable {
         static let versions = 100
         static let servers = 4_000
         static let domains = 4_000
+        static let networks = 4_000
         static let clusters = 64
         static let relays = 64
         static let configuration = 64 << 10
@@ -60,6 +61,8 @@ struct Directory: Sendable, Hashable, Codable {
     /// By name; the default stands apart.
     var domains: [String: Domain] = [:]
     var defaultRoute = Domain(route: .deny)
+    /// Addresses that nothing is connected to, whatever name leads there.
+    var deniedNetworks: Set<IPNetwork> = []
     var blockedTLS: Set<TLSVersion> = []
     var tlsFloor: TLSVersion?
     /// Nil where nobody has decided, as in what was written before there were any.
@@ -218,6 +221,7 @@ extension Directory {
             defaultRoute = domain
             return
         }
+        if let network = try Self.network(name) { return try deny(network, domain) }
         let text = try Self.domain(name)
         if domains[text] == nil { try check(domains.count, Limits.domains, "domains") }
         domains[text] = domain
@@ -228,7 +232,13 @@ extension Directory {
             defaultRoute = Domain(route: .deny)
             return
         }
-        guard domains.removeValue(forKey: try Self.domain(name)) != nil else {
+        let isRemoved =
+            if let network = try Self.network(name) {
+                deniedNetworks.remove(network) != nil
+            } else {
+                domains.removeValue(forKey: try Self.domain(name)) != nil
+            }
+        guard isRemoved else {
             throw GatewayError(.notFound, "No route for \(name) is set.")
         }
     }
@@ -276,7 +286,7 @@ extension Directory {
 
     private static func domain(_ text: String) throws(GatewayError) -> String {
         guard case .name(let name)? = try? Host(text.hasPrefix(".") ? String(text.dropFirst()) : text) else {
-            throw GatewayError(.invalid, "A domain is a name, or `default`.")
+            throw GatewayError(.invalid, "A rule is for a domain, a network such as 10.0.0.0/8, or `default`.")
         }
         // Another spelling of the word would name a domain that is shown as the word.
         guard name != "default" else { throw GatewayError(.invalid, "`default` is written so.") }
@@ -293,7 +303,7 @@ extension Directory {
         return (id.description, version.description)
     }
 
-    private func check(_ count: Int, _ limit: Int, _ what: String) throws(GatewayError) {
+    func check(_ count: Int, _ limit: Int, _ what: String) throws(GatewayError) {
         guard count < limit else { throw GatewayError(.invalid, "There are \(limit) \(what) already, the most.") }
     }
 

@@ -39,7 +39,8 @@ package enum RelayVerdict: Sendable, Hashable {
     ///   - address: Where the name leads, if the administrator said so; it is not resolved then.
     ///   - mayBeLocal: Whether the entry is an address literal, `localhost`, or has an address: only these lead to
     ///     loopback, link-local and like addresses, and to the gateway's own listeners.
-    case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool)
+    ///   - rules: What holds of each address to which the target's name leads.
+    case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules = .standard)
     /// The tunnel is refused, or ended if it is open.
     ///
     /// - Parameters:

@@ -31,7 +31,10 @@ struct ServerCheck: Sendable {
     private func paths(_ access: ServerAccess) -> [ConnectionPath] {
         var path = ConnectionPath(partition: "sallyport.diagnostics")
         path.trust = validatesCertificate ? trust : .unverified
-        guard let relay = access.relay else { return [path] }
+        guard let relay = access.relay else {
+            path.addresses = access.decision.addresses
+            return [path]
+        }
         path.versions = path.versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
         return relay.relays.sorted { $0.priority < $1.priority }.map { one in
             var path = path

@@ -12,6 +12,8 @@ final class EasyHandle {
         func received(body: UnsafeRawBufferPointer) -> Int
         func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int
         func rewindBody() -> Bool
+        /// - Returns: false where no connection may be made to the address, and no socket for it.
+        func mayConnect(to address: IPAddress, port: UInt16) -> Bool
         /// - Returns: false where no connection may be made.
         func willConnect(_ descriptor: Int32) -> Bool
         func willHandshake(_ context: OpaquePointer)

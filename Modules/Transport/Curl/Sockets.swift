@@ -1,12 +1,17 @@
 internal import CCurl
 internal import Glibc
+internal import SallyportCore
 
 /// Makes the sockets of connections, so that they are closed on `exec`, and the exchange knows how far it has come.
 func openSocket(
     _ context: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let context = unsafe context, let address = unsafe address?.pointee else { return CURL_SOCKET_BAD }
+    guard let context = unsafe context, let place = unsafe address else { return CURL_SOCKET_BAD }
     let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    if let peer = unsafe internetPeer(place), handle.client?.mayConnect(to: peer.address, port: peer.port) == false {
+        return CURL_SOCKET_BAD
+    }
+    let address = unsafe place.pointee
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
     guard descriptor >= 0 else { return CURL_SOCKET_BAD }
     guard handle.client?.willConnect(descriptor) != false else {
@@ -14,6 +19,23 @@ func openSocket(
         return CURL_SOCKET_BAD
     }
     return descriptor
+}
+
+/// Where the connection leads; nil for sockets that are not of the network.
+private func internetPeer(_ place: UnsafeMutablePointer<curl_sockaddr>) -> (address: IPAddress, port: UInt16)? {
+    guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
+    // SAFETY: libcurl has room for a `sockaddr_storage` there, of which it has filled in `addrlen` bytes. The port and the
+    // address stand where RFC 3493 §3.3 has them.
+    let length = unsafe Int(place.pointee.addrlen)
+    let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(place) + offset, count: length)
+    let range: Range<Int>
+    switch unsafe place.pointee.family {
+    case AF_INET: range = 4..<8
+    case AF_INET6: range = 8..<24
+    default: return nil
+    }
+    guard range.upperBound <= length, let address = unsafe IPAddress(octets: Array(bytes[range])) else { return nil }
+    return (address, unsafe UInt16(bytes[2]) << 8 | UInt16(bytes[3]))
 }
 
 func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {

@@ -265,6 +265,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         signalled.removeAll(keepingCapacity: true)
         for member in due {
             member.attempt.isSignalled = false
+            if member.attempt.isDenied, let refusal = member.attempt.failure { end(member, refusal) }
             member.turnEnds()
         }
         if origins.isStirred { for member in origins.takeAdmitted() { begin(member) } }

@@ -29,6 +29,20 @@ protocol PoolMember: EasyHandle.Client, Sendable {
 extension PoolMember {
     var isSuspended: Bool { false }
     var urgency: Urgency { .standard }
+
+    /// Judges each address of a direct connection by the policy. A name of which one address is denied is given up: the
+    /// others of an answer that mixes them are not tried.
+    func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
+        guard let pool, let rules = pool.configuration.path.addresses else { return true }
+        guard !attempt.isDenied else { return false }
+        let endpoint = attempt.endpoint
+        guard let rule = rules.denial(of: address, port: port, for: endpoint) else { return true }
+        let decision = RouteDecision(endpoint: endpoint, route: .deny, rule: rule, addresses: rules)
+        attempt.failure = LoadError(AccessDenied(.denied(decision)))
+        attempt.isDenied = true
+        pool.signal(self)
+        return false
+    }
 }
 
 /// How far one transfer has come on its connection. On the loop only.
@@ -49,6 +63,8 @@ final class Attempt {
     var isParked = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
+    /// The policy denies an address to which the name leads: ``failure`` says which rule.
+    var isDenied = false
     /// What the server is offered in ALPN besides what libcurl offers, as it stands in the hello.
     var applicationProtocols: [UInt8] = []
 

@@ -42,7 +42,7 @@ struct ExchangeSettings: Sendable {
     ) async throws(LoadError) -> LoadResponse {
         var fields = request.headerFields
         context.signer?.sign(&fields)
-        var path = path(of: context.principal, relay: relay, versions: versions)
+        var path = path(of: context.principal, by: decision, relay: relay, versions: versions)
         path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
         if path.proxy?.user != nil {
@@ -75,10 +75,16 @@ struct ExchangeSettings: Sendable {
     }
 
     /// The connections of the session and a principal.
-    func path(of principal: Principal, relay: RelayAccess?, versions: TLSVersions) -> ConnectionPath {
+    ///
+    /// - Parameter decision: nil where no policy was asked.
+    func path(
+        of principal: Principal, by decision: RouteDecision?, relay: RelayAccess?, versions: TLSVersions
+    ) -> ConnectionPath {
         let partition = principal == self.principal ? tag : "\(tag)/\(principal.name)"
-        return ConnectionPath(
+        var path = ConnectionPath(
             relay: relay, versions: versions, trust: trust, pins: pins, revocation: revocation, partition: partition)
+        if relay == nil { path.addresses = decision?.addresses }
+        return path
     }
 
     /// With the questions of TLS, as often as they need.

@@ -18,7 +18,7 @@ struct SessionTunnels: RoutedTunnels {
     func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
         let way = try routing?.way(to: request.endpoint, isSecure: request.isSecure)
         var path = settings.path(
-            of: principal ?? settings.principal, relay: way?.relay,
+            of: principal ?? settings.principal, by: way?.decision, relay: way?.relay,
             versions: way?.versions ?? settings.versions.allowed(for: request.endpoint.host))
         path.versions = TLSVersionOffer(path.versions).first
         path.identity = settings.identities[request.endpoint.host]

@@ -23,7 +23,8 @@ extension ConfigurationDocument {
         try checkCounts()
         return SharedMembers(members: [
             try Member("application", application), try Member("clusters", clusters),
-            try Member("defaultRoute", defaultRoute), try Member("domains", domains), try Member("policy", policy),
+            try Member("defaultRoute", defaultRoute),
+            try Member("deniedNetworks", deniedNetworks), try Member("domains", domains), try Member("policy", policy),
             try Member("realms", realms), try Member("schemes", schemes), try Member("servers", servers),
             try Member("tls", tls),
         ])

@@ -14,6 +14,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let document = 512 << 10
         package static let servers = 4096
         package static let domains = 4096
+        package static let networks = 4096
         package static let clusters = 64
         package static let relays = 64
         /// Of the gateway, and of each cluster; endorsements too.
@@ -44,6 +45,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     package var trust: Trust
     package var servers: [Server]
     package var domains: [Domain]
+    /// Addresses that nothing may be connected to, whatever name leads there.
+    package var deniedNetworks: [IPNetwork]
     package var defaultRoute: DefaultRoute
     package var clusters: [Cluster]
     package var tls: TLSRestrictions
@@ -61,7 +64,8 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     package init(
         aud: InstanceIdentifier, epoch: Int64, iat: Int64, leaseEnd: Int64, status: Status = .active,
         code: ResultCode = .none, entitlement: Entitlement, user: User, trust: Trust, servers: [Server] = [],
-        domains: [Domain] = [], defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
+        domains: [Domain] = [], deniedNetworks: [IPNetwork] = [],
+        defaultRoute: DefaultRoute = DefaultRoute(route: .deny), clusters: [Cluster] = [],
         tls: TLSRestrictions = TLSRestrictions(), schemes: [String] = [], realms: [Realm] = [],
         policy: JSONValue = .object([:]), entitlements: [Entitlements] = [], application: Application = Application()
     ) {
@@ -76,6 +80,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         self.trust = trust
         self.servers = servers
         self.domains = domains
+        self.deniedNetworks = deniedNetworks
         self.defaultRoute = defaultRoute
         self.clusters = clusters
         self.tls = tls
@@ -127,6 +132,7 @@ extension ConfigurationDocument {
     func checkCounts() throws(WireError) {
         let isWithin =
             servers.count <= Limits.servers && domains.count <= Limits.domains && clusters.count <= Limits.clusters
+            && deniedNetworks.count <= Limits.networks
             && clusters.allSatisfy { $0.relays.count <= Limits.relays && $0.authorities.count <= Limits.authorities }
             && trust.authorities.count <= Limits.authorities && trust.endorsements.count <= Limits.authorities
             && entitlements.count <= Limits.entitlements && schemes.count <= Limits.names
@@ -140,6 +146,6 @@ extension ConfigurationDocument {
         RoutingTable(
             servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },
             domains: domains.map { RoutingTable.Domain($0.name, route: $0.route, ports: Set($0.ports)) },
-            default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
+            denying: deniedNetworks, default: defaultRoute.route, defaultPorts: Set(defaultRoute.ports))
     }
 }

@@ -56,6 +56,34 @@ import Testing
         #expect(resolver.asked.withLock { $0.map(\.name) } == [DNSName(name)])
     }
 
+    /// What is judged is what is asked: a spelling that reads as another name is refused, whatever that name may.
+    @Test(arguments: [
+        "secret%2eallowed", "secret.%61llowed", "s%65cret.allowed", "xn--a.allowed", "-a.allowed", "a*.allowed",
+        "0x7f.1", "2130706433", "1.2.3.4", "a.allowed:80", "[::1]", "a/b.allowed", "a@b.allowed", "_tcp", "a.0x1",
+    ])
+    func aNameInAnotherSpellingIsRefusedAndNobodyIsAsked(_ name: String) async throws {
+        let resolver = Resolver()
+        for type in [DNSMessage.RecordType.a, .aaaa, .srv] where name != "_tcp" || type == .srv {
+            let answer = await NameService(queries: resolver).answer(try query(name, type)) { _ in .allowed }
+            #expect(answer.code == .refused && answer.answers.isEmpty, "\(name) \(type)")
+        }
+        #expect(resolver.asked.withLock { $0.isEmpty })
+    }
+
+    /// The labels of a service are no part of its host; of an address's name they are.
+    @Test(arguments: [DNSMessage.RecordType.a, .aaaa]) func anAddressIsJudgedByItsWholeName(
+        _ type: DNSMessage.RecordType
+    ) async throws {
+        let judged = Lock<[SallyportCore.Host]>([])
+        let resolver = Resolver()
+        _ = await NameService(queries: resolver).answer(try query("_tcp.A.example", type)) { host in
+            judged.withLock { $0.append(host) }
+            return .allowed
+        }
+        #expect(judged.withLock { $0 } == [.name("_tcp.a.example")])
+        #expect(resolver.asked.withLock { $0.map(\.name) } == [DNSName("_tcp.a.example")])
+    }
+
     @Test func whatTheAdministratorSaidIsAnsweredWithoutAResolver() async throws {
         let resolver = Resolver()
         let service = NameService(queries: resolver)

@@ -345,16 +345,48 @@ final class DataFixture: Sendable {
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
-        for target in ["127.0.0.1:80", "127.1:443", "[::1]:80", "169.254.169.254:80", "localhost:80"] {
-            guard case .allowed(_, nil, mayBeLocal: false) = try client.decide(Endpoint(target)) else {
+        for target in ["127.0.0.1:80", "127.1:443", "[::1]:80", "169.254.1.1:80", "localhost:80"] {
+            guard case .allowed(_, nil, mayBeLocal: false, _) = try client.decide(Endpoint(target)) else {
                 Issue.record("\(target) may be local")
                 continue
             }
         }
-        guard case .allowed(_, nil, mayBeLocal: true) = try client.decide(Endpoint("127.0.0.1:8080")) else {
+        guard case .allowed(_, nil, mayBeLocal: true, _) = try client.decide(Endpoint("127.0.0.1:8080")) else {
             Issue.record("a listed address is reached")
             return
         }
+    }
+
+    /// The same rules in the instance's document and at the relay.
+    @Test func deniedAddressesHoldForTheInstanceAndAtTheRelay() async throws {
+        let fixture = try await DataFixture()
+        try await fixture.perform(.setRoute(domain: "default", route: "relay", ports: [80, 443]))
+        try await fixture.perform(.setRoute(domain: "10.0.0.0/8", route: "deny", ports: nil))
+        try await fixture.perform(.addServer(.init(endpoint: "10.1.1.1:443")))
+        try await fixture.perform(.addServer(.init(endpoint: "192.0.2.9:443", route: "deny")))
+        let credentials = try await fixture.link()
+        let chain = try await fixture.data.enroll(
+            BasicCredentials(user: credentials.user, password: credentials.accessKey),
+            request: DataFixture.request(), source: "s")
+        let document = try await fixture.document(fixture.data.presented(chain[0]))
+        #expect(document.deniedNetworks.map(\.description) == ["10.0.0.0/8"])
+        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        for target in ["10.1.1.1:443", "10.2.2.2:80", "[::ffff:10.0.0.1]:80", "192.0.2.9:443", "169.254.169.254:80"] {
+            guard case .refused = try client.decide(Endpoint(target)) else {
+                Issue.record("\(target) is denied")
+                continue
+            }
+        }
+        guard case .allowed(_, _, _, let rules) = try client.decide(Endpoint("a.example:443")) else {
+            Issue.record("the default relays")
+            return
+        }
+        #expect(rules == document.routingTable.addresses)
+        #expect(rules.denial(of: .v4(0x0a09_0909), port: 443).map { "\($0)" } == "network 10.0.0.0/8")
+        #expect(rules.denial(of: .v4(0xc000_0209), port: 443).map { "\($0)" } == "server 192.0.2.9:443")
+        try await fixture.perform(.removeRoute(domain: "10.0.0.0/8"))
+        guard case .allowed(_, _, _, let later) = try client.decide(Endpoint("a.example:443")) else { return }
+        #expect(later.denial(of: .v4(0x0a09_0909), port: 443) == nil)
     }
 
     @Test func theRelayJudgesByCertificateStatusAndRoute() async throws {
@@ -369,12 +401,12 @@ final class DataFixture: Sendable {
             let client = await fixture.data.relayPolicy().client(presenting: certificate ?? chain[0])
             return try client?.decide(Endpoint(target))
         }
-        guard case .allowed(let instance, let address, true) = try await verdict("IN.example.:443") else {
+        guard case .allowed(let instance, let address, true, _) = try await verdict("IN.example.:443") else {
             Issue.record("a listed server is relayed")
             return
         }
         #expect(instance == id && address == IPAddress("127.0.0.9"))
-        guard case .allowed(_, nil, true) = try await verdict("0x7f.1:8080") else {
+        guard case .allowed(_, nil, true, _) = try await verdict("0x7f.1:8080") else {
             Issue.record("an address literal leads where it says")
             return
         }

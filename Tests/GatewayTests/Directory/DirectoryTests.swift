@@ -17,6 +17,8 @@ import Testing
         try directory.addServer(
             .init(endpoint: "api.corp.example:8443", application: "com.example.report", priority: 2, route: .direct))
         try directory.setRoute("corp.example", .init(route: .relay(cluster: "west"), ports: [443, 8443]))
+        try directory.setRoute("10.0.0.0/8", .init(route: .deny))
+        try directory.setRoute("fd00::9", .init(route: .deny))
         directory.blockedTLS = [.tls10]
         directory.tlsFloor = .tls12
         try directory.addRealm("CORP.EXAMPLE", kdc: "kdc.corp.example")
@@ -147,6 +149,66 @@ import Testing
         #expect(directory.servers.map(\.route) == [.deny])
         try directory.removeServer("b\u{fc}cher.example:443")
         #expect(directory.servers.isEmpty)
+    }
+
+    // MARK: Networks
+
+    @Test func networksAreDeniedAndShown() throws {
+        var directory = Directory()
+        for name in ["10.0.0.0/8", "FD00:0::/8", "0x7f.1", "[2001:db8::1]", "192.0.2.7"] {
+            try directory.setRoute(name, .init(route: .deny))
+        }
+        let expected = ["10.0.0.0/8", "127.0.0.1/32", "192.0.2.7/32", "2001:db8::1/128", "fd00::/8"]
+        #expect(directory.deniedNetworks.sorted().map(\.description) == expected)
+        #expect(directory.domains.isEmpty)
+        #expect(Directory().difference(to: directory) == expected.map { "+ route \($0) deny" }.sorted())
+        let again = try Directory().applying(Declaration(yaml: directory.declaration.yaml()), prune: true)
+        #expect(again == directory)
+        try directory.removeRoute("fd00::/8")
+        try directory.removeRoute("2001:db8::1/128")
+        try directory.removeRoute("127.1")
+        #expect(directory.deniedNetworks.count == 2)
+        #expect(throws: GatewayError(.notFound, "")) { try directory.removeRoute("172.16.0.0/12") }
+        #expect(try directory.applying(Declaration(yaml: "users: []"), prune: true).deniedNetworks.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("10.0.0.1/8", "10.0.0.0/8"), ("fd00::1/8", "fd00::/8"), ("192.0.2.255/30", "192.0.2.252/30"),
+        ("::ffff:10.0.0.0/104", "10.0.0.0/8"), ("[::ffff:10.0.0.1]", "10.0.0.1/32"), ("::ffff:0:0/96", "0.0.0.0/0"),
+    ])
+    func aNetworkThatIsNotExactIsRefusedWithTheRightText(_ text: String, _ right: String) throws {
+        var directory = Directory()
+        let error = #expect(throws: GatewayError(.invalid, "")) {
+            try directory.setRoute(text, .init(route: .deny))
+        }
+        #expect(error?.message.contains("write \(right)") == true, "\(String(describing: error))")
+        #expect(directory == Directory())
+    }
+
+    @Test(arguments: [
+        "10.0.0.0/33", "10.0.0.0/", "/8", "fe80::%eth0/64", "fe80::1%eth0", "[fd00::]/8", "0x0a.0.0.0/8", "010.0.0.0/8",
+        "10/8", "10.0.0.0/8/8", "a.example/8", "10.0.0.0/-8", "256.0.0.0/8", "10.0.0.0/8 ",
+    ])
+    func whatIsNoNetworkIsRefused(_ text: String) throws {
+        var directory = Directory()
+        #expect(throws: GatewayError(.invalid, "")) { try directory.setRoute(text, .init(route: .deny)) }
+        #expect(throws: GatewayError(.invalid, "")) { try directory.removeRoute(text) }
+        #expect(directory == Directory())
+    }
+
+    @Test func aNetworkIsDeniedOnAllPortsOrNotNamed() throws {
+        var directory = try Self.sample()
+        for rule in [
+            Directory.Domain(route: .direct), .init(route: .relay), .init(route: .relay(cluster: "west")),
+            .init(route: .deny, ports: [443]),
+        ] {
+            #expect(throws: GatewayError(.invalid, "")) { try directory.setRoute("10.0.0.0/8", rule) }
+        }
+        for number in 0..<UInt32(Directory.Limits.networks - 2) {
+            directory.deniedNetworks.insert(IPNetwork(.v4(0x0b00_0000 + number)))
+        }
+        try directory.setRoute("10.0.0.0/8", .init(route: .deny))
+        #expect(throws: GatewayError(.invalid, "")) { try directory.setRoute("12.0.0.0/8", .init(route: .deny)) }
     }
 
     // MARK: Realms

@@ -127,6 +127,53 @@ import Testing
         try await origin.close()
     }
 
+    /// Also where the entry may be local, as with `--address`.
+    @Test(arguments: ["127.0.0.9", "::ffff:127.0.0.9", "64:ff9b::127.0.0.9", "2002:7f00:9::1"], [false, true])
+    func aNameThatLeadsToADeniedAddressIsRefusedAtTheNextConnect(address: String, isSaid: Bool) async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            _ = try await fixture.tunnel(to: origin.port, host: "rebound.example")
+            let rules = RoutingTable(denying: try [#require(IPNetwork("127.0.0.9/32"))]).addresses
+            let said = isSaid ? IPAddress(address) : nil
+            fixture.policy.set(.allowed(instance: "one", address: said, mayBeLocal: true, rules: rules))
+            if !isSaid {
+                _ = try await fixture.tunnel(to: origin.port, host: "rebound.example")
+                fixture.resolver.set(["127.0.0.1", address])
+            }
+            let answer = try await fixture.refusal(connecting: "rebound.example:\(origin.port)")
+            #expect(answer.hasPrefix("HTTP/1.1 502") && answer.contains("error=destination_ip_prohibited"))
+            #expect(
+                answer.contains("details=\"The name leads to a denied address: network 127.0.0.9/32.\""), "\(answer)")
+        }
+        try await origin.close()
+    }
+
+    /// With nothing denied by anybody: neither as link-local nor as addresses of the gateway's own.
+    @Test(arguments: ["100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"])
+    func aNameThatLeadsToAMetadataServiceIsRefused(address: String) async throws {
+        try await RelayFixture.with { fixture in
+            fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: false))
+            fixture.resolver.set([address])
+            let answer = try await fixture.refusal(connecting: "a.example:80")
+            #expect(answer.contains("error=destination_ip_prohibited"))
+            #expect(answer.contains("denied address: cloud metadata."), "\(answer)")
+        }
+    }
+
+    /// A target that is the address itself was judged with its route.
+    @Test func aServerThatIsDeniedByItsAddressIsNotPassedByAName() async throws {
+        let origin = try await TestOrigin(echoes: true)
+        try await RelayFixture.with { fixture in
+            let server = try Endpoint("127.0.0.1:\(origin.port)")
+            let rules = RoutingTable(servers: [.init(server, route: .deny)]).addresses
+            fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: true, rules: rules))
+            let answer = try await fixture.refusal(connecting: "a.example:\(origin.port)")
+            #expect(answer.contains("denied address: server \(server)."), "\(answer)")
+            _ = try await fixture.tunnel(to: origin.port)
+        }
+        try await origin.close()
+    }
+
     @Test func anAddressLiteralIsCheckedToo() async throws {
         try await RelayFixture.with { fixture in
             fixture.policy.set(.allowed(instance: "one", address: nil, mayBeLocal: false))
@@ -438,11 +485,14 @@ import Testing
     @Test(arguments: [
         RelayVerdict.allowed(instance: "one", address: IPAddress("10.0.0.1"), mayBeLocal: true),
         .allowed(instance: "one", address: nil, mayBeLocal: false),
+        .allowed(
+            instance: "one", address: nil, mayBeLocal: true,
+            rules: RoutingTable(denying: IPNetwork("127.0.0.0/8").map { [$0] } ?? []).addresses),
     ])
     func aTunnelThatNoLongerLeadsWhereThePolicySaysEnds(verdict: RelayVerdict) async throws {
         let origin = try await TestOrigin(echoes: true)
         try await RelayFixture.with { fixture in
-            let client = try await fixture.tunnel(to: origin.port)
+            let client = try await fixture.tunnel(to: origin.port, host: "a.example")
             fixture.policy.set(verdict)
             fixture.relay.policyChanged()
             await #expect(throws: (any Error).self) { try await client.rest() }

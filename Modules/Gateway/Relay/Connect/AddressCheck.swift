@@ -26,6 +26,15 @@ struct AddressCheck: Sendable {
         }
     }
 
+    /// Refuses a target of which any address is denied.
+    static func check(_ addresses: [IPAddress], of target: Endpoint, by rules: AddressRules) throws(RelayRefusal) {
+        for address in addresses {
+            guard let rule = rules.denial(of: address, port: target.port, for: target) else { continue }
+            throw RelayRefusal(
+                502, ProxyStatus.ErrorType.destinationIPProhibited, "The name leads to a denied address: \(rule).")
+        }
+    }
+
     private static let interfaceAddresses: @Sendable () -> Set<IPAddress> = {
         let devices = (try? System.enumerateDevices()) ?? []
         return Set(devices.compactMap { $0.address?.ipAddress.flatMap { IPAddress($0) } })

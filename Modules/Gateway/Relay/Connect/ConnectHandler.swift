@@ -117,7 +117,7 @@ extension ConnectHandler {
     private func dial(
         _ target: Endpoint, for client: any RelayClient, context: ChannelHandlerContext
     ) throws(RelayRefusal) {
-        let (instance, address, mayBeLocal) = try Self.allowed(client.decide(target))
+        let (instance, address, mayBeLocal, rules) = try Self.allowed(client.decide(target))
         guard tunnel.reserve(instance: instance) else {
             throw RelayRefusal(
                 503, ProxyStatus.ErrorType.connectionLimitReached, "The instance has as many tunnels as it may.")
@@ -128,7 +128,8 @@ extension ConnectHandler {
         let dialer = Dialer(
             resolver: services.resolver, check: services.addressCheck, egress: services.configuration.egress,
             timeout: services.configuration.dialTimeout, eventLoop: context.eventLoop)
-        dialer.dial(target, at: address, mayBeLocal: mayBeLocal).assumeIsolated().whenComplete { result in
+        let dialled = dialer.dial(target, at: address, mayBeLocal: mayBeLocal, by: rules)
+        dialled.assumeIsolated().whenComplete { result in
             switch result {
             case .success(let connection):
                 let grant = TunnelGrant(
@@ -142,9 +143,10 @@ extension ConnectHandler {
 
     private static func allowed(
         _ verdict: RelayVerdict
-    ) throws(RelayRefusal) -> (instance: String, address: IPAddress?, mayBeLocal: Bool) {
+    ) throws(RelayRefusal) -> (instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules) {
         switch verdict {
-        case .allowed(let instance, let address, let mayBeLocal): return (instance, address, mayBeLocal)
+        case .allowed(let instance, let address, let mayBeLocal, let rules):
+            return (instance, address, mayBeLocal, rules)
         case .refused(let error, let details, let status): throw RelayRefusal(status, error, details)
         }
     }

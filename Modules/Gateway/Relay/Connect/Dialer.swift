@@ -21,10 +21,13 @@ struct Dialer: Sendable {
     let eventLoop: any EventLoop
 
     /// The connection is not read until `autoRead` is switched on.
-    func dial(_ target: Endpoint, at address: IPAddress?, mayBeLocal: Bool) -> EventLoopFuture<Connection> {
+    func dial(
+        _ target: Endpoint, at address: IPAddress?, mayBeLocal: Bool, by rules: AddressRules
+    ) -> EventLoopFuture<Connection> {
         let deadline = NIODeadline.now() + .nanoseconds(timeout.nanoseconds)
         return addresses(of: target.host, or: address, until: deadline).flatMap { addresses in
             do {
+                try AddressCheck.check(addresses, of: target, by: rules)
                 if !mayBeLocal { try check.check(addresses, port: target.port) }
                 return connect(try reachable(addresses)[...], port: target.port, until: deadline)
             } catch {

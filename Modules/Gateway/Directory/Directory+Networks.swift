@@ -1,0 +1,55 @@
+internal import SallyportCore
+
+// Networks: rules for addresses. They are denied or not named, since it is names that are routed.
+extension Directory {
+    mutating func deny(_ network: IPNetwork, _ rule: Domain) throws(GatewayError) {
+        guard rule.route == .deny else {
+            throw GatewayError(
+                .invalid, "A network can be denied only: names are what is routed, and `server add` routes one address."
+            )
+        }
+        guard rule.ports == RoutingTable.defaultPorts else {
+            throw GatewayError(.invalid, "A network is denied on all ports.")
+        }
+        if !deniedNetworks.contains(network) { try check(deniedNetworks.count, Limits.networks, "networks") }
+        deniedNetworks.insert(network)
+    }
+
+    /// The network that a rule names: `ADDRESS/BITS`, or an address alone, in any spelling of a host. Nil where it names
+    /// none.
+    static func network(_ text: String) throws(GatewayError) -> IPNetwork? {
+        guard text.contains("/") else {
+            guard case .address(let address)? = try? Host(text) else { return nil }
+            return try unmapped(IPNetwork(address))
+        }
+        guard let (network, isExact) = IPNetwork.around(text) else {
+            throw GatewayError(
+                .invalid, "A network is ADDRESS/BITS, such as 10.0.0.0/8 or fd00::/8, without brackets and zones.")
+        }
+        guard isExact else {
+            throw GatewayError(.invalid, "The address has bits behind those of the network: write \(network).")
+        }
+        return try unmapped(network)
+    }
+
+    /// A network of IPv4 holds for every IPv6 form of its addresses; one of mapped addresses would hold for that form alone.
+    private static func unmapped(_ network: IPNetwork) throws(GatewayError) -> IPNetwork {
+        guard case .v6(0, let low) = network.address, low >> 32 == 0xffff, network.bits >= 96,
+            let plain = IPNetwork(of: .v4(UInt32(truncatingIfNeeded: low)), bits: network.bits - 96)
+        else { return network }
+        throw GatewayError(
+            .invalid, "The network is one of IPv4: write \(plain), which holds for mapped addresses too.")
+    }
+
+    /// What decides about routes.
+    ///
+    /// - Parameter isListed: Which servers count.
+    func routingTable(where isListed: (Server) -> Bool) -> RoutingTable {
+        RoutingTable(
+            servers: servers.filter(isListed).compactMap { server in
+                (try? Endpoint(server.endpoint)).map { RoutingTable.Server($0, route: server.route) }
+            },
+            domains: domains.map { RoutingTable.Domain($0.key, route: $0.value.route, ports: $0.value.ports) },
+            denying: Array(deniedNetworks), default: defaultRoute.route, defaultPorts: defaultRoute.ports)
+    }
+}
