@@ -101,7 +101,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// What a member has, or waits for, as a policy judges it.
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
-            to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion)
+            to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
+            address: configuration.path.addresses == nil
+                ? nil : member.attempt.handle.flatMap { IPAddress($0.text(CURLINFO_PRIMARY_IP)) })
     }
 
     /// The connections that no member uses. Of those with TLS the lowest version counts that the path offers.

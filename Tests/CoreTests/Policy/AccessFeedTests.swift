@@ -165,6 +165,18 @@ import Testing
         #expect(gate.judge(open)?.code == .withdrawn)
     }
 
+    @Test func directConnectionsEndWhereTheirAddressIsDenied() throws {
+        let gate = StubGate()
+        let server = try Self.endpoint("a.example:443")
+        let inside = OpenConnection(to: server, through: nil, tlsVersion: nil, address: IPAddress("10.1.2.3"))
+        let outside = OpenConnection(to: server, through: nil, tlsVersion: nil, address: IPAddress("192.0.2.1"))
+        #expect(gate.judge(inside) == nil)
+        let network = try #require(IPNetwork("10.0.0.0/8"))
+        gate.route(by: RoutingTable(denying: [network], default: .direct))
+        #expect(gate.judge(inside)?.code == .refusedByPolicy)
+        #expect(gate.judge(outside) == nil)
+    }
+
     @Test func aChangeBetweenTheQuestionAndTheConnectionIsFound() throws {
         let gate = StubGate()
         let server = try Self.endpoint("a.example:443")
