@@ -6,8 +6,9 @@ public import SallyportCore
 /// its scheme says that it may.
 ///
 /// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of
-/// the server; the app may reject it, and the next is tried. A request with an `Authorization` field of its own is let through, and the server's
-/// answer with it. A credential that was refused is not sent a second time in one load.
+/// the server, or from the strongest on where the session wants that; the app may reject it, and the next is tried. Over
+/// plain http Basic is passed over unless the app allows it. A request with an `Authorization` field of its own is let
+/// through, and the server's answer with it. A credential that was refused is not sent a second time in one load.
 public struct AuthenticationStage: LoadStage {
     /// How many answers one load gives at most.
     static let limit = 10
@@ -69,7 +70,7 @@ public struct AuthenticationStage: LoadStage {
         var (conversation, attempt) = (begun, first)
         var hops: [HopFacts] = []
         while true {
-            switch try await step(after: attempt, &conversation) {
+            switch try await step(after: attempt, &conversation, in: context) {
             case .result(var response):
                 response.facts.hops = hops + response.facts.hops
                 return response
@@ -107,10 +108,20 @@ public struct AuthenticationStage: LoadStage {
             "Answering a challenge.", metadata: ["request": "\(context.requestID)", "scheme": "\(space.method)"])
     }
 
+    private func take(noteOf withheld: (space: ProtectionSpace, field: HTTPField.Name), in context: LoadContext) {
+        let space = withheld.space
+        context.recorder?.decided(
+            .withheld, withheld.field.canonicalName, because: "basic over plain http to \(space.kind) \(space.origin)")
+        context.logger.notice(
+            "A password was not sent: Basic over plain http is not allowed.",
+            metadata: ["request": "\(context.requestID)", "origin": "\(space.origin)"])
+    }
+
     /// Where this throws, nobody reads the answer.
     private func step(
-        after attempt: Attempt, _ conversation: inout Conversation
+        after attempt: Attempt, _ conversation: inout Conversation, in context: LoadContext
     ) async throws(LoadError) -> NextStep {
+        defer { if let withheld = conversation.withheld { take(noteOf: withheld, in: context) } }
         do throws(LoadError) {
             return try await conversation.next(after: attempt)
         } catch {

@@ -77,13 +77,21 @@ struct Conversation {
     /// What the next request goes over, where it is a connection of the user's own.
     var connection: ConnectionUse? { withServer?.connection }
 
+    /// What Basic would have said where others read it, and did not; the field is the one that was not sent.
+    var withheld: (space: ProtectionSpace, field: HTTPField.Name)? {
+        let found = withServer?.withheld ?? withProxy?.withheld
+        return found.map { ($0, $0.kind == .proxy ? .proxyAuthorization : .authorization) }
+    }
+
     /// What is still to be proved when the request is sent.
     var signer: RequestSignatures? { RequestSignatures(server: withServer?.signature, proxy: withProxy?.signature) }
 
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
         switch attempt {
         case .refused(let head, let error):
-            guard let answer = try await withProxy?.nextAnswer(to: head, isSent: false) else { throw error }
+            guard let answer = try await withProxy?.nextAnswer(to: head, isSent: false) else {
+                throw withProxy?.withheld == nil ? error : Self.plainBasic(error)
+            }
             return answerProxy(answer)
         case .lost(let error):
             guard let answer = try await withServer?.nextAnswerAfterLoss() else { throw error }
@@ -102,6 +110,13 @@ struct Conversation {
             }
             return answerServer(answer)
         }
+    }
+
+    private static func plainBasic(_ error: LoadError) -> LoadError {
+        LoadError(
+            error.code, at: error.step,
+            "The proxy asks by Basic over plain http, where others read the password; allowsBasicOverPlainHTTP sends it.",
+            underlying: error)
     }
 
     private mutating func accepted(_ response: LoadResponse) throws(LoadError) -> NextStep {

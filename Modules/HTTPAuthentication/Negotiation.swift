@@ -1,27 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// Who asks: the server of a URL, or the proxy on the way to it.
-struct Challenger {
-    let kind: ProtectionSpace.Kind
-    /// As protection spaces have it.
-    let origin: String
-    /// What answers it, where nobody else does.
-    let credential: Credential?
-
-    static func server(of request: LoadRequest) -> Challenger {
-        Challenger(kind: .server, origin: request.url.origin, credential: request.options.credential)
-    }
-
-    static func proxy(_ proxy: Proxy, for request: LoadRequest) -> Challenger {
-        Challenger(
-            kind: .proxy, origin: "\(proxy)", credential: request.options.proxyCredential ?? proxy.credential)
-    }
-
-    /// The field that asks.
-    var challengeField: HTTPField.Name { kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate }
-}
-
 /// The challenges and answers of one load with one server or proxy.
 struct Negotiation {
     /// A challenge, and the credential that answers it.
@@ -49,15 +28,16 @@ struct Negotiation {
     /// How often a proof for a connection that went away is made anew, for another.
     static let lossLimit = 3
 
-    private let challenger: Challenger
+    let challenger: Challenger
     private let original: LoadRequest
-    private let principal: Principal
-    private let responder: (any ChallengeResponder)?
+    let principal: Principal
+    let responder: (any ChallengeResponder)?
+    let preferences: MethodPreferences
     private let deadline: ContinuousClock.Instant
     private let place: ConnectionPlace
     /// Whether the connection is a proxy's, who may send what comes over it to the server over any.
-    private let isForwarded: Bool
-    private let stage: AuthenticationStage
+    let isForwarded: Bool
+    let stage: AuthenticationStage
     /// What the last request said.
     private var last: Answer?
     /// What proves the next request, and has proved the last one.
@@ -67,9 +47,11 @@ struct Negotiation {
     private var renewals = 0
     private var losses = 0
     private var answers = 0
-    private var failures: [ProtectionSpace: Int] = [:]
+    private(set) var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: [Credential]] = [:]
-    private var rejected: Set<ProtectionSpace> = []
+    private(set) var rejected: Set<ProtectionSpace> = []
+    /// Where Basic was asked for and a password would have been readable; nil where something else answered.
+    private(set) var withheld: ProtectionSpace?
 
     init(
         with challenger: Challenger, _ request: LoadRequest, isForwarded: Bool, in context: LoadContext,
@@ -79,13 +61,14 @@ struct Negotiation {
         original = request
         principal = context.principal
         responder = context.responder
+        preferences = context.methods
         deadline = context.deadline
         place = ConnectionPlace(session: context.session, limit: context.connectionsPerOrigin)
         self.isForwarded = isForwarded
         self.stage = stage
     }
 
-    private var credentials: CredentialStorage { stage.credentials }
+    var credentials: CredentialStorage { stage.credentials }
 
     // MARK: Requests
 
@@ -115,7 +98,7 @@ struct Negotiation {
         if answer.leg == .next { return nil }
         dialogue?.letGo()
         signature = nil
-        guard let scheme = stage.scheme(of: answer.space.method) else { return nil }
+        guard let scheme = scheme(for: answer.space) else { return nil }
         last = answer
         guard let session = answer.session else {
             return try scheme.authorization(answering: answer.offered, with: answer.credential, for: original)
@@ -232,41 +215,9 @@ struct Negotiation {
             return answer(offered, in: space, with: credential)
         }
         try checkSupport(head)
+        withheld = passedOver(in: head)
         return nil
     }
-
-    /// - Throws: ``LoadError/Code/unsupported`` where a proxy asks for what cannot be had from it, and for nothing else.
-    private func checkSupport(_ head: HTTPResponse) throws(LoadError) {
-        guard challenger.kind == .proxy, failures.isEmpty, rejected.isEmpty else { return }
-        let methods = ChallengeParser.parse(head.headerFields[values: challenger.challengeField])
-            .map { AuthenticationMethod($0.name) }
-        guard methods.contains(where: { stage.schemes[$0]?.isOfConnection == true }),
-            !methods.contains(where: { stage.schemes[$0]?.isOfConnection == false })
-        else { return }
-        throw LoadError(
-            .unsupported, at: .response, "The proxy asks for a scheme that proves for a connection, as NTLM does.")
-    }
-
-    /// One challenge for each space, in the order of the server: of several the one that the scheme prefers.
-    private func offers(of head: HTTPResponse) -> [(space: ProtectionSpace, offered: OfferedScheme)] {
-        var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
-        for offered in ChallengeParser.parse(head.headerFields[values: challenger.challengeField]) {
-            let method = AuthenticationMethod(offered.name)
-            guard let scheme = stage.scheme(of: method), scheme.takes(offered), !scheme.isOfConnection || mayBind else {
-                continue
-            }
-            let space = ProtectionSpace(
-                origin: challenger.origin, realm: offered.realm, method: method, kind: challenger.kind)
-            if offers[space] == nil { spaces.append(space) }
-            offers[space, default: []].append(offered)
-        }
-        return spaces.compactMap { space in
-            stage.schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
-        }
-    }
-
-    /// Whether a connection is the user's from end to end.
-    private var mayBind: Bool { challenger.kind == .server && !isForwarded }
 
     /// What was said is said again where it was only too old.
     private mutating func renewed(by offers: [(space: ProtectionSpace, offered: OfferedScheme)]) -> Answer? {

@@ -129,7 +129,7 @@ public final class Sallyport: Sendable {
             },
             decisions: authorization,
             controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
-            infrastructure: reachability, logger: logger)
+            infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
         sockets = SocketSystem(
             gate: authorization, history: loading.versionHistory, added: { versions.versions(for: $0) }, logger: logger)
         tunnels.lead(through: loading.tunnels)

@@ -37,6 +37,16 @@ import Testing
         }
     }
 
+    @Test func scopesOfFieldsAreRead() throws {
+        #expect(FieldScopeArgument(argument: "origin")?.scope == .origin)
+        #expect(FieldScopeArgument(argument: "site")?.scope == .site)
+        let hosts = try FieldScope.hosts(["a.example", "b.example:8443"])
+        #expect(FieldScopeArgument(argument: "a.example,b.example:8443")?.scope == hosts)
+        for text in ["", "a.example,", "https://a.example", "a.example:0"] {
+            #expect(FieldScopeArgument(argument: text) == nil, "\(text)")
+        }
+    }
+
     @Test func relaysHaveAPriority() throws {
         let relay = try #require(RelayArgument(argument: "relay.example:17533,2"))
         #expect(relay.endpoint.description == "relay.example:17533")

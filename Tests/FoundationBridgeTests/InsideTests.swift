@@ -22,7 +22,9 @@ import Testing
     ) -> URLSession {
         let stage = AuthenticationStage(credentials: CredentialStorage())
         let loading = URLLoadingSystem(gate: TenantGate(), stages: { _ in [stage] })
-        let secure = loading.makeSession(delegate: Answers(disposition: disposition))
+        var settings = SessionConfiguration()
+        settings.allowsBasicOverPlainHTTP = true
+        let secure = loading.makeSession(settings, delegate: Answers(disposition: disposition))
         return URLSession(
             configuration: secure.foundationConfiguration(), delegate: collector, delegateQueue: nil)
     }

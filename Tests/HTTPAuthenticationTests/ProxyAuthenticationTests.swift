@@ -55,6 +55,8 @@ struct ProxyAuthenticationTests {
             proxy.trust = .only([try authority.der])
             configuration.proxies = try .all(proxy)
             configuration.trust = .only([try authority.der])
+            // Basic is what is tested.
+            configuration.allowsBasicOverPlainHTTP = true
             return loading.makeSession(configuration, delegate: delegate)
         }
     }

@@ -64,6 +64,13 @@ struct SessionAuthenticationTests {
                 gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
         }
 
+        /// Basic is what is tested, and the server has no TLS.
+        func makeSession(delegate: (any SessionDelegate)? = nil) -> SecureSession {
+            var configuration = SessionConfiguration()
+            configuration.allowsBasicOverPlainHTTP = true
+            return loading.makeSession(configuration, delegate: delegate)
+        }
+
         func request(_ path: String) throws -> LoadRequest { try .get("http://127.0.0.1:\(nginx.port)\(path)") }
 
         /// The lines of the log, once there are so many.
@@ -85,7 +92,7 @@ struct SessionAuthenticationTests {
     @Test func theDelegatesAnswerIsAccepted() async throws {
         let world = try await World()
         let delegate = Delegate(.use(Self.ann))
-        let session = world.loading.makeSession(delegate: delegate)
+        let session = world.makeSession(delegate: delegate)
         for _ in 0..<2 {
             let (status, body) = try await text(session, world.request("/private/page"))
             #expect(status == 200 && body == "inside")
@@ -99,7 +106,7 @@ struct SessionAuthenticationTests {
     @Test func aLoadsOwnDelegateIsAskedBeforeTheSessions() async throws {
         let world = try await World()
         let (own, shared) = (Delegate(.use(Self.ann)), Delegate(.cancel))
-        let session = world.loading.makeSession(delegate: shared)
+        let session = world.makeSession(delegate: shared)
         let (status, _) = try await text(session, world.request("/private/page"), delegate: own)
         #expect(status == 200 && shared.asked.withLock { $0.isEmpty })
         world.credentials.clear()
@@ -112,7 +119,7 @@ struct SessionAuthenticationTests {
 
     @Test func withoutAnAnswerTheServersIsTheResult() async throws {
         let world = try await World()
-        let session = world.loading.makeSession(delegate: Silent())
+        let session = world.makeSession(delegate: Silent())
         let (status, body) = try await text(session, world.request("/private/page"))
         #expect(status == 401 && body.contains("401"))
         await world.loading.shutdown()
@@ -120,7 +127,7 @@ struct SessionAuthenticationTests {
 
     @Test func aRedirectCarriesNoCredentialToAnotherOrigin() async throws {
         let world = try await World()
-        let session = world.loading.makeSession()
+        let session = world.makeSession()
         for (path, expected) in [("/here", 200), ("/away", 401)] {
             var request = try world.request(path)
             request.options.credential = Self.ann
@@ -136,7 +143,7 @@ struct SessionAuthenticationTests {
 
     @Test func aBodyIsSentAgain() async throws {
         let world = try await World()
-        let session = world.loading.makeSession()
+        let session = world.makeSession()
         var request = try world.request("/stored")
         request.method = .put
         request.options.credential = Self.ann
@@ -150,7 +157,7 @@ struct SessionAuthenticationTests {
 
     @Test func manyAtOnceAreEachAnswered() async throws {
         let world = try await World()
-        let session = world.loading.makeSession(delegate: Delegate(.use(Self.ann)))
+        let session = world.makeSession(delegate: Delegate(.use(Self.ann)))
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<40 { group.addTask { try await text(session, world.request("/private/page")).0 } }
             for try await status in group { #expect(status == 200) }
@@ -166,7 +173,7 @@ struct SessionAuthenticationTests {
                 origin: try world.request("/").url.origin, realm: "Käse", method: .basic))
         let folder = try TemporaryDirectory()
         let target = folder.file("copy")
-        _ = try await world.loading.makeSession().download(for: world.request("/private/page"), to: target)
+        _ = try await world.makeSession().download(for: world.request("/private/page"), to: target)
         #expect(try String(contentsOfFile: target, encoding: .utf8) == "inside")
         await world.loading.shutdown()
     }

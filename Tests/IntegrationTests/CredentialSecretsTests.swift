@@ -80,6 +80,7 @@ struct CredentialSecretsTests {
         var request = try LoadRequest.get(url)
         request.options.credential = credential
         request.options.isRecorded = true
+        request.options.allowsBasicOverPlainHTTP = true
         log.append("\(request) \(String(reflecting: request)) \(credential) \(String(reflecting: credential))")
         do {
             let answer = try await sallyport.session.bytes(for: request)

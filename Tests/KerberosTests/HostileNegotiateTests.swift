@@ -121,12 +121,20 @@ struct HostileNegotiateTests {
         "WWW-Authenticate: Negotiate, Basic realm=x",
     ]
 
+    /// The servers of these tests have no TLS.
+    private static func sessionWithBasic(_ world: World) -> SecureSession {
+        var configuration = SessionConfiguration()
+        configuration.allowsBasicOverPlainHTTP = true
+        return world.loading.makeSession(configuration)
+    }
+
     @Test(arguments: both) func aUserWithoutARealmIsLeftToTheNextMethod(offers: String) async throws {
         let (kdc, seen) = (try await realm(), Lock<[String]>([]))
         let server = try Self.server(offers: offers, "", seen)
         let world = try World([kdc])
         let credential = Credential(user: "ann", password: Redacted("secret"))
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential).status == 200)
+        let session = Self.sessionWithBasic(world)
+        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential, in: session).status == 200)
         #expect(seen.withLock { $0 } == ["-", "Basic"])
         #expect(kdc.count("AS_REQ") == 0)
         await world.loading.shutdown()
@@ -137,8 +145,9 @@ struct HostileNegotiateTests {
         let first = try Self.server(offers: Self.both[0], status: "404 Not Found", "", seen)
         let second = try Self.server(offers: Self.both[1], "", seen)
         let world = try World([kdc])
-        _ = try await world.load("http://127.0.0.1:\(first.port)/", .ann())
-        _ = try await world.load("http://127.0.0.1:\(second.port)/", .ann())
+        let session = Self.sessionWithBasic(world)
+        _ = try await world.load("http://127.0.0.1:\(first.port)/", .ann(), in: session)
+        _ = try await world.load("http://127.0.0.1:\(second.port)/", .ann(), in: session)
         #expect(seen.withLock { $0 } == ["-", "Negotiate", "-", "Basic"])
         await world.loading.shutdown()
     }

@@ -44,6 +44,8 @@ package final class StubGate: AccessGate {
 
     package func forbid(_ method: AuthenticationMethod) { forbidden.withLock { _ = $0.insert(method) } }
 
+    package func allow(_ method: AuthenticationMethod) { forbidden.withLock { _ = $0.remove(method) } }
+
     package func allows(_ method: AuthenticationMethod) -> Bool { forbidden.withLock { !$0.contains(method) } }
 
     package func checkAuthorized() throws(AccessDenied) { _ = try present() }

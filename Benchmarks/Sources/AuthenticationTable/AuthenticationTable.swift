@@ -33,7 +33,10 @@ struct AuthenticationTable {
         let credentials = CredentialStorage()
         let loading = URLLoadingSystem(
             gate: Gate(), stages: { _ in [AuthenticationStage(credentials: credentials)] })
-        let session = loading.makeSession()
+        var configuration = SessionConfiguration()
+        // The server of the benchmark has no TLS.
+        configuration.allowsBasicOverPlainHTTP = true
+        let session = loading.makeSession(configuration)
         let paths = ["/free/a", "/basic/a", "/md5/a", "/sha256/a", "/sha512/a", "/session/a", "/ntlm/a"]
         var figures: [[Double]] = paths.map { _ in [] }
         for round in 0..<rounds {

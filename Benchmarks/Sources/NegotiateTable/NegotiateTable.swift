@@ -25,6 +25,8 @@ struct NegotiateTable {
         var configuration = SessionConfiguration()
         // What the cache answers is not measured here.
         configuration.usesCache = false
+        // Basic is measured beside it, without TLS.
+        configuration.allowsBasicOverPlainHTTP = true
         configuration.trust = try .systemAnd(pemFile: arguments[7])
         let session = sallyport.makeSession(configuration)
         try await printCosts(session, arguments[3], credential)

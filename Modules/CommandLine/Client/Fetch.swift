@@ -24,6 +24,7 @@ struct Fetch {
         defer { tell(reports) }
         for var request in try command.requests() {
             if credential != nil { request.options.credential = credential }
+            request.options.isRecorded = true
             let report = try await load(request)
             reports.append(report)
             guard !command.fail || report.status < 400 else {
@@ -102,9 +103,20 @@ struct Fetch {
     // MARK: What is told on the way
 
     private func tellHead(of response: LoadResponse) {
+        tellWithheldPassword(response)
         if command.include, !command.output.json { StandardStreams.output(Self.text(of: response)) }
         guard command.verbose else { return }
         note("< \(response.head.status.code)")
+    }
+
+    /// Whoever gave a password wonders why the server does not know it.
+    private func tellWithheldPassword(_ response: LoadResponse) {
+        let isWithheld = response.record?.decisions.contains { decision in
+            decision.kind == .withheld && decision.reason?.hasPrefix("basic ") == true
+        }
+        guard credential != nil, !command.output.json, isWithheld == true else { return }
+        StandardStreams.error(
+            "sallyport: the server asks by Basic over plain http, so the password was not sent (give --auth basic)")
     }
 
     private func note(_ text: String) {

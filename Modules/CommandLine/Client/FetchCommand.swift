@@ -36,6 +36,16 @@ struct FetchCommand: AsyncParsableCommand {
     var fail = false
     @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
     var noRedirect = false
+    @Flag(
+        name: .customLong("insecure-redirects"),
+        help: "Follow redirects from https to http, where everybody on the way reads the request.")
+    var insecureRedirects = false
+    @Option(
+        name: .customLong("header-scope"),
+        help: ArgumentHelp(
+            "Where redirects carry the fields of -H: origin (the default), site, or hosts, as HOST[:PORT],….",
+            valueName: "scope"))
+    var headerScope: FieldScopeArgument?
     @Flag(name: .customLong("no-cookies"), help: "Send no cookies, and keep none.")
     var noCookies = false
     @Option(help: ArgumentHelp("The jar of cookies; the instance's own by default.", valueName: "name"))
@@ -67,6 +77,9 @@ struct FetchCommand: AsyncParsableCommand {
             var configuration = try command.connection.session(for: command.urls.map(Self.parsed))
             configuration.handlesCookies = !command.noCookies
             configuration.usesCache = command.cache
+            configuration.allowsInsecureRedirects = command.insecureRedirects
+            configuration.allowsBasicOverPlainHTTP = command.credentials.auth?.method == .basic
+            if let scope = command.headerScope?.scope { configuration.fieldScopes.others = scope }
             if let jar = command.jar { configuration.cookieJar = .named(jar) }
             if let teller = try command.teller() { configuration.onRecord = { teller.tell($0) } }
             let settings = try Settings.reader(file: command.connection.config)

@@ -20,6 +20,8 @@ struct FetchReport: Encodable, Sendable {
     let proxyStatus: String?
     /// Whether the connection had been used before.
     let reused: Bool?
+    /// The names of the header fields that were not sent on, or not said in the clear; nil where there is none.
+    let withheld: [String]?
     let seconds: Double
 
     init(_ response: LoadResponse, bytes: Int64, sha256: String, file: String?, duration: Duration) {
@@ -36,8 +38,18 @@ struct FetchReport: Encodable, Sendable {
         version = connection?.httpVersion
         proxyStatus = connection?.proxyStatus
         reused = connection?.isReused
+        withheld = response.record.flatMap { $0.withheld.isEmpty ? nil : $0.withheld }
         let (whole, atto) = duration.components
         seconds = (Double(whole) * 1000 + Double(atto / 1_000_000_000_000_000)) / 1000
+    }
+}
+
+extension LoadRecord {
+    /// The names of the header fields that were withheld, each once.
+    var withheld: [String] {
+        decisions.filter { $0.kind == .withheld }.map(\.value).reduce(into: []) { names, name in
+            if !names.contains(name) { names.append(name) }
+        }
     }
 }
 

@@ -7,7 +7,10 @@ struct CredentialOptions: ParsableArguments {
     @Option(help: "Who asks: NAME, or NAME@REALM for Kerberos. The password is asked for on the terminal.")
     var user: String?
 
-    @Option(help: ArgumentHelp("The one method to answer: basic, digest, ntlm or negotiate.", valueName: "scheme"))
+    @Option(
+        help: ArgumentHelp(
+            "The one method to answer: basic, digest, ntlm or negotiate. Over plain http, basic is answered only so.",
+            valueName: "scheme"))
     var auth: AuthenticationMethodArgument?
 
     @Option(

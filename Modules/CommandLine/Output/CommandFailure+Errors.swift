@@ -64,6 +64,7 @@ extension CommandFailure {
         case (.clientCertificateRefused, _): "a client certificate is shown with --cert FILE"
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
+        case (.insecureRedirect, _): "--insecure-redirects follows it"
         default: nil
         }
     }

@@ -1,5 +1,5 @@
 internal import CPSL
-internal import SallyportCore
+public import SallyportCore
 
 /// Which domains the public registers below (https://publicsuffix.org): the system's list, or libpsl's own where that
 /// is newer.
@@ -38,9 +38,13 @@ struct Site: Hashable {
     init?(_ url: RequestURL, _ suffixes: PublicSuffixList = .system) {
         guard let host = url.endpoint?.host else { return nil }
         scheme = url.scheme
+        domain = Self.domain(of: host, suffixes)
+    }
+
+    fileprivate static func domain(of host: Host, _ suffixes: PublicSuffixList) -> String {
         switch host {
-        case .address: domain = host.bareText
-        case .name(let name): domain = suffixes.registrableDomain(of: name) ?? name
+        case .address: host.bareText
+        case .name(let name): suffixes.registrableDomain(of: name) ?? name
         }
     }
 
@@ -49,5 +53,14 @@ struct Site: Hashable {
         if left.scheme == right.scheme, left.endpoint == right.endpoint { return true }
         guard let left = Site(left), let right = Site(right) else { return false }
         return left == right
+    }
+}
+
+/// The sites by the public suffix list of the system, for modules that do without cookies.
+public struct PublicSuffixSites: SiteRules {
+    public init() {}
+
+    public func isSameSite(_ one: Host, _ other: Host) -> Bool {
+        one == other || Site.domain(of: one, .system) == Site.domain(of: other, .system)
     }
 }

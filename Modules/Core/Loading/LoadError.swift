@@ -37,6 +37,7 @@ extension LoadError {
             case proxyWithRelay, proxyUnreachable, proxyNotTrusted, proxyRefused, proxyProtocol
             case proxyAuthenticationRequired
             case notInCache, protocolViolation, responseTooLarge, decodingFailed, tooManyRedirects, redirectRefused
+            case insecureRedirect
             case authenticationCancelled, otherPrincipal, serverNotAuthenticated, unsupported
             case credentialRefused, kerberosFailed, delegationUnavailable
             case requestBodyFailed, handlerFailed, fileSystem, internalFailure
@@ -111,6 +112,8 @@ extension LoadError {
         public static let tooManyRedirects = Code(value: .tooManyRedirects)
         /// The redirect leads where this session does not go, or the app refused it.
         public static let redirectRefused = Code(value: .redirectRefused)
+        /// The redirect leads from https to http, which neither the request nor the session allows.
+        public static let insecureRedirect = Code(value: .insecureRedirect)
         /// The app cancelled a challenge.
         public static let authenticationCancelled = Code(value: .authenticationCancelled)
         /// The principal is known under another user's name in this protection space. Clear its credentials first, or

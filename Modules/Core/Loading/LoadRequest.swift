@@ -76,9 +76,12 @@ public struct LoadOptions: Sendable {
     public var resourceTimeout: Duration?
     /// Whether redirects are followed; the session's (yes) where nil.
     public var followsRedirects: Bool?
-    /// Fields that are bound to the origin of the first request, besides `Authorization` and `Cookie`: a redirect to
-    /// another origin drops them.
-    public var originBoundFields: Set<HTTPField.Name> = []
+    /// Whether a redirect may lead from `https` to `http`, where everybody on the way reads it; the session's (no) where
+    /// nil. Where it may not, such a redirect ends the load with `insecureRedirect`.
+    public var allowsInsecureRedirects: Bool?
+    /// Where redirects carry the fields that the app has set; the session's where nil. They are looked at in place of the
+    /// session's, not besides.
+    public var fieldScopes: FieldScopes?
     /// In whose name the request is made; the session's where nil.
     public var principal: Principal?
     /// Whether a load that finds no connection waits for one instead of failing; the session's (no) where nil.
@@ -87,6 +90,8 @@ public struct LoadOptions: Sendable {
     /// time where the server never says so, as many do over HTTP/2. Nil sends it at once. A server that answers 417 gets
     /// the request again without the question.
     public var continueTimeout: Duration?
+    /// Whether Basic may say a password over plain `http`, to the server or to a proxy; the session's (no) where nil.
+    public var allowsBasicOverPlainHTTP: Bool?
     /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
     /// drops it.
     public var credential: Credential?

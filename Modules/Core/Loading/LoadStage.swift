@@ -52,6 +52,8 @@ public struct LoadContext: Sendable {
     package var control: (any TransferControl)?
     /// The proxies of direct routes.
     public let proxies: ProxySettings
+    /// Which methods answer challenges, and in which order.
+    package var methods = MethodPreferences()
     /// What takes note of the way of the load; nil where nobody wants to know.
     package var recorder: LoadRecorder?
     /// What proves who asks, made when the request is about to be sent; nil where its fields say it already.

@@ -57,6 +57,7 @@ enum URLErrorCodes {
         .decodingFailed: .cannotDecodeContentData,
         .tooManyRedirects: .httpTooManyRedirects,
         .redirectRefused: .redirectToNonExistentLocation,
+        .insecureRedirect: .appTransportSecurityRequiresSecureConnection,
         .authenticationCancelled: .userCancelledAuthentication,
         .proxyAuthenticationRequired: .userAuthenticationRequired,
         .proxyWithRelay: .resourceUnavailable,

@@ -138,6 +138,11 @@ public final class CredentialStorage: Sendable {
         }
     }
 
+    /// Whether the app has set a credential for exactly this space.
+    func hasDefault(for space: ProtectionSpace, of principal: Principal) -> Bool {
+        state.withLock { $0.defaults[Key(principal: principal, space: space)] != nil }
+    }
+
     /// Whether there is nothing that could be sent unasked, to anybody.
     var knowsNobody: Bool { state.withLock { $0.accepted.isEmpty } }
 

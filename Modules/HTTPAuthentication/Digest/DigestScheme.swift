@@ -17,10 +17,12 @@ package struct DigestScheme: AuthenticationScheme {
     /// The first with SHA-256 or SHA-512-256, else the first: a server puts first what it prefers (§3.7), and some put MD5
     /// there for clients that read one challenge only, which is no reason for us to use it.
     package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? {
-        let strengths = offers.map { DigestChallenge($0)?.algorithm.strength ?? -1 }
+        let strengths = offers.map(strength)
         guard let highest = strengths.max(), let index = strengths.firstIndex(of: highest) else { return nil }
         return offers[index]
     }
+
+    package func strength(of offered: OfferedScheme) -> Int { DigestChallenge(offered)?.algorithm.strength ?? -1 }
 
     package func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal

@@ -11,6 +11,8 @@ package protocol AuthenticationScheme: Sendable {
     func takes(_ offered: OfferedScheme) -> Bool
     /// What is answered of several challenges of one protection space, none of them refused by ``takes(_:)``.
     func preferred(of offers: [OfferedScheme]) -> OfferedScheme?
+    /// Which of several challenges is answered with the stronger proof: the higher number.
+    func strength(of offered: OfferedScheme) -> Int
     /// Where each request has a proof of its own; nil where ``authorization(answering:with:for:)`` says it all.
     func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
@@ -34,6 +36,7 @@ package protocol AuthenticationScheme: Sendable {
 extension AuthenticationScheme {
     package var isOfConnection: Bool { false }
     package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? { offers.first }
+    package func strength(of offered: OfferedScheme) -> Int { 0 }
     package func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? { nil }

@@ -52,9 +52,10 @@ public enum RedirectDecision: Sendable {
     case notImplemented
     /// Goes on with this request: the proposed one, or one that the app has changed.
     ///
-    /// Where its URL has another origin than the proposed one's, `Authorization`, `Cookie`, `Proxy-Authorization`, the
-    /// fields bound to the origin and the credential are dropped, unless they have other values than in the proposed
-    /// request: what the app sets on purpose is its own choice. Its next redirect is judged as any.
+    /// Where its URL has another origin than the proposed one's, credentials and the fields whose ``FieldScopes`` do not
+    /// reach there are dropped, unless they have other values than in the proposed request: what the app sets on purpose
+    /// is its own choice. Its next redirect is judged as any. A step from `https` to `http` ends the load with
+    /// `insecureRedirect`, unless this request or the session allows it.
     case follow(LoadRequest)
     /// The redirect itself is the answer, with its body.
     case stop

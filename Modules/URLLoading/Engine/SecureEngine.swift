@@ -20,6 +20,8 @@ final class SecureEngine: Sendable {
     let decisions: ConnectionDecisions
     let principals: PrincipalNames
     let controlTLSVersions: ControlTLSVersions
+    /// Which hosts are of one site; nil where nobody has a list.
+    let sites: (any SiteRules)?
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
     private let generation = Atomic(0)
@@ -29,9 +31,10 @@ final class SecureEngine: Sendable {
         gate: any AccessGate, client: any ExchangeClient, stages: @escaping SessionStages,
         decisions: ConnectionDecisions = ConnectionDecisions(),
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principals: PrincipalNames = PrincipalNames(),
-        infrastructure: (any InfrastructureStatus)? = nil, logger: Logger
+        infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil, logger: Logger
     ) {
         self.infrastructure = infrastructure
+        self.sites = sites
         self.gate = gate
         self.client = client
         self.stages = stages

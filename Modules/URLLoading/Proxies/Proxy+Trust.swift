@@ -53,7 +53,8 @@ extension ProxyAccess {
         return Redacted(String(field[..<nonce.lowerBound]))
     }
 
-    /// Nothing that the proxy could take for a proof by Basic, which the administrator forbids; SOCKS has its own way.
+    /// Nothing that the proxy could take for a proof by Basic, where that is forbidden or others would read it; SOCKS has
+    /// its own way.
     init(untold proxy: Proxy) {
         self.init(proxy, credential: proxy.kind == .socks5 ? proxy.credential : nil)
     }

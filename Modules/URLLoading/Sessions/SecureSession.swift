@@ -50,10 +50,10 @@ public final class SecureSession: Sendable {
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         let settings = Self.settings(configuration, kind, tag)
-        let redirects = RedirectStage(limit: configuration.redirectLimit, isOn: configuration.followsRedirects)
         switch kind {
         case .secure(let engine):
             logger = engine.logger
+            let redirects = RedirectStage(configuration, sites: engine.sites)
             let routing = RoutingStage(
                 gate: engine.gate, client: engine.client, settings: settings,
                 waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, engine.infrastructure))
@@ -61,6 +61,7 @@ public final class SecureSession: Sendable {
             tunnels = SessionTunnels(routing: routing, client: engine.client, settings: settings)
         case .system(let engine, _):
             logger = Logger(label: "sallyport.system")
+            let redirects = RedirectStage(configuration, sites: nil)
             let direct = DirectStage(
                 client: engine.client, settings: settings,
                 waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, nil))
@@ -79,6 +80,7 @@ public final class SecureSession: Sendable {
         settings.versions.minimum = configuration.minimumTLSVersion
         settings.versions.maximum = configuration.maximumTLSVersion
         settings.proxies = configuration.proxies
+        settings.allowsBasicOverPlainHTTP = configuration.allowsBasicOverPlainHTTP
         switch kind {
         case .secure(let engine):
             settings.versions.control = engine.controlTLSVersions
@@ -162,6 +164,9 @@ extension SecureSession {
         context.session = tag
         context.trust = trust
         context.connectionsPerOrigin = configuration.connectionsPerOrigin
+        context.methods = MethodPreferences(
+            prefersStrongest: configuration.prefersStrongest,
+            allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP ?? configuration.allowsBasicOverPlainHTTP)
         control?.began(until: context.deadline)
         return context
     }

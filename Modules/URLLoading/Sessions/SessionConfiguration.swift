@@ -3,7 +3,7 @@ public import SallyportCore
 
 /// How a session loads. A session keeps the configuration that it was made with.
 public struct SessionConfiguration: Sendable {
-    /// Fields that each request gets where it has none of the name.
+    /// Fields that each request gets where it has none of the name. Where redirects carry them ``fieldScopes`` says.
     public var additionalHeaders: HTTPFields = [:]
     /// The longest time without a byte in either direction.
     public var idleTimeout: Duration = .seconds(60)
@@ -24,6 +24,12 @@ public struct SessionConfiguration: Sendable {
     public var followsRedirects = true
     /// How many redirects one load follows; one more ends it with `tooManyRedirects`.
     public var redirectLimit = 20
+    /// Whether redirects may lead from `https` to `http`, where everybody on the way reads the request. Where they may not,
+    /// such a redirect ends the load with `insecureRedirect`.
+    public var allowsInsecureRedirects = false
+    /// Where redirects carry the fields that the app has set, those of requests and ``additionalHeaders`` alike: by
+    /// default to their own origin, but for standard ones.
+    public var fieldScopes = FieldScopes()
     /// The lowest version of TLS that is offered to servers; nil for 1.2 and what ``ControlTLSVersions`` adds. Versions
     /// below 1.2 are unsafe, and offered only after those above failed.
     public var minimumTLSVersion: TLSVersion?
@@ -62,6 +68,12 @@ public struct SessionConfiguration: Sendable {
     /// Whether servers that know no NTLMv2 are answered with NTLM2 session and NTLMv1, where the administrator's policy allows
     /// it too. Both can be broken by whoever reads along, and anybody on the way can make a server look like an old one.
     public var allowsNTLMv1 = false
+    /// Whether Basic may say a password over plain `http`, to servers and to proxies. Everybody on the way reads it there,
+    /// so Basic is passed over otherwise, but for a default credential that was set for exactly that protection space.
+    public var allowsBasicOverPlainHTTP = false
+    /// Whether the strongest method that a server or a proxy offers is tried first, instead of the first that it names:
+    /// Negotiate, then NTLM and Digest, over TLS in this order and otherwise in the other, then Basic.
+    public var prefersStrongest = false
     /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
     /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with
     /// the same field share what a principal shares, and no two with different ones.

@@ -25,27 +25,30 @@ public final class URLLoadingSystem: Sendable {
     ///   - principalKey: 32 secret octets by which principals are named after requests' own `Authorization` fields, see
     ///     ``SessionConfiguration/principal``; without them the names hold as long as the instance.
     ///   - infrastructure: says when a load that waits for a relay is tried again; without one, pauses do.
+    ///   - sites: says which hosts are of one ``FieldScope/site``; without it, each is one. `PublicSuffixSites` of the
+    ///     module Cookies does.
     public convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
-        infrastructure: (any InfrastructureStatus)? = nil, logger: Logger = Logger(label: "sallyport.loading")
+        infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil,
+        logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
             gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
             principalKey: principalKey, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }),
-            infrastructure: infrastructure, logger: logger)
+            infrastructure: infrastructure, sites: sites, logger: logger)
     }
 
     init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
         client: any ExchangeClient, system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
-        logger: Logger = Logger(label: "sallyport.loading")
+        sites: (any SiteRules)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
         engine = SecureEngine(
             gate: gate, client: client, stages: stages, decisions: ConnectionDecisions(store: decisions),
             controlTLSVersions: controlTLSVersions, principals: PrincipalNames(key: principalKey),
-            infrastructure: infrastructure, logger: logger)
+            infrastructure: infrastructure, sites: sites, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
         self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
     }

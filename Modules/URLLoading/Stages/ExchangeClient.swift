@@ -28,6 +28,8 @@ struct ExchangeSettings: Sendable {
     var decisions = ConnectionDecisions()
     /// For streams of bytes; those of loads are in their context.
     var proxies: ProxySettings = .none
+    /// Whether such a proxy is told a password where others read it.
+    var allowsBasicOverPlainHTTP = false
     var connectTimeout: Duration
     var connectionsPerOrigin = 6
     /// Names the session, so that its connections can be told from others.

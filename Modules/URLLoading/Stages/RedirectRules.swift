@@ -1,18 +1,21 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// What a redirect means (RFC 9110 §15.4): values only.
-enum RedirectRules {
-    /// Fields that speak of credentials for one origin; auth tokens and their proofs are such.
-    private static let credentialFields: Set<HTTPField.Name> = Set(
-        [.authorization, .cookie, .proxyAuthorization]
-            + ["X-Good-GD-AuthToken", "DPoP"].compactMap { HTTPField.Name($0) })
+/// What a redirect means (RFC 9110 §15.4), and what it carries along: a value.
+struct RedirectRules {
+    /// Of the session; a request's own go before them.
+    var scopes = FieldScopes()
+    /// Whether the session follows redirects from `https` to `http`; a request's own word goes before it.
+    var allowsInsecure = false
+    /// The list of public suffixes; nil where a site is one host.
+    var sites: (any SiteRules)?
 
-    /// Fields that describe a body, dropped where the new request has none (RFC 9110 §15.4, Fetch §4.4).
-    private static let bodyFields: Set<HTTPField.Name> = [
-        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
-        .trailer,
-    ]
+    /// A request that a redirect leads to, and what of the one before does not go along.
+    struct Hop {
+        var request: LoadRequest
+        /// The names of the fields that the scopes keep back, in their order, each once.
+        var withheld: [HTTPField.Name] = []
+    }
 
     static func isRedirect(_ status: HTTPResponse.Status) -> Bool {
         switch status.code {
@@ -39,45 +42,82 @@ enum RedirectRules {
         return target
     }
 
-    /// The request of the next hop.
+    /// The request of the next hop. Method and body are as RFC 9110 has them, also for another origin: 307 and 308 send
+    /// the body again.
     ///
     /// - Throws: `bodyNotReplayable` where the body must be sent again and can be read once only.
-    static func request(
-        _ request: LoadRequest, redirectedTo target: RequestURL, status: HTTPResponse.Status
-    ) throws(LoadError) -> LoadRequest {
+    func hop(
+        from request: LoadRequest, to target: RequestURL, status: HTTPResponse.Status
+    ) throws(LoadError) -> Hop {
         var next = request
         next.url = target
-        next.method = method(request.method, after: status)
+        next.method = Self.method(request.method, after: status)
         if next.method != request.method {
             next.body = nil
-            next.headerFields.drop(bodyFields)
+            next.headerFields = HTTPFields(next.headerFields.filter { !Self.bodyFields.contains($0.name) })
         }
         guard next.body?.isReplayable ?? true else {
             throw LoadError(
                 .bodyNotReplayable, at: .response, "The redirect wants the body again, which can be read once only.")
         }
+        var hop = Hop(request: next)
         if target.origin != request.url.origin {
-            next.headerFields.drop(credentialFields.union(request.options.originBoundFields))
-            next.options.credential = nil
+            keepBack(in: &hop, comingFrom: request.url) { _ in true }
+            hop.request.options.credential = nil
         }
-        return next
+        return hop
     }
 
     /// The request that the app has chosen over the proposed one, without what it would take along unawares.
     ///
     /// - Throws: `redirectRefused` for anything but an `http` or `https` URL.
-    static func request(
-        _ chosen: LoadRequest, chosenOver proposed: LoadRequest
-    ) throws(LoadError) -> LoadRequest {
-        guard chosen.url.endpoint != nil else { throw refused("Redirects lead to http and https only.") }
-        guard chosen.url.origin != proposed.url.origin else { return chosen }
-        var next = chosen
-        let bound = credentialFields.union(proposed.options.originBoundFields).union(chosen.options.originBoundFields)
-        next.headerFields.drop(bound.filter { chosen.headerFields[values: $0] == proposed.headerFields[values: $0] })
-        let isOwn = chosen.options.credential != proposed.options.credential
-        next.options.credential = isOwn ? chosen.options.credential : nil
-        return next
+    func hop(_ chosen: LoadRequest, chosenOver proposed: Hop) throws(LoadError) -> Hop {
+        guard chosen.url.endpoint != nil else { throw Self.refused("Redirects lead to http and https only.") }
+        let before = proposed.request
+        var hop = Hop(request: chosen, withheld: proposed.withheld)
+        hop.withheld.removeAll { !chosen.headerFields[values: $0].isEmpty }
+        guard chosen.url.origin != before.url.origin else { return hop }
+        keepBack(in: &hop, comingFrom: before.url) { name in
+            chosen.headerFields[values: name] == before.headerFields[values: name]
+        }
+        let isOwn = chosen.options.credential != before.options.credential
+        hop.request.options.credential = isOwn ? chosen.options.credential : nil
+        return hop
     }
+
+    /// What went over TLS does not go on in the clear, fields, body and the URL's query included.
+    ///
+    /// - Throws: `insecureRedirect` unless the next request, or else the session, allows it.
+    func check(_ next: LoadRequest, after request: LoadRequest) throws(LoadError) {
+        guard request.url.isSecure, !next.url.isSecure else { return }
+        guard next.differing?.options.allowsInsecureRedirects ?? allowsInsecure else {
+            throw LoadError(
+                .insecureRedirect, at: .response,
+                "The server redirects from https to http; allowsInsecureRedirects of request or session follows it.")
+        }
+    }
+
+    /// Takes out the fields whose scope does not reach the request's URL.
+    private func keepBack(
+        in hop: inout Hop, comingFrom source: RequestURL, where isMeant: (HTTPField.Name) -> Bool
+    ) {
+        let scopes = hop.request.differing?.options.fieldScopes ?? scopes
+        let target = hop.request.url
+        hop.request.headerFields = HTTPFields(
+            hop.request.headerFields.filter { field in
+                guard isMeant(field.name), !scopes.carries(field.name, from: source, to: target, by: sites) else {
+                    return true
+                }
+                if !hop.withheld.contains(field.name) { hop.withheld.append(field.name) }
+                return false
+            })
+    }
+
+    /// Fields that describe a body, dropped where the new request has none (RFC 9110 §15.4, Fetch §4.4).
+    private static let bodyFields: Set<HTTPField.Name> = [
+        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
+        .trailer,
+    ]
 
     /// 303 asks for a GET; 301 and 302 turn POST into GET, as all clients do (RFC 9110 §15.4.2, §15.4.3).
     private static func method(_ method: HTTPRequest.Method, after status: HTTPResponse.Status) -> HTTPRequest.Method {
@@ -91,37 +131,4 @@ enum RedirectRules {
     private static func refused(_ message: String) -> LoadError {
         LoadError(.redirectRefused, at: .response, message)
     }
-}
-
-extension HTTPFields {
-    fileprivate mutating func drop(_ names: Set<HTTPField.Name>) {
-        self = HTTPFields(filter { !names.contains($0.name) })
-    }
-}
-
-/// The requests of one load so far, to find one that is made again.
-struct RedirectTrail {
-    private struct Step: Hashable {
-        let method: HTTPRequest.Method
-        let url: String
-        let fields: HTTPFields
-        let hasBody: Bool
-
-        /// The fragment is never sent, and makes no difference.
-        init(_ request: LoadRequest) {
-            method = request.method
-            url = request.url.absoluteText
-            fields = request.headerFields
-            hasBody = request.body != nil
-        }
-    }
-
-    private var steps: Set<Step> = []
-
-    /// A request was answered. What sets a cookie may answer the same request otherwise the next time.
-    mutating func add(_ request: LoadRequest, _ answer: LoadResponse) {
-        if answer.fieldsSentNow[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
-    }
-
-    func has(_ request: LoadRequest) -> Bool { steps.contains(Step(request)) }
 }

@@ -4,27 +4,35 @@ public import SallyportCore
 
 /// Follows redirects: the first stage, so that each hop passes all others anew.
 ///
-/// Only `http` and `https` targets are followed. `Authorization`, `Cookie`, `Proxy-Authorization` and the fields that
-/// the app marked with `originBoundFields` never reach another origin, nor come back from one. The app may change, refuse
-/// or stop each hop. A request that was made before in the same load, with no cookie set since, is a loop: it ends the
-/// load with `tooManyRedirects` before the limit does.
+/// Only `http` and `https` targets are followed, and none from `https` to `http` unless that is allowed. Credentials never
+/// reach another origin, and the app's other fields no further than their scope (``FieldScopes``); none comes back. The app
+/// may change, refuse or stop each hop. A request that was made before in the same load, with no cookie set since, is a
+/// loop: it ends the load with `tooManyRedirects` before the limit does.
 public struct RedirectStage: LoadStage {
     private let limit: Int
     private let isOn: Bool
+    private let rules: RedirectRules
 
     /// - Parameters:
     ///   - limit: how many redirects one load follows at most.
     ///   - isOn: whether redirects are followed where the request does not say.
-    public init(limit: Int = 20, isOn: Bool = true) {
+    ///   - scopes: where fields are carried, where the request does not say.
+    ///   - allowsInsecure: whether redirects from `https` to `http` are followed where the request does not say.
+    ///   - sites: says which hosts are of one ``FieldScope/site``; without it, each is one.
+    public init(
+        limit: Int = 20, isOn: Bool = true, scopes: FieldScopes = FieldScopes(), allowsInsecure: Bool = false,
+        sites: (any SiteRules)? = nil
+    ) {
         self.limit = limit
         self.isOn = isOn
+        rules = RedirectRules(scopes: scopes, allowsInsecure: allowsInsecure, sites: sites)
     }
 
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
         let response = try await next.load(request, in: context)
-        guard RedirectRules.isRedirect(response.head.status), request.options.followsRedirects ?? isOn else {
+        guard RedirectRules.isRedirect(response.head.status), request.differing?.options.followsRedirects ?? isOn else {
             return response
         }
         return try await follow(response, of: request, in: context, next: next)
@@ -36,58 +44,83 @@ public struct RedirectStage: LoadStage {
         var (request, response) = (original, first)
         var hops: [HopFacts] = []
         var (redirects, trail) = (0, RedirectTrail())
-        while let target = try target(of: response, to: request) {
-            guard redirects < limit else {
-                throw LoadError(.tooManyRedirects, at: .response, "More than \(limit) redirects.")
-            }
-            let proposed = try RedirectRules.request(request, redirectedTo: target, status: response.head.status)
-            guard let chosen = try await choice(proposed, for: request, response, in: context) else { break }
-            trail.add(request, response)
-            guard !trail.has(chosen) else {
-                throw LoadError(.tooManyRedirects, at: .response, "The redirects go round in a circle.")
-            }
-            request = chosen
+        while let hop = try await hop(after: response, to: request, number: redirects, &trail, in: context) {
+            take(note: hop, after: response.head.status, in: context)
             redirects += 1
             hops += response.facts.hops
-            context.recorder?.decided(.redirect, request.url.redacted, because: "\(response.head.status.code)")
-            context.logger.debug(
-                "Following a redirect.",
-                metadata: ["request": "\(context.requestID)", "status": "\(response.head.status.code)"])
             await response.drain()
+            request = hop.request
             response = try await next.load(request, in: context)
         }
         response.facts.hops = hops + response.facts.hops
         return response
     }
 
-    /// The request of the next hop as the app wants it; nil where the redirect is the load's answer.
+    /// What the answer leads to; nil where it is the load's. One that is not followed frees its connection.
+    private func hop(
+        after response: LoadResponse, to request: LoadRequest, number: Int, _ trail: inout RedirectTrail,
+        in context: LoadContext
+    ) async throws(LoadError) -> RedirectRules.Hop? {
+        do throws(LoadError) {
+            guard let target = try RedirectRules.target(of: response.head, from: request.url) else { return nil }
+            guard number < limit else {
+                throw LoadError(.tooManyRedirects, at: .response, "More than \(limit) redirects.")
+            }
+            let proposed = try rules.hop(from: request, to: target, status: response.head.status)
+            guard let hop = try await choice(proposed, for: request, response, in: context) else { return nil }
+            try rules.check(hop.request, after: request)
+            trail.add(request, response)
+            guard !trail.has(hop.request) else {
+                throw LoadError(.tooManyRedirects, at: .response, "The redirects go round in a circle.")
+            }
+            return hop
+        } catch {
+            response.body.discard()
+            throw error
+        }
+    }
+
+    /// The next hop as the app wants it; nil where the redirect is the load's answer.
     ///
     /// - Throws: `redirectRefused`; `resourceTimeout` where the app takes longer than the load may.
     private func choice(
-        _ proposed: LoadRequest, for request: LoadRequest, _ response: LoadResponse, in context: LoadContext
-    ) async throws(LoadError) -> LoadRequest? {
+        _ proposed: RedirectRules.Hop, for request: LoadRequest, _ response: LoadResponse, in context: LoadContext
+    ) async throws(LoadError) -> RedirectRules.Hop? {
         guard let responder = context.responder as? DelegateResponder else { return proposed }
         let head = response.head
         let decision = await untilDeadline(context.deadline) {
-            await responder.redirects(request, to: proposed, head)
+            await responder.redirects(request, to: proposed.request, head)
         }
         if Task.isCancelled { throw .cancelled() }
         switch decision {
         case .notImplemented: return proposed
-        case .follow(let chosen): return try RedirectRules.request(chosen, chosenOver: proposed)
+        case .follow(let chosen): return try rules.hop(chosen, chosenOver: proposed)
         case .stop: return nil
         case .refuse: throw LoadError(.redirectRefused, at: .response, "The app refused the redirect.")
         case nil: throw LoadError(.resourceTimeout, at: .response, "The app did not decide in the time for the load.")
         }
     }
 
-    /// Where the answer redirects to; nil where it does not. A refused target frees the connection.
-    private func target(of response: LoadResponse, to request: LoadRequest) throws(LoadError) -> RequestURL? {
-        do throws(LoadError) {
-            return try RedirectRules.target(of: response.head, from: request.url)
-        } catch {
-            response.body.discard()
-            throw error
+    private func take(note hop: RedirectRules.Hop, after status: HTTPResponse.Status, in context: LoadContext) {
+        let url = hop.request.url
+        context.recorder?.decided(.redirect, url.redacted, because: "\(status.code)")
+        for name in hop.withheld {
+            context.recorder?.decided(.withheld, name.canonicalName, because: "redirect to \(url.origin)")
         }
+        context.logger.debug(
+            "Following a redirect.",
+            metadata: [
+                "request": "\(context.requestID)", "status": "\(status.code)",
+                "withheld": "\(hop.withheld.map(\.canonicalName).joined(separator: ","))",
+            ])
+    }
+}
+
+extension RedirectStage {
+    /// As a session's configuration says.
+    init(_ configuration: SessionConfiguration, sites: (any SiteRules)?) {
+        self.init(
+            limit: configuration.redirectLimit, isOn: configuration.followsRedirects,
+            scopes: configuration.fieldScopes, allowsInsecure: configuration.allowsInsecureRedirects, sites: sites)
     }
 }

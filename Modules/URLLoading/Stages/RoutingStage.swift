@@ -78,12 +78,16 @@ struct DirectStage: LoadStage {
         }
         let proxy = context.proxies.proxy(for: request.url)
         return try await settings.exchange(
-            try tellingProxy(proxy, request), in: context, relay: nil, proxy: proxy, versions: versions, with: client)
+            try tellingProxy(proxy, request, in: context), in: context, relay: nil, proxy: proxy, versions: versions,
+            with: client)
     }
 
     /// Nobody answers challenges here: a proxy that has a credential is told it at once, by Basic (RFC 7617).
-    private func tellingProxy(_ proxy: Proxy?, _ request: LoadRequest) throws(LoadError) -> LoadRequest {
+    private func tellingProxy(
+        _ proxy: Proxy?, _ request: LoadRequest, in context: LoadContext
+    ) throws(LoadError) -> LoadRequest {
         guard let proxy, proxy.kind != .socks5, request.headerFields[.proxyAuthorization] == nil,
+            proxy.isEncrypted || context.methods.allowsBasicOverPlainHTTP,
             let credential = request.options.proxyCredential ?? proxy.credential
         else { return request }
         var request = request

@@ -25,7 +25,8 @@ struct SessionTunnels: RoutedTunnels {
         if let proxy = settings.proxies.proxy(for: request.endpoint.host, isSecure: request.isSecure) {
             guard way?.relay == nil else { throw RoutingStage.hasBoth }
             let isAllowed = routing?.gate.allows(.basic) ?? true
-            path.proxy = try isAllowed ? ProxyAccess(toldAtOnce: proxy) : ProxyAccess(untold: proxy)
+            let isReadable = !proxy.isEncrypted && !settings.allowsBasicOverPlainHTTP
+            path.proxy = try isAllowed && !isReadable ? ProxyAccess(toldAtOnce: proxy) : ProxyAccess(untold: proxy)
         }
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout

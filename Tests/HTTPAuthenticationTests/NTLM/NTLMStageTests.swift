@@ -230,7 +230,11 @@ struct NTLMStageTests {
 
     @Test func anotherMethodOfTheProxyIsTaken() async throws {
         let server = NTLMServer { $0.proxyOffers = ["NTLM", "Basic realm=\"p\""] }
+        let secure = try ProxySettings.all(Proxy("https://proxy.example:3128", credential: Self.ann))
+        #expect(try await load(server, "http://a.example/", proxies: secure) == 407)
+        #expect(server.seen.count == 2, "by Basic")
         #expect(try await load(server, "http://a.example/", proxies: proxies()) == 407)
+        #expect(server.seen.count == 3, "and not where others read it")
     }
 
     /// The proxy may send what comes over one connection to the server over any.

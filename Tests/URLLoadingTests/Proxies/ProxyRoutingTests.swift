@@ -105,6 +105,18 @@ struct ProxyRoutingTests {
         #expect(client.exchanges.first?.path.proxy?.authorization?.reveal() == "Basic YW5uOnDDpHNzd29yZA==")
     }
 
+    @Test(arguments: [false, true])
+    func theSystemSessionTellsAProxyNothingThatOthersRead(_ isAllowed: Bool) async throws {
+        let client = StubClient([.text("ok")])
+        var configuration = SessionConfiguration()
+        configuration.proxies = try .all(
+            Proxy("http://p:1", credential: Credential(user: "ann", password: Redacted("1"))))
+        configuration.allowsBasicOverPlainHTTP = isAllowed
+        let session = SecureSession(configuration, .system(SystemEngine(client: client), nil))
+        _ = try await session.text("http://a.example/")
+        #expect((client.exchanges.first?.path.proxy?.authorization != nil) == isAllowed)
+    }
+
     @Test func aProxyHasItsOwnTrust() throws {
         var proxy = try Proxy("https://p:1")
         for trust in [ServerTrust.system, .only([[1]]), .systemAnd([[2]])] {
@@ -123,6 +135,7 @@ struct ProxyRoutingTests {
         var configuration = SessionConfiguration()
         let ann = Credential(user: "ann", password: Redacted("1"))
         configuration.proxies = try .all(Proxy("http://127.0.0.1:\(proxy.port)", credential: ann))
+        configuration.allowsBasicOverPlainHTTP = true
         let gate = StubGate()
         let loading = URLLoadingSystem(gate: gate)
         let session = loading.makeSession(configuration)
@@ -134,6 +147,10 @@ struct ProxyRoutingTests {
         gate.forbid(.basic)
         try await session.tunnels.open(.init(to: Endpoint("a.example:7"))).close()
         #expect(heads.withLock { $0.count == 2 && !$0[1].contains("Authorization") })
+        gate.allow(.basic)
+        configuration.allowsBasicOverPlainHTTP = false
+        try await loading.makeSession(configuration).tunnels.open(.init(to: Endpoint("a.example:7"))).close()
+        #expect(heads.withLock { $0.count == 3 && !$0[2].contains("Authorization") }, "others would read it")
         gate.route(by: RoutingTable(default: .relay), relay: try .stub())
         await #expect(throws: LoadError(.proxyWithRelay, "")) {
             try await session.tunnels.open(.init(to: Endpoint("a.example:443")))

@@ -1,8 +1,8 @@
 /// How one load went: every phase of every hop, octets, connections, and what was decided. One JSON object, whose
 /// fields are named as the properties are (Docs/Observability.md).
 ///
-/// Times are seconds, those of an instant counted from the load's start. Holds no field, body, credential, query or
-/// fragment. A field without a value is left out.
+/// Times are seconds, those of an instant counted from the load's start. Holds no value of a header field, no body,
+/// credential, query or fragment. A field without a value is left out.
 public struct LoadRecord: Sendable, Hashable, Codable {
     /// Unique within the process; also on each log line of the load.
     public var id: UInt64
@@ -123,6 +123,8 @@ public struct LoadRecord: Sendable, Hashable, Codable {
             case authentication
             /// A redirect was followed; `value` is where to, `reason` the status.
             case redirect
+            /// A header field was not sent; `value` is its name, `reason` where it would have gone.
+            case withheld
             /// A request was sent again; `value` is the code of the failure.
             case retry
             /// `value` is what was done with cookies, `reason` the jar where it has a name.

@@ -1,0 +1,18 @@
+import ArgumentParser
+import SallyportCore
+
+/// `origin`, `site`, or hosts with commas between them.
+struct FieldScopeArgument: ExpressibleByArgument, Sendable, Hashable {
+    let scope: FieldScope
+
+    init?(argument: String) {
+        switch argument {
+        case "origin": scope = .origin
+        case "site": scope = .site
+        default:
+            let names = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            guard let hosts = try? FieldScope.hosts(names) else { return nil }
+            scope = hosts
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/// To which servers redirects may carry a header field that the app has set, besides the origin that it was set for.
+///
+/// No scope reaches from `https` to `http`, also where a load follows such a redirect.
+public struct FieldScope: Sendable, Hashable {
+    private enum Rule: Sendable, Hashable {
+        case origin
+        case site
+        case servers(Set<Server>)
+    }
+
+    /// A host on every port, or on one.
+    private struct Server: Sendable, Hashable {
+        let host: Host
+        let port: UInt16?
+    }
+
+    private let rule: Rule
+
+    /// The origin alone: scheme, host and port.
+    public static let origin = FieldScope(rule: .origin)
+
+    /// The hosts of the same registered domain, on every port: from `www.corp.example` to `login.corp.example`, and from
+    /// `a.github.io` not to `b.github.io`. Also from `http` to `https`.
+    ///
+    /// What is registered the list of public suffixes says, which `Sallyport` brings with the module Cookies. A session
+    /// without it takes the host alone for a site.
+    public static let site = FieldScope(rule: .site)
+
+    /// These hosts, wherever the redirect comes from.
+    ///
+    /// - Parameter names: each `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that came to one
+    ///   of them comes back to the first server only where that is named too.
+    /// - Throws: ``AddressError`` for a text that is neither.
+    public static func hosts(_ names: [String]) throws(AddressError) -> FieldScope {
+        var servers: Set<Server> = []
+        for name in names { servers.insert(try server(name)) }
+        return FieldScope(rule: .servers(servers))
+    }
+
+    private static func server(_ text: String) throws(AddressError) -> Server {
+        let split = Authority.split(text)
+        guard split.host.utf8.first == UInt8(ascii: "[") || !split.host.utf8.contains(UInt8(ascii: ":")) else {
+            throw AddressError(.invalidHost, "An IPv6 address of a scope stands in brackets.")
+        }
+        return Server(host: try Host(split.host), port: try split.port.map(Authority.port))
+    }
+
+    /// Whether a redirect carries the field from one origin to another.
+    func reaches(_ target: RequestURL, from source: RequestURL, by sites: (any SiteRules)?) -> Bool {
+        guard target.isSecure || !source.isSecure, let new = target.endpoint, let old = source.endpoint else {
+            return false
+        }
+        return switch rule {
+        case .origin: false
+        case .site: new.host == old.host || sites?.isSameSite(new.host, old.host) == true
+        case .servers(let servers):
+            servers.contains(Server(host: new.host, port: nil))
+                || servers.contains(Server(host: new.host, port: new.port))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+internal import HTTPTypes
+internal import SallyportCore
+
+/// What of that which is offered comes into question, and in which order.
+extension Negotiation {
+    /// A challenge, and the space that it is of.
+    typealias Offer = (space: ProtectionSpace, offered: OfferedScheme)
+
+    /// One challenge for each space: of several the one that the scheme prefers. In the order of the server, or with the
+    /// strongest first.
+    func offers(of head: HTTPResponse) -> [Offer] {
+        var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
+        for (space, offered) in challenges(of: head) {
+            guard let scheme = scheme(for: space), scheme.takes(offered), !scheme.isOfConnection || mayBind else {
+                continue
+            }
+            if offers[space] == nil { spaces.append(space) }
+            offers[space, default: []].append(offered)
+        }
+        let known: [Offer] = spaces.compactMap { space in
+            stage.schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
+        }
+        return preferences.prefersStrongest ? strongestFirst(known) : known
+    }
+
+    /// The scheme of a space, where it is allowed and says no password that others would read.
+    func scheme(for space: ProtectionSpace) -> (any AuthenticationScheme)? {
+        guard let scheme = stage.scheme(of: space.method), maySayPassword(in: space) else { return nil }
+        return scheme
+    }
+
+    /// Basic is the one scheme that says it. A default credential for the very space, whose method the app has named, is
+    /// its word that it may.
+    private func maySayPassword(in space: ProtectionSpace) -> Bool {
+        space.method != .basic || challenger.isEncrypted || preferences.allowsBasicOverPlainHTTP
+            || credentials.hasDefault(for: space, of: principal)
+    }
+
+    /// The space of a challenge by Basic that nobody was asked about, though somebody may have had an answer.
+    func passedOver(in head: HTTPResponse) -> ProtectionSpace? {
+        guard let space = challenges(of: head).map(\.space).first(where: { !maySayPassword(in: $0) }),
+            stage.scheme(of: space.method) != nil
+        else { return nil }
+        let isAnswerable = challenger.credential != nil || responder != nil
+        return isAnswerable || credentials.credential(for: space, of: principal) != nil ? space : nil
+    }
+
+    private func challenges(of head: HTTPResponse) -> [Offer] {
+        ChallengeParser.parse(head.headerFields[values: challenger.challengeField]).map { offered in
+            let space = ProtectionSpace(
+                origin: challenger.origin, realm: offered.realm, method: AuthenticationMethod(offered.name),
+                kind: challenger.kind)
+            return (space, offered)
+        }
+    }
+
+    /// Whether a connection is the user's from end to end.
+    private var mayBind: Bool { challenger.kind == .server && !isForwarded }
+
+    /// Equals stay in the order of the server.
+    private func strongestFirst(_ offers: [Offer]) -> [Offer] {
+        let ranked = offers.enumerated().map { position, offer in
+            let scheme = stage.schemes[offer.space.method]
+            let rank = MethodStrength(offer.space.method, isEncrypted: challenger.isEncrypted)
+            return (offer, rank, scheme?.strength(of: offer.offered) ?? 0, position)
+        }
+        return ranked.sorted { one, other in
+            if one.1 != other.1 { return one.1 > other.1 }
+            return one.2 != other.2 ? one.2 > other.2 : one.3 < other.3
+        }.map(\.0)
+    }
+
+    /// - Throws: ``LoadError/Code/unsupported`` where a proxy asks for what cannot be had from it, and for nothing else.
+    func checkSupport(_ head: HTTPResponse) throws(LoadError) {
+        guard challenger.kind == .proxy, failures.isEmpty, rejected.isEmpty else { return }
+        let methods = challenges(of: head).map(\.space.method)
+        guard methods.contains(where: { stage.schemes[$0]?.isOfConnection == true }),
+            !methods.contains(where: { stage.schemes[$0]?.isOfConnection == false })
+        else { return }
+        throw LoadError(
+            .unsupported, at: .response, "The proxy asks for a scheme that proves for a connection, as NTLM does.")
+    }
+}
+
+/// How strong methods are, the weakest first.
+///
+/// Negotiate says nothing that can be guessed at. What NTLM and Digest say can be, off-line; over TLS the proof of NTLM is
+/// bound to the connection, and without it only the proof of Digest is bound to anything, the request. Basic says the
+/// password itself.
+enum MethodStrength: Int, Comparable {
+    case basic, other, second, first, negotiate
+
+    init(_ method: AuthenticationMethod, isEncrypted: Bool) {
+        switch method {
+        case .basic: self = .basic
+        case .digest: self = isEncrypted ? .second : .first
+        case .ntlm: self = isEncrypted ? .first : .second
+        case .negotiate: self = .negotiate
+        default: self = .other
+        }
+    }
+
+    static func < (one: MethodStrength, other: MethodStrength) -> Bool { one.rawValue < other.rawValue }
+}
