@@ -385,7 +385,11 @@ final class DataFixture: Sendable {
         #expect(rules.denial(of: .v4(0x0a09_0909), port: 443).map { "\($0)" } == "network 10.0.0.0/8")
         #expect(rules.denial(of: .v4(0xc000_0209), port: 443).map { "\($0)" } == "server 192.0.2.9:443")
         try await fixture.perform(.removeRoute(domain: "10.0.0.0/8"))
-        guard case .allowed(_, _, _, let later) = try client.decide(Endpoint("a.example:443")) else { return }
+        let now = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        guard case .allowed(_, _, _, let later) = try now.decide(Endpoint("a.example:443")) else {
+            Issue.record("the default relays still")
+            return
+        }
         #expect(later.denial(of: .v4(0x0a09_0909), port: 443) == nil)
     }
 
