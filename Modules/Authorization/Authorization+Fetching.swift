@@ -31,7 +31,8 @@ extension Authorization {
         guard let identity, let stored = try? records.storedEpoch(), stored > 0 else { return }
         let target = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=\(stored)"
         do {
-            try await ask(target, posting: [], as: identity, timeout: .seconds(5)).checkStatus()
+            let answer = try await ask(target, posting: [], as: identity, timeout: .seconds(5))
+            if answer.status != 204 { try answer.checkStatus() }
         } catch {
             logger.debug("the stored configuration could not be told", metadata: ["error": "\(error)"])
         }
@@ -53,21 +54,7 @@ extension Authorization {
             method: body == nil ? .get : .post, gateway: try identity.endpoint(), target: target, body: body,
             trust: .authorities(identity.trust.authorities), identity: identity.clientIdentity,
             limit: ControlAPI.Limits.configuration, timeout: timeout)
-        return try await patientAnswer(to: request)
-    }
-
-    /// The gateway's answer. Where it is that this instance asked too often (429), it is asked once more a second later,
-    /// within the same time; a second 429 is a failure like any other, and withdraws nothing.
-    private func patientAnswer(to request: ControlRequest) async throws(AuthorizationError) -> ControlAnswer {
-        do throws(LoadError) {
-            let answer = try await client.send(request)
-            guard answer.status == 429, (try? await clock.sleep(for: .seconds(1))) != nil else { return answer }
-            var again = request
-            again.timeout = max(.seconds(1), request.timeout - .seconds(2))
-            return try await client.send(again)
-        } catch {
-            throw error.asAuthorizationError()
-        }
+        return try await client.send(request, waitingBy: clock, tries: 2)
     }
 }
 

@@ -234,7 +234,7 @@ import Testing
         for number in 0..<5_000 {
             let now = Int64(number)
             #expect(book.use("c\(number)", by: "t", until: now + 10, isOver: false, at: now) == .first)
-            #expect(book.end("c\(number)", until: now + 10, at: now))
+            #expect(book.end("c\(number)", until: now + 10, at: now) == true)
             most = max(most, book.places)
         }
         #expect(most <= 1024)

@@ -1,3 +1,4 @@
+import DiskRecorder
 import Glibc
 import SallyportSecureStore
 import StoreWorkload
@@ -7,13 +8,13 @@ import StoreWorkload
 /// `same`, `refused` (it threw), `hidden` (records are missing), `repeated` (an iteration met one twice), or `wrong`
 /// (a value that was not written there).
 ///
-/// LMDB may end this process instead, which then prints where (``reportCrashes()``).
+/// LMDB may end this process instead, which then prints where (`crash_report_start`).
 func readDamaged(at place: Place) async throws {
     let workload = Workload(writer: 0)
     let expected = workload.expected(after: place.number(0, 0))
     let file = open("\(place.directory)/data.mdb", O_RDWR | O_CLOEXEC)
     guard file >= 0 else { throw StoreError(.fileSystem, "No data file.") }
-    reportCrashes()
+    crash_report_start()
     say("open")
     while let line = readLine() {
         let numbers = line.split(separator: " ").compactMap { Int($0) }

@@ -48,6 +48,7 @@ import Testing
         let own = ConfigurationDocument(
             aud: document.aud, epoch: document.epoch, iat: document.iat, leaseEnd: document.leaseEnd,
             status: document.status, code: document.code, entitlement: document.entitlement, user: document.user,
+            trust: document.trust,
             entitlements: document.entitlements)
         #expect(try own.serialized(with: document.sharedMembers()) == document.serialized())
         var damaged = document

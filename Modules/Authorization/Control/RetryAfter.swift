@@ -22,10 +22,10 @@ enum RetryAfter {
 extension ControlClient {
     /// Sends a request, and again where the gateway answers that it is asked too often and says for how long.
     func send(
-        _ request: ControlRequest, waitingBy clock: any AuthorizationClock
+        _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries
     ) async throws(AuthorizationError) -> ControlAnswer {
         var answer = try await sent(request)
-        for _ in 1..<RetryAfter.tries {
+        for _ in 1..<tries {
             guard let wait = RetryAfter.wait(answer) else { return answer }
             do { try await clock.sleep(for: wait) } catch { throw .cancelled() }
             answer = try await sent(request)

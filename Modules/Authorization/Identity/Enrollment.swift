@@ -32,7 +32,7 @@ struct Enrollment: Sendable {
         let credentials = BasicCredentials(user: link.user, password: link.accessKey)
         request.headerFields[.authorization] = credentials.fieldValue.reveal()
         let answer = try await certificates(request, refusal: "User or key were not accepted.")
-        let issued = try key.certificate(in: answer, from: [authority], at: clock.wall)
+        let issued = try key.certificate(in: answer, from: [authority])
         var record = IdentityRecord(
             gateway: link.gateway.description, trust: .init(authorities: [authority]), certificate: [], privateKey: "",
             user: link.user, name: issued.name, notBefore: 0, notAfter: 0)

@@ -1,5 +1,5 @@
-package import Logging
-package import NIOCore
+internal import Logging
+internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import SallyportCore

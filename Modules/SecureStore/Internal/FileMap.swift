@@ -54,7 +54,15 @@ struct FileMap: Sendable, Equatable {
         }
 
         func isOf(_ info: stat) -> Bool {
-            inode == info.st_ino && device == (gnu_dev_major(info.st_dev), gnu_dev_minor(info.st_dev))
+            inode == info.st_ino && device == Self.numbers(of: info.st_dev)
+        }
+
+        /// The two numbers of a device, as glibc packs them: makedev(3), whose macros Swift does not see.
+        private static func numbers(of device: dev_t) -> (major: UInt32, minor: UInt32) {
+            let device = UInt64(device)
+            let major = (device >> 8 & 0xfff) | (device >> 32 & 0xffff_f000)
+            let minor = (device & 0xff) | (device >> 12 & 0xffff_ff00)
+            return (UInt32(major), UInt32(minor))
         }
     }
 }

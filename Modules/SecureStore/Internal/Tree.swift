@@ -89,8 +89,8 @@ final class Tree {
         guard let found = unsafe try found(at: place) else { return nil }
         let octets = unsafe Array(found)
         let mask = UInt(sysconf(Int32(_SC_PAGESIZE))) - 1
-        let start = UInt(bitPattern: unsafe found.baseAddress) & ~mask
-        let end = (UInt(bitPattern: unsafe found.baseAddress) + UInt(found.count)) & ~mask
+        let start = UInt(bitPattern: found.baseAddress) & ~mask
+        let end = (UInt(bitPattern: found.baseAddress) + UInt(found.count)) & ~mask
         if end > start {
             unsafe _ = madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
         }

@@ -75,7 +75,9 @@ final class FakeGateway: ControlClient {
             return answer
         }
         let (status, body) = state.withLock { ($0.statuses[path], $0.bodies[path]) }
-        if let status, status != 200 { return ControlAnswer(status: status, body: []) }
+        if let status, status != 200 {
+            return ControlAnswer(status: status, headerFields: status == 429 ? [.retryAfter: "1"] : [:], body: [])
+        }
         if let body { return ControlAnswer(status: 200, body: body) }
         if let refusal = refusal(of: request.target) { return refusal }
         do {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "CrashReport.h"
+
 /// Linked into a program, writes down every call by which it and its libraries change files below a directory.
 ///
 /// SALLYPORT_RECORD names the file to write to, SALLYPORT_RECORD_ROOT the directory. SALLYPORT_RECORD_FAULT breaks

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Logging
+import NIOCore
 import SallyportCore
 import SallyportWire
 import TestSupport

@@ -102,7 +102,7 @@ import X509
         let next = try CertificateAuthority(#require(await fixture.data.authorities.record.next).identity)
         let key = Certificate.PublicKey(P256.Signing.PrivateKey().publicKey)
         let early = try next.instance(presented.name, key: key, now: Date())
-        await #expect(throws: GatewayError.self) { try await fixture.data.presented(early) }
+        #expect(throws: GatewayError.self) { try fixture.data.presented(early) }
     }
 
     @Test func timePutsItInForceAndGivesUpTheOldOne() async throws {
@@ -123,9 +123,9 @@ import X509
         let old = try await fixture.enrolled()
         _ = try await perform(.rotate)
         _ = try await perform(.finish(confirmed: true))
-        _ = try await fixture.data.presented(old)
+        _ = try fixture.data.presented(old)
         fixture.advance(AuthorityRecord.overlap)
-        await #expect(throws: GatewayError.self) { try await fixture.data.presented(old) }
+        #expect(throws: GatewayError.self) { try fixture.data.presented(old) }
     }
 
     @Test func aRevocationBeginsAnotherGeneration() async throws {
@@ -151,18 +151,16 @@ import X509
         _ = try await perform(.rotate)
         _ = try await perform(.finish(confirmed: true))
         let policy = await fixture.data.relayPolicy()
-        await fixture.data.onChange { [data = fixture.data] _ in
-            data.assumeIsolated { policy.update($0.relaySnapshot(), $0.authorities) }
-        }
+        await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot(), data.authorities) }
         let client = try #require(policy.client(presenting: old))
         guard case .allowed = try client.decide(Endpoint("in.example:443")) else {
             Issue.record("a former authority's certificate is good")
             return
         }
         await expect("needsConfirmation", of: .revoke(confirmed: false))
-        _ = try await fixture.data.presented(old)
+        _ = try fixture.data.presented(old)
         _ = try await perform(.revoke(confirmed: true))
-        await #expect(throws: GatewayError.self) { try await fixture.data.presented(old) }
+        #expect(throws: GatewayError.self) { try fixture.data.presented(old) }
         #expect(policy.client(presenting: old) == nil)
         // A tunnel that is open does not outlive it either.
         guard case .refused = try client.decide(Endpoint("in.example:443")) else {
@@ -182,8 +180,6 @@ import X509
 extension DataFixture {
     /// The certificate of a new instance, DER.
     func enrolled() async throws -> [UInt8] {
-        let link = try await link()
-        let credentials = BasicCredentials(user: link.user, password: link.accessKey)
-        return try await data.enroll(credentials, request: Self.request(), source: "s")[0]
+        try await chain(link(), Self.request())[0]
     }
 }

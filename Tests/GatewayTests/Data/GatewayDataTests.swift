@@ -189,7 +189,7 @@ final class DataFixture: Sendable {
     @Test func theRelaysUseOfARenewedCertificateRetiresTheOldOne() async throws {
         let fixture = try await DataFixture()
         let first = try await fixture.chain(fixture.link(), DataFixture.request())
-        let old = try await fixture.data.presented(first[0])
+        let old = try fixture.data.presented(first[0])
         let second = try await fixture.data.reenroll(old, request: DataFixture.request())
         try await fixture.perform(.addServer(.init(endpoint: "a.example:443")))
         let policy = await fixture.data.relayPolicy()
@@ -364,10 +364,7 @@ final class DataFixture: Sendable {
         try await fixture.perform(.setRoute(domain: "10.0.0.0/8", route: "deny", ports: nil))
         try await fixture.perform(.addServer(.init(endpoint: "10.1.1.1:443")))
         try await fixture.perform(.addServer(.init(endpoint: "192.0.2.9:443", route: "deny")))
-        let credentials = try await fixture.link()
-        let chain = try await fixture.data.enroll(
-            BasicCredentials(user: credentials.user, password: credentials.accessKey),
-            request: DataFixture.request(), source: "s")
+        let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let document = try await fixture.document(fixture.data.presented(chain[0]))
         #expect(document.deniedNetworks.map(\.description) == ["10.0.0.0/8"])
         let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
@@ -399,7 +396,7 @@ final class DataFixture: Sendable {
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
         try await fixture.perform(.addServer(.init(endpoint: "out.example:443", route: "direct")))
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
-        let id = try await fixture.data.presented(chain[0]).name.instance.description
+        let id = try fixture.data.presented(chain[0]).name.instance.description
 
         func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict? {
             let client = await fixture.data.relayPolicy().client(presenting: certificate ?? chain[0])

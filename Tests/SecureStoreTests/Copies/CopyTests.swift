@@ -87,7 +87,7 @@ import Testing
         let octets = Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb")))
         #expect(octets.firstRange(of: Array("a plain text".utf8)) == nil)
         #expect(Set(try FileManager.default.contentsOfDirectory(atPath: backup)).isSuperset(of: ["data.mdb", "keys"]))
-        #expect(try Files.mode(of: backup) & 0o077 == 0)
+        #expect(try Files.status(of: backup).st_mode & 0o077 == 0)
     }
 
     @Test func aBackupOverSomethingIsRefused() async throws {
