@@ -40,12 +40,16 @@ import Testing
     }
 
     @Test func itsContentIsChecked() throws {
-        try folder.write("\nsecond line", to: "passphrase")
-        #expect(refusal == "invalid")
-        try Data([0xff, 0xfe]).write(to: URL(filePath: path))
-        #expect(refusal == "invalid")
-        try Data(repeating: 0x61, count: 4_097).write(to: URL(filePath: path))
-        #expect(refusal == "tooLarge")
+        let contents: [(content: Data, refusal: String)] = [
+            (Data("\nsecond line".utf8), "invalid"), (Data([0xff, 0xfe]), "invalid"),
+            (Data(repeating: 0x61, count: 4_097), "tooLarge"),
+        ]
+        for (content, expected) in contents {
+            try content.write(to: URL(filePath: path))
+            // A file that is written anew has the mode of new files.
+            chmod(path, 0o600)
+            #expect(refusal == expected)
+        }
         try FileManager.default.removeItem(atPath: path)
         #expect(refusal == "notFound")
     }

@@ -61,13 +61,8 @@ import Testing
     @Test func aStoreWithoutAnActivationIsNamed() async throws {
         let folder = try TemporaryDirectory()
         let store = folder.file("app")
-        let port = LoopbackPort.free()
-        let ca = String(repeating: "A", count: 43)
-        let link = "sallyport://localhost:\(port)/?ca=\(ca)&user=ann&key=abcdefgh"
-        let activated = try await ChildProcess(
-            Programs.built("sallyport"), ["activate", "-", "--store", store], input: link
-        ).outcome()
-        try #require(activated.status == 69, "\(activated.error)")
+        let made = try await SecureStore.open(at: store, protectedBy: .keyFile("\(store)/key"))
+        made.close()
         let (report, outcome) = try await doctor(store)
         #expect(report.failed == ["activation"] && outcome.status == 77)
     }

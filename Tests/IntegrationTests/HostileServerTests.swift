@@ -54,7 +54,9 @@ import Testing
     @Test func fieldsDoNotSteerTheTerminal() async throws {
         let field = "\u{1b}]0;owned\u{7}\u{9b}2J"
         let server = try Self.server(Self.fine + "X-Evil: \(field)\r\n\r\nok")
-        let (_, store, url) = try await site(server)
+        let (site, store, url) = try await site(server)
+        // Its folder holds the store.
+        defer { withExtendedLifetime(site) {} }
         let program = Programs.built("sallyport")
         let arguments = ["fetch", url, "--store", store, "-i"]
         let piped = try await ChildProcess(program, arguments).outcome()

@@ -6,7 +6,8 @@ struct EpochLedger: Sendable, Hashable {
     /// So many epochs are written ahead: a minute's, since an epoch is at least the time in milliseconds.
     static let reserve: Int64 = 60_000
 
-    private var last: Int64
+    /// The newest that was signed, or may have been before a restart.
+    private(set) var last: Int64
     private var kept: Int64
 
     /// - Parameter kept: what the store holds.

@@ -31,11 +31,20 @@ extension GatewayData {
         let identity = try CertificateAuthority.create(name: "\(settings.name) \(suffix)", now: now)
         let endorsement = try authority.endorsement(of: identity, now: now)
         // The next configuration of each instance has a higher epoch than this one.
-        let epoch = max(Int64(now.timeIntervalSince1970 * 1000) - 1, instances.values.map(\.epoch).max() ?? 0)
+        let epoch = max(Int64(now.timeIntervalSince1970 * 1000) - 1, newestEpoch)
         record.next = .init(identity: identity, endorsement: endorsement, announced: now, epoch: epoch)
         try await keep(record, server: server, signer: signer)
+        // What was signed while this was written does not name the next authority.
+        let newest = newestEpoch
+        if newest > epoch {
+            record.next?.epoch = newest
+            try await keep(record, server: server, signer: signer)
+        }
         tell(.directory)
     }
+
+    /// No configuration of any instance has a higher one.
+    private var newestEpoch: Int64 { instances.values.map(newestEpoch(of:)).max() ?? 0 }
 
     /// Puts the announced authority in force. From now on only instances that have heard of it find the gateway.
     private func finishRotation(confirmed: Bool) async throws {

@@ -42,6 +42,9 @@ extension GatewayData {
         return epoch
     }
 
+    /// No configuration of the instance has a higher one; the record's own is ahead of what was signed since the start.
+    func newestEpoch(of record: InstanceRecord) -> Int64 { epochs[record.name.instance]?.last ?? record.epoch }
+
     /// What stands now counts: directory and record may have changed while the epoch was kept.
     private func order(
         _ id: InstanceIdentifier, epoch: Int64, version: EntitlementVersion?, at now: Date

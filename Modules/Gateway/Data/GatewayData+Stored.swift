@@ -34,9 +34,10 @@ extension GatewayData {
             // A replaced certificate is believed only in what speaks against its store.
             guard certificate != .retired else { return .current }
             // What was never signed is not noted: nothing that comes later could be as new.
-            guard min(stored, record.epoch) > record.stored else { return .current }
+            let noted = min(stored, newestEpoch(of: record))
+            guard noted > record.stored else { return .current }
             try await change(presented.name.instance, isAnnounced: false) {
-                $0.stored = max($0.stored, min(stored, $0.epoch))
+                $0.stored = max($0.stored, noted)
             }
             return .current
         }

@@ -61,7 +61,10 @@ import Testing
 
     @Test func twoHundredTunnelsAtOnce() async throws {
         let origin = try await TestOrigin(echoes: true)
-        try await RelayFixture.with { fixture in
+        // All come from one address, and none is authenticated when it arrives.
+        var limits = ConnectionLimits()
+        limits.perSource = 200
+        try await RelayFixture.with(limits: limits) { fixture in
             let identity = try fixture.authority.client()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 {

@@ -10,7 +10,8 @@ struct TunnelGrant {
 
     /// Whether a tunnel as it stands may stay.
     func holds(check: AddressCheck) -> Bool {
-        guard case .allowed(_, let required, let mayBeLocal, let rules) = client.reconsider(target) else { return false }
+        let verdict = client.reconsider(target)
+        guard case .allowed(_, let required, let mayBeLocal, let rules) = verdict else { return false }
         guard required == nil || required == address else { return false }
         guard rules.denial(of: address, port: target.port, for: target) == nil else { return false }
         return mayBeLocal || check.permits(address, port: target.port)
