@@ -48,18 +48,26 @@ final class CurrentRelayPolicy: RelayPolicy {
         }
 
         func decide(_ target: Endpoint) -> RelayVerdict {
-            guard policy.authorities.withLock({ $0 }).accept(presented, at: policy.clock()) else {
-                return .refused(
-                    error: ProxyStatus.ErrorType.requestDenied, details: "The certificate is not accepted.", status: 403
-                )
-            }
+            guard isOfAcceptedAuthority else { return Self.refusal }
             let judgement = policy.snapshot.withLock { $0 }.judge(presented, target: target)
             if judgement.isNew { policy.continuation.yield(presented) }
             return judgement.verdict
         }
 
+        /// A renewal ends no tunnel, and the end of the authority that vouched for its certificate does: with a key that
+        /// leaked, a certificate could be made with any instance's serial number.
         func reconsider(_ target: Endpoint) -> RelayVerdict {
-            policy.snapshot.withLock { $0 }.judgeOpen(presented.name, target: target)
+            guard isOfAcceptedAuthority else { return Self.refusal }
+            return policy.snapshot.withLock { $0 }.judgeOpen(presented.name, target: target)
+        }
+
+        private var isOfAcceptedAuthority: Bool {
+            policy.authorities.withLock { $0 }.accept(presented, at: policy.clock())
+        }
+
+        private static var refusal: RelayVerdict {
+            .refused(
+                error: ProxyStatus.ErrorType.requestDenied, details: "The certificate is not accepted.", status: 403)
         }
     }
 }

@@ -163,7 +163,7 @@ import X509
         #expect(throws: GatewayError.self) { try fixture.data.presented(old) }
         #expect(policy.client(presenting: old) == nil)
         // A tunnel that is open does not outlive it either.
-        guard case .refused = try client.decide(Endpoint("in.example:443")) else {
+        guard case .refused = try client.reconsider(Endpoint("in.example:443")) else {
             Issue.record("a revoked authority's certificate is refused")
             return
         }

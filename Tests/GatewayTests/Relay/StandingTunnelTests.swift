@@ -92,6 +92,20 @@ private let day: TimeInterval = 86_400
         }
     }
 
+    @Test func aTunnelEndsWithTheAuthorityOfItsCertificate() async throws {
+        try await World.with { world in
+            let data = world.fixture.data.data
+            for action in [AuthorityAction.rotate, .finish(confirmed: true)] {
+                guard case .authority = await data.perform(.authority(action)) else { throw TestFailure("\(action)") }
+            }
+            #expect(try await world.carries("a"))
+            guard case .authority = await data.perform(.authority(.revoke(confirmed: true))) else {
+                throw TestFailure("revoke")
+            }
+            #expect(try await world.isReset())
+        }
+    }
+
     @Test func anExpiredCertificatesTunnelEndsWithItsGrace() async throws {
         try await World.with { world async throws in
             world.fixture.data.advance(8 * day)
