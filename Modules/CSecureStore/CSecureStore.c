@@ -12,6 +12,7 @@
 #include <openssl/params.h>
 #include <openssl/sha.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -213,7 +214,12 @@ void sp_mac(
 
 // MARK: Memory
 
-int sp_process_keep_from_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+int sp_process_keep_from_dumps(void) {
+    // What the Swift runtime does at a crash prints memory, and waits without end for a helper that may not read it.
+    static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++) signal(crashes[index], SIG_DFL);
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
 
 void *sp_pages_make(size_t count, int *is_locked) {
     void *pages = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
