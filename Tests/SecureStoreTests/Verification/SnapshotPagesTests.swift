@@ -6,7 +6,8 @@ import Testing
 
 /// What LMDB hands out is looked at before it is read.
 @Suite struct SnapshotPagesTests {
-    /// LMDB makes a value of whatever length a node says: it goes on beyond its page, beyond the file, beyond the map.
+    /// LMDB makes a value of whatever length a node says: it goes on beyond its page, beyond the file, beyond the map. (Of
+    /// a key's length LMDB itself makes an address that it reads: `FlipTests` flips that in a child.)
     @Test(arguments: [100, 9_000]) func aFlippedLengthIsDamageAndIsNotRead(_ size: Int) async throws {
         let fixture = try StoreFixture()
         let path = "\(fixture.directory)/data.mdb"
@@ -30,23 +31,8 @@ import Testing
                 await refusesReadings(fixture, "bit \(bit) of node \(index)")
                 try flip.perform(on: path)
             }
-            // Of the key's length: what is longer than any place is damage, and else it hides the record.
-            for bit in [53, 54, 55, 56, 60, 63] {
-                let flip = Flip(part: .leafHeader, offset: node + bit / 8, bit: bit % 8)
-                try flip.perform(on: path)
-                await givesNoRecordTwice(fixture)
-                try flip.perform(on: path)
-            }
         }
         try await fixture.open().close()
-    }
-
-    private func givesNoRecordTwice(_ fixture: StoreFixture) async {
-        guard let damaged = try? await fixture.open(.readOnly) else { return }
-        defer { damaged.close() }
-        let values = damaged.collection("values", of: [UInt8].self)
-        let found = (try? damaged.read { try $0.all(in: values) }) ?? []
-        #expect(found.count < 2)
     }
 
     private func refusesReadings(_ fixture: StoreFixture, _ comment: Comment) async {
