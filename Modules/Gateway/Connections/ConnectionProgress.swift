@@ -6,6 +6,8 @@ struct ConnectionProgress: Sendable, Hashable {
         case request
         /// No request is on its way: for how long is the protocol's affair.
         case between
+        /// This side was ended, and the peer is to end its own (RFC 9112 §9.6).
+        case ended
     }
 
     enum Timer: Sendable, Hashable {
@@ -39,8 +41,15 @@ struct ConnectionProgress: Sendable, Hashable {
         return .start(limits.requestTime)
     }
 
+    /// This side was ended, where nothing but the peer's end is to follow.
+    mutating func outputEnded() -> Timer {
+        phase = .ended
+        return .start(limits.handshakeTime)
+    }
+
     /// Head and body of a request are complete.
     mutating func requestEnded() -> Timer {
+        guard phase != .ended else { return .keep }
         phase = .between
         return .stop
     }

@@ -15,16 +15,21 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let tls: NIOSSLServerHandler?
     /// The instance in good standing that a certificate (DER) names.
     private let identify: ([UInt8]) -> String?
+    private let mayBeHalfClosed: Bool
     private var progress: ConnectionProgress
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
 
     /// - Parameters:
     ///   - tls: nil for a listener without it; its peers are never authenticated.
+    ///   - mayBeHalfClosed: whether the peer may send on for as long as it likes once this side was ended, as in a tunnel.
     ///   - identify: called once, on the event loop, behind the handshake.
-    init(_ ticket: ConnectionTicket, tls: NIOSSLServerHandler?, identify: @escaping ([UInt8]) -> String? = { _ in nil })
-    {
+    init(
+        _ ticket: ConnectionTicket, tls: NIOSSLServerHandler?, mayBeHalfClosed: Bool = true,
+        identify: @escaping ([UInt8]) -> String? = { _ in nil }
+    ) {
         self.ticket = ticket
+        self.mayBeHalfClosed = mayBeHalfClosed
         self.tls = tls
         self.identify = identify
         progress = ConnectionProgress(ticket.connections.limits, hasHandshake: tls != nil)
@@ -54,6 +59,8 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
             set(progress.handshakeEnded())
             guard isWithinLimits() else { return context.channel.reset() }
         }
+        // An HTTP server waits for the peer's end, which may never come, and a shutdown of the gateway with it.
+        if case .outputClosed? = event as? ChannelEvent, !mayBeHalfClosed { set(progress.outputEnded()) }
         context.fireUserInboundEventTriggered(event)
     }
 
@@ -87,7 +94,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         guard let context else { return }
         switch progress.phase {
         // There is no TLS yet to say anything by.
-        case .handshake: context.channel.reset()
+        case .handshake, .ended: context.channel.reset()
         case .request: context.fireUserInboundEventTriggered(ConnectionEvent.requestIsLate)
         case .between: break
         }

@@ -67,13 +67,13 @@ struct HTTPListener: ServerChildChannel {
     private func add(to channel: any Channel) throws -> ConnectionWatch {
         guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
         guard let security else {
-            let watch = ConnectionWatch(ticket, tls: nil)
+            let watch = ConnectionWatch(ticket, tls: nil, mayBeHalfClosed: false)
             try channel.pipeline.syncOperations.addHandler(watch)
             return watch
         }
         let tls = NIOSSLServerHandler(
             context: security.context, customVerificationCallback: security.verification, configuration: .init())
-        let watch = ConnectionWatch(ticket, tls: tls, identify: security.identify)
+        let watch = ConnectionWatch(ticket, tls: tls, mayBeHalfClosed: false, identify: security.identify)
         try channel.pipeline.syncOperations.addHandlers([tls, watch])
         return watch
     }

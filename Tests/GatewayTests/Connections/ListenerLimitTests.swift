@@ -132,14 +132,14 @@ import Testing
     func aRequestHasExactlyOneHost(fields: String, status: Int) async throws {
         try await ControlFixture.with { fixture in
             let client = try await fixture.connection()
-            // The gateway ends its own side only, and a shutdown waits for the rest until it has idled for a minute.
-            defer { client.close() }
             client.send("GET \(ControlAPI.Path.health) HTTP/1.1\r\n\(fields)\r\n")
             #expect(try await client.head().hasPrefix("HTTP/1.1 \(status)"))
             guard status == 400 else { return }
             // What stands behind such a request is not answered: the gateway ends the connection.
             client.send(Self.health)
             #expect(!String(decoding: try await client.rest(), as: UTF8.self).contains("HTTP/1.1"))
+            // A peer that does not end its own side is not waited for.
+            #expect(try await eventually(within: .seconds(20)) { !client.isOpen })
         }
     }
 }
