@@ -44,7 +44,7 @@ struct ConnectionProgress: Sendable, Hashable {
     /// This side was ended, where nothing but the peer's end is to follow.
     mutating func outputEnded() -> Timer {
         phase = .ended
-        return .start(limits.handshakeTime)
+        return .start(min(limits.handshakeTime, limits.requestTime))
     }
 
     /// Head and body of a request are complete.
