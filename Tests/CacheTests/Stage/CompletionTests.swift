@@ -224,7 +224,7 @@ import Testing
         let site = try await Site { request, number in
             var answer = Self.answer(request)
             if number == 1 {
-                answer.body = Array(answer.body.prefix(8))
+                answer.body = answer.body.map { Array($0.prefix(8)) }
                 answer.failure = Self.lost
             } else {
                 // Long enough for all of them to come meanwhile.
