@@ -155,7 +155,7 @@ struct ProxyRoutingTests {
         await #expect(throws: LoadError(.proxyWithRelay, "")) {
             try await session.tunnels.open(.init(to: Endpoint("a.example:443")))
         }
-        #expect(proxy.acceptedConnections == 2)
+        #expect(proxy.acceptedConnections == 3)
         await loading.shutdown()
     }
 }

@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func afterAStepInTheClearNothingComesBack() async throws {
-        let last = try Site(TestAuthority())
+        let last = try Site(TestAuthority(name: "Other"))
         let url = try last.server.url("/end", scheme: "https")
         let world = try World(plainAnswer: "HTTP/1.1 307 T\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n")
         let session = try world.session {
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test func theAppMayStopOrLeadToHTTPS() async throws {
-        let (world, site) = (try World(), try Site(TestAuthority()))
+        let (world, site) = (try World(), try Site(TestAuthority(name: "Other")))
         let stopped = try world.session(delegate: Decider { _ in .stop })
         #expect(try await stopped.data(for: world.request()).response.status.code == 307)
         let url = try site.server.url("/safe", scheme: "https")

@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func eachHopIsJudged() async throws {
-        let fixture = Fixture(answers: [.redirect(302, to: "http://127.0.0.1/admin"), .text("inside")])
+        let fixture = Fixture(answers: [.redirect(302, to: "https://127.0.0.1/admin"), .text("inside")])
         fixture.gate.route(by: RoutingTable(domains: [.init("example", route: .direct)]))
         await #expect(throws: LoadError(.refusedByPolicy, "")) {
             try await fixture.loading.session.bytes(for: .get("https://a.example/"))
