@@ -63,7 +63,6 @@ extension Target.Dependency {
     static let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
     static let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
-    static let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
     static let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
     static let yams = Target.Dependency.product(name: "Yams", package: "Yams")
     static let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -251,7 +250,7 @@ let package = Package(
             dependencies: [
                 "SallyportCore", "SallyportSecureStore", "SallyportWire", .crypto, .asn1, .x509, .structuredFields,
                 .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL, .hummingbird, .hummingbirdCore,
-                .hummingbirdHTTP2, .hummingbirdTLS, .yams,
+                .hummingbirdTLS, .yams,
                 .lifecycle, .metrics,
             ]),
 

@@ -7,12 +7,12 @@ extension Authorization {
         var next: Task<Void, Never>?
     }
 
-    /// The longest time for one question.
+    /// The longest time for one request of a question; a fetch may take several.
     private static let confirmationTimeout = Duration.seconds(2)
 
-    /// Fetches the configuration, which says what holds. A fetch that began before the call may have missed the change
-    /// that is asked about, so the call waits for one that begins after it. Where the gateway refuses or does not answer,
-    /// access stands as it did: the loss is then one of the network.
+    /// Fetches the configuration, which says what holds; the caller bounds how long it waits. A fetch that began before the
+    /// call may have missed the change that is asked about, so the call waits for one that begins after it. Where the
+    /// gateway refuses or does not answer, access stands as it did: the loss is then one of the network.
     public func confirmAccess() async {
         guard identity != nil else { return }
         let question = confirmations.next ?? nextConfirmation()

@@ -29,7 +29,8 @@ public protocol AccessGate: Sendable {
     /// Asks the administrator's side whether access stands as it did: called when a relay ended a connection, since it
     /// does so before the withdrawal, or the new policy, that made it end one is known here.
     ///
-    /// Returns when the answer is in force, at the latest after 2 s, or when the task is cancelled.
+    /// Returns when the answer is in force, or there is none. It may take as long as a fetch of the
+    /// configuration: the caller bounds its own wait.
     func confirmAccess() async
 }
 

@@ -5,13 +5,14 @@ package struct OpenConnection: Sendable, Hashable {
     package let cluster: String?
     /// What was agreed with the server; nil without TLS, and before the handshake.
     package let tlsVersion: TLSVersion?
-    /// Where a direct connection leads; nil before there is one, and through a relay, which judges addresses itself.
-    package let address: IPAddress?
+    /// The address that a direct connection leads to, a proxy's where there is one; nil before there is a connection, and
+    /// through a relay, which judges addresses itself.
+    package let peer: Endpoint?
 
     package init(
-        to endpoint: Endpoint, through cluster: String?, tlsVersion: TLSVersion?, address: IPAddress? = nil
+        to endpoint: Endpoint, through cluster: String?, tlsVersion: TLSVersion?, peer: Endpoint? = nil
     ) {
-        self.address = address
+        self.peer = peer
         self.endpoint = endpoint
         self.cluster = cluster
         self.tlsVersion = tlsVersion
@@ -41,8 +42,8 @@ extension AccessGate {
     }
 
     private func judge(_ open: OpenConnection, by decision: RouteDecision) -> LoadError? {
-        guard let address = open.address,
-            let rule = decision.addresses.denial(of: address, port: open.endpoint.port, for: open.endpoint)
+        guard let peer = open.peer, case .address(let address) = peer.host,
+            let rule = decision.addresses.denial(of: address, port: peer.port, for: open.endpoint)
         else { return nil }
         return LoadError(
             AccessDenied(

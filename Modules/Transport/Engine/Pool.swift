@@ -102,8 +102,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
             to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
-            address: configuration.path.addresses == nil
-                ? nil : member.attempt.handle.flatMap { IPAddress($0.text(CURLINFO_PRIMARY_IP)) })
+            peer: configuration.path.addresses == nil ? nil : member.attempt.handle?.peer)
     }
 
     /// The connections that no member uses. Of those with TLS the lowest version counts that the path offers.

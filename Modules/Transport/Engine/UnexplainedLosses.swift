@@ -26,15 +26,24 @@ extension TransportEngine {
         askForReason()
     }
 
+    /// How long a loss waits for its reason.
+    private static var longestQuestion: Duration { .seconds(2) }
+
     private func askForReason() {
         guard let ask = whenRelayBreaks, !isAsking, !losses.isEmpty else { return }
         isAsking = true
         let asked = losses
         losses = []
-        // Without a parent: the loop has nothing to wait with. Docs/Concurrency.md. What was posted while it asked, the
-        // end of all among it, is handled before the losses are told.
+        // Without parents: the loop has nothing to wait with, and a question that takes longer than the loss can wait goes
+        // on by itself, since what it learns counts all the same. Docs/Concurrency.md.
+        let limit = Task { try? await Task.sleep(for: Self.longestQuestion) }
         Task {
             await ask()
+            limit.cancel()
+        }
+        Task {
+            await limit.value
+            // What was posted meanwhile, the end of all among it, is handled before the losses are told.
             handlePosted()
             for loss in asked { loss.member.pool?.tell(loss) }
             isAsking = false

@@ -23,6 +23,13 @@ extension TLSVersion {
 }
 
 extension EasyHandle {
+    /// The address and port that the connection leads to; nil before there is one.
+    var peer: Endpoint? {
+        guard let address = IPAddress(text(CURLINFO_PRIMARY_IP)) else { return nil }
+        return try? Endpoint(
+            host: .address(address), port: UInt16(truncatingIfNeeded: long(CURLINFO_PRIMARY_PORT)))
+    }
+
     /// Of the connection with the server; nil where it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? {
         guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }),

@@ -168,8 +168,10 @@ import Testing
     @Test func directConnectionsEndWhereTheirAddressIsDenied() throws {
         let gate = StubGate()
         let server = try Self.endpoint("a.example:443")
-        let inside = OpenConnection(to: server, through: nil, tlsVersion: nil, address: IPAddress("10.1.2.3"))
-        let outside = OpenConnection(to: server, through: nil, tlsVersion: nil, address: IPAddress("192.0.2.1"))
+        let inside = OpenConnection(
+            to: server, through: nil, tlsVersion: nil, peer: try Self.endpoint("10.1.2.3:443"))
+        let outside = OpenConnection(
+            to: server, through: nil, tlsVersion: nil, peer: try Self.endpoint("192.0.2.1:443"))
         #expect(gate.judge(inside) == nil)
         let network = try #require(IPNetwork("10.0.0.0/8"))
         gate.route(by: RoutingTable(denying: [network], default: .direct))

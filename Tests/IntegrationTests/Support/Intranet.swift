@@ -27,6 +27,8 @@ final class Intranet: Sendable {
         try folder.write(identity.keyPEM, to: "site.key")
         try FileManager.default.createDirectory(atPath: folder.file("site"), withIntermediateDirectories: false)
         try folder.write("The figures of today.\n", to: "site/report.txt")
+        // Two minutes of it, at 16 bytes a second: still under way whatever else the machine does.
+        try folder.write(String(repeating: "slow and steady\n", count: 120), to: "site/slow.txt")
         let server = try await Nginx.start(in: folder) { configuration(folder.path, $0) }
         return Intranet(authorityFile: authorityFile, folder: folder, server: server)
     }
@@ -81,7 +83,7 @@ final class Intranet: Sendable {
             location = /slow {
                 add_header Set-Cookie "slow=1; Path=/; Max-Age=3600";
                 limit_rate 16;
-                try_files /report.txt =404;
+                try_files /slow.txt =404;
             }
         }
         """
