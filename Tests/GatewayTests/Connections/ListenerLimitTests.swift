@@ -130,7 +130,8 @@ import Testing
         ("Host: a, b\r\n", 400),
     ])
     func aRequestHasExactlyOneHost(fields: String, status: Int) async throws {
-        try await ControlFixture.with { fixture in
+        // As long the peer's end is waited for.
+        try await ControlFixture.with(limits: .slow(requestTime: .seconds(1))) { fixture in
             let client = try await fixture.connection()
             client.send("GET \(ControlAPI.Path.health) HTTP/1.1\r\n\(fields)\r\n")
             #expect(try await client.head().hasPrefix("HTTP/1.1 \(status)"))
@@ -164,14 +165,6 @@ import Testing
         }
         fixture.advance(8 * 86_400)
         #expect(await standing() == nil)
-    }
-}
-
-extension ControlFixture {
-    /// A connection to the control listener.
-    func connection(as identity: ClientIdentity? = nil) async throws -> TestConnection {
-        try await TestConnection.open(
-            port: UInt16(listeners.controlPort), authority: authority, identity: identity)
     }
 }
 

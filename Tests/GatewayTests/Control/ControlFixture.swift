@@ -29,6 +29,8 @@ struct ControlFixture: Sendable {
     private let plainPort: Int
     let authority: [UInt8]
     private let transport: Transport
+    /// Those that were opened through it; a gateway that ends waits for clients that stay.
+    private let opened = Lock<[TestConnection]>([])
 
     static func with(
         _ data: DataFixture? = nil, limits: ConnectionLimits = ConnectionLimits(),
@@ -59,12 +61,17 @@ struct ControlFixture: Sendable {
                 data: data, listeners: listeners, plainPort: try #require(listeners.verificationPort),
                 authority: data.data.authorityDER, transport: transport)
             do { try await body(fixture) } catch {
-                await transport.shutdown()
+                await fixture.leave()
                 throw error
             }
-            await transport.shutdown()
+            await fixture.leave()
             group.cancelAll()
         }
+    }
+
+    private func leave() async {
+        for connection in opened.withLock({ $0 }) { connection.close() }
+        await transport.shutdown()
     }
 
     private init(
@@ -134,10 +141,21 @@ struct ControlFixture: Sendable {
     func connect(
         to port: UInt16, as identity: ClientIdentity
     ) async throws -> (connection: TestConnection, status: Int) {
-        let connection = try await TestConnection.open(port: relayPort, authority: authority, identity: identity)
+        let connection = try await open(relayPort, as: identity)
         connection.send("CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
         let words = try await connection.head().split(separator: " ")
         return (connection, Int(words[1]) ?? 0)
+    }
+
+    /// A connection to the control listener.
+    func connection(as identity: ClientIdentity? = nil) async throws -> TestConnection {
+        try await open(UInt16(listeners.controlPort), as: identity)
+    }
+
+    private func open(_ port: UInt16, as identity: ClientIdentity?) async throws -> TestConnection {
+        let connection = try await TestConnection.open(port: port, authority: authority, identity: identity)
+        opened.withLock { $0.append(connection) }
+        return connection
     }
 
     private func send(
