@@ -8,11 +8,6 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ControlChannelTests {
     private func opened(_ fixture: Fixture) -> Int { fixture.gateway.sent(to: ControlAPI.Path.events).count }
 
-    private func wait(_ isTrue: () -> Bool) async -> Bool {
-        for _ in 0..<100_000 where !isTrue() { await Task.yield() }
-        return isTrue()
-    }
-
     @Test func eachWordOfTheStreamIsTold() async throws {
         let fixture = try Fixture(clock: TestClock(lasts: true))
         let (authorization, _) = try await fixture.activated()
@@ -38,10 +33,10 @@ import Testing
         let (authorization, _) = try await fixture.activated()
         async let running: Void = authorization.run()
         for number in 1...5 {
-            #expect(await wait { opened(fixture) >= number && authorization.infrastructure == .unreachable })
+            #expect(try await eventually { opened(fixture) >= number && authorization.infrastructure == .unreachable })
             authorization.callChannel(drops: false)
         }
-        #expect(await wait { opened(fixture) >= 6 })
+        #expect(try await eventually { opened(fixture) >= 6 })
         authorization.shutdown()
         await running
     }
@@ -51,7 +46,7 @@ import Testing
         let (authorization, _) = try await fixture.activated()
         fixture.gateway.state.withLock { $0.stream = BodyPipe() }
         async let running: Void = authorization.run()
-        #expect(await wait { authorization.infrastructure == .reachable })
+        #expect(try await eventually { authorization.infrastructure == .reachable })
         let retired = fixture.gateway.state.withLock { $0.retired }
         // A call alone leaves it.
         authorization.callChannel(drops: false)
@@ -59,7 +54,7 @@ import Testing
         #expect(opened(fixture) == 1)
         fixture.gateway.state.withLock { $0.stream = BodyPipe() }
         authorization.callChannel(drops: true)
-        #expect(await wait { opened(fixture) == 2 })
+        #expect(try await eventually { opened(fixture) == 2 })
         #expect(fixture.gateway.state.withLock { $0.retired } == retired + 1)
         authorization.shutdown()
         await running
@@ -70,7 +65,7 @@ import Testing
         let (authorization, _) = try await fixture.activated()
         fixture.gateway.state.withLock { $0.events = [ControlEvent(.replaced, id: 7).serverSentEvent.serialized] }
         async let running: Void = authorization.run()
-        #expect(await wait { fixture.clock.sleeps.contains(.seconds(60)) })
+        #expect(try await eventually { fixture.clock.sleeps.contains(.seconds(60)) })
         authorization.callChannel(drops: true)
         for _ in 0..<1000 { await Task.yield() }
         #expect(opened(fixture) == 1)
