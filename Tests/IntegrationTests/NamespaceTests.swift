@@ -161,12 +161,7 @@ private final class Wire: Sendable {
 
     /// In the app's namespace, activated.
     func startApp() async throws -> ChildProcess {
-        for arguments in [
-            ["user", "add", Site.user], ["app", "add", Site.app, Site.version],
-            ["entitle", Site.user, Site.app, Site.version],
-        ] {
-            _ = try await admin(arguments)
-        }
+        _ = try await admin(["apply", "-f", folder.write(Site.declaration(), to: "site.yaml")])
         let link = try await admin(["key", "issue", Site.user, Site.app])
         let file = try folder.write(link, to: "link")
         let store = folder.file("app")

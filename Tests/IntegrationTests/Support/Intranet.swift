@@ -28,7 +28,7 @@ final class Intranet: Sendable {
         try FileManager.default.createDirectory(atPath: folder.file("site"), withIntermediateDirectories: false)
         try folder.write("The figures of today.\n", to: "site/report.txt")
         // Two minutes of it, at 16 bytes a second: still under way whatever else the machine does.
-        try folder.write(String(repeating: "slow and steady\n", count: 120), to: "site/slow.txt")
+        try folder.write(String(repeating: "slow and steady\n", count: 184), to: "site/slow.txt")
         let server = try await Nginx.start(in: folder) { configuration(folder.path, $0) }
         return Intranet(authorityFile: authorityFile, folder: folder, server: server)
     }
@@ -82,6 +82,8 @@ final class Intranet: Sendable {
             location = /seen { return 200 "$http_cookie"; }
             location = /slow {
                 add_header Set-Cookie "slow=1; Path=/; Max-Age=3600";
+                # The head counts too, and would take half a minute.
+                limit_rate_after 1k;
                 limit_rate 16;
                 try_files /slow.txt =404;
             }

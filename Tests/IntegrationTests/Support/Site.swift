@@ -30,14 +30,22 @@ final class Site: Sendable {
         named name: String? = nil
     ) async throws -> Site {
         let site = try await Site(logLevel: logLevel, in: network, named: name)
-        try await site.admin("user", "add", user)
-        try await site.admin("app", "add", app, version)
-        try await site.admin("entitle", user, app, version)
-        if let intranet {
-            try await site.admin(
-                "server", "add", "\(Intranet.name):\(intranet.port)", "--app", app, "--address", Intranet.address)
-        }
+        let file = try site.folder.write(declaration(intranet), to: "site.yaml")
+        try await site.admin("apply", "-f", file)
         return site
+    }
+
+    /// What an administrator declares for the user, the app and the server: one command instead of four, each of which
+    /// is a program that starts.
+    static func declaration(_ intranet: Intranet? = nil) -> String {
+        let server = intranet.map {
+            "{server: \"\(Intranet.name):\($0.port)\", app: \(app), address: \(Intranet.address)}"
+        }
+        return """
+            apps: [{id: \(app), versions: [\(version)]}]
+            users: [{name: \(user), entitlements: [{app: \(app), versions: [\(version)]}]}]
+            servers: [\(server ?? "")]
+            """
     }
 
     private init(logLevel: String, in network: NetworkNamespace?, named name: String?) async throws {
