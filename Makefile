@@ -33,7 +33,8 @@ install: dependencies ## Installs the program below $(prefix).
 	$(SWIFT) build -c release --product sallyport
 	install -D -m 0755 "$$($(SWIFT) build -c release --show-bin-path)/sallyport" "$(DESTDIR)$(prefix)/bin/sallyport"
 
-# One test after the other: servers and time limits of one would be late for another on a small machine.
+# In few rings side by side, each with one test after the other: servers and time limits of one would be late for another
+# on a small machine. Tests/Scripts/rings says what runs where.
 test: dependencies ## Builds and runs all tests.
 	$(SWIFT) build --build-tests
 	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)

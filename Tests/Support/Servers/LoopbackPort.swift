@@ -2,6 +2,17 @@ internal import Glibc
 
 /// Ports of 127.0.0.1.
 package enum LoopbackPort {
+    /// Those that servers of this process take. Processes of tests that run side by side, as `Tests/Scripts/test` starts
+    /// them, have ranges of their own: what is free for one is not taken by another the moment after.
+    private static let range = {
+        let share = 12_000 / UInt16(TestRing.count)
+        let start = 20_000 + UInt16(TestRing.number) * share
+        return start..<(start + share)
+    }()
+
+    /// One that may be taken.
+    package static func random() -> UInt16 { .random(in: range) }
+
     /// Whether something takes connections there.
     package static func isTaken(_ port: UInt16) -> Bool {
         guard let descriptor = connect(port) else { return false }
@@ -12,7 +23,7 @@ package enum LoopbackPort {
     /// One that nothing listens at now.
     package static func free() -> UInt16 {
         var port: UInt16
-        repeat { port = .random(in: 20_000..<32_000) } while isTaken(port)
+        repeat { port = random() } while isTaken(port)
         return port
     }
 

@@ -17,7 +17,7 @@ package final class Redis: Sendable {
         try folder.write(identity.keyPEM, to: "redis.key")
         try folder.write(authority.pem, to: "redis-ca.pem")
         for _ in 0..<10 {
-            let port = UInt16.random(in: 20_000..<32_000)
+            let port = LoopbackPort.random()
             if let redis = try await Redis(address, port, folder) { return redis }
         }
         throw Unexpected("redis-server found no port")

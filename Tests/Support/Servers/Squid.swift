@@ -21,7 +21,7 @@ package final class Squid: Sendable {
     ///   - asking: anybody is let through where nil.
     package static func start(_ identity: TestIdentity, asking: Asking? = nil) async throws -> Squid {
         for _ in 0..<10 {
-            let port = UInt16.random(in: 20_000..<32_000)
+            let port = LoopbackPort.random()
             guard !LoopbackPort.isTaken(port), !LoopbackPort.isTaken(port + 1) else { continue }
             if let squid = try await Squid(port, identity, asking) { return squid }
         }
@@ -126,7 +126,7 @@ package final class MicroSocks: Sendable {
     /// - Parameter user: the one user; anybody where nil.
     package static func start(user: (name: String, password: String)? = nil) async throws -> MicroSocks {
         for _ in 0..<10 {
-            let port = UInt16.random(in: 20_000..<32_000)
+            let port = LoopbackPort.random()
             if let server = try await MicroSocks(port, user) { return server }
         }
         throw Unexpected("microsocks found no port")
