@@ -112,15 +112,20 @@ import Testing
     }
 
     enum Forgery: CaseIterable {
-        case otherAuthority, otherUsage, expiredSigner, otherInstance, otherType, brokenSignature, garbage, empty
+        case otherAuthority, otherUsage, client, expiredSigner, laterSigner, otherInstance, otherType, brokenSignature, garbage, empty
 
         func make(_ gateway: FakeGateway) throws -> [UInt8] {
             var document = gateway.state.withLock { $0.configuration }
             switch self {
             case .otherAuthority: return try gateway.signed(document, by: TestAuthority().signer())
-            case .otherUsage: return try gateway.signed(document, by: gateway.authority.client())
+            case .otherUsage:
+                let usage = ObjectIdentifiers.authorityEndorsement
+                return try gateway.signed(document, by: gateway.authority.signer(usage: usage))
+            case .client: return try gateway.signed(document, by: gateway.authority.client())
             case .expiredSigner:
                 return try gateway.signed(document, by: gateway.authority.signer(validity: -7200 ... -3600))
+            case .laterSigner:
+                return try gateway.signed(document, by: gateway.authority.signer(validity: 3600...172_800))
             case .otherInstance:
                 document.aud = InstanceIdentifier()
                 return try gateway.signed(document)

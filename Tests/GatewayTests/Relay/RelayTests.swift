@@ -499,6 +499,7 @@ import Testing
             fixture.policy.set(verdict)
             fixture.relay.policyChanged()
             await #expect(throws: (any Error).self) { try await client.rest() }
+            #expect(fixture.log.lines.contains { $0.contains("result=withdrawn") }, "\(fixture.log.lines)")
         }
         try await origin.close()
     }

@@ -27,18 +27,36 @@ import Testing
             let node = start + Int(image.content[slot]) | Int(image.content[slot + 1]) << 8
             for bit in [8, 10, 12, 16, 20, 24, 26, 28, 30, 31] {
                 let flip = Flip(part: .leafHeader, offset: node + bit / 8, bit: bit % 8)
+                let isBeyond = goesBeyondItsPages(node, root.key(index), of: image, flipping: bit)
                 try flip.perform(on: path)
-                await refusesReadings(fixture, "bit \(bit) of node \(index)")
+                await refusesReadings(fixture, of: isBeyond ? root.key(index) : nil, "bit \(bit) of node \(index)")
                 try flip.perform(on: path)
             }
         }
         try await fixture.open().close()
     }
 
-    private func refusesReadings(_ fixture: StoreFixture, _ comment: Comment) async {
+    /// Whether the value of a node goes on behind the pages that it lies in once a bit of its length is flipped.
+    private func goesBeyondItsPages(_ node: Int, _ key: [UInt8], of image: DataImage, flipping bit: Int) -> Bool {
+        let octets = image.content[node..<node + PageLayout.nodeHeaderLength].map(Int.init)
+        let length = octets[0] | octets[1] << 8 | octets[2] << 16 | octets[3] << 24
+        let flipped = length ^ 1 << bit
+        guard UInt16(octets[4]) & PageLayout.nodeIsOverflow == 0 else {
+            let pages = (PageLayout.headerLength + length + 4095) / 4096
+            return PageLayout.headerLength + flipped > pages * 4096
+        }
+        return node % 4096 + PageLayout.nodeHeaderLength + key.count + flipped > 4096
+    }
+
+    /// - Parameter place: Of a record that must be refused before a byte of it is read; nil where its content alone, which
+    ///   is authenticated, tells of the damage.
+    private func refusesReadings(_ fixture: StoreFixture, of place: [UInt8]?, _ comment: Comment) async {
         do throws(StoreError) {
             let damaged = try await fixture.open(.readOnly)
             defer { damaged.close() }
+            if let place {
+                #expect(throws: StoreError.self, comment) { try damaged.environment.read { try $0.value(at: place) } }
+            }
             let values = damaged.collection("values", of: [UInt8].self)
             #expect(throws: StoreError.self, comment) { try damaged.read { try $0.all(in: values) } }
             #expect(throws: StoreError.self, comment) {
