@@ -72,7 +72,9 @@ let package = Package(
     name: "sallyport",
     products: [
         .library(name: "Sallyport", targets: ["Sallyport"]),
+        .library(name: "SallyportBase", targets: ["SallyportBase"]),
         .library(name: "SallyportCore", targets: ["SallyportCore"]),
+        .library(name: "SallyportLoading", targets: ["SallyportLoading"]),
         .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
@@ -140,128 +142,160 @@ let package = Package(
         cLibrary("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
 
         // Level 1
-        module("Core", touching: .touchesC, dependencies: ["CIDN2", .logging, .httpTypes]),
+        module("Base", touching: .touchesC, dependencies: []),
 
         // Level 2
-        module("EventLoop", touching: .touchesC, dependencies: ["SallyportCore", "CLinux"]),
+        module("Core", touching: .touchesC, dependencies: ["SallyportBase", "CIDN2"]),
+        module("EventLoop", touching: .touchesC, dependencies: ["SallyportBase", "CLinux"]),
         module(
             "SecureStore", touching: .touchesC,
-            dependencies: ["SallyportCore", "CLMDB", "CSecureStore", .crypto, .cryptoExtras]),
-        module("Wire", dependencies: ["SallyportCore", .crypto, .asn1, .structuredFields]),
+            dependencies: ["SallyportBase", "CLMDB", "CSecureStore", .crypto, .cryptoExtras]),
+        module(
+            "Wire",
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", .crypto, .asn1, .structuredFields]),
 
         // Level 3
+        module("Loading", dependencies: ["SallyportBase", "SallyportCore", .logging, .httpTypes]),
+
+        // Level 4
         module(
             "Transport", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "CCurl", "CIdentitySigner", "COpenSSL", "CSocketBIO",
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "CCurl", "CIdentitySigner",
+                "COpenSSL", "CSocketBIO",
             ]),
 
-        module("AuthTokenVerification", dependencies: ["SallyportCore", "SallyportWire", .crypto, .httpTypes]),
+        module(
+            "AuthTokenVerification",
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportWire", .crypto, .httpTypes]),
 
         // Level 4
         module(
             "Authorization",
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportWire", "SallyportTransport",
-                .crypto, .asn1, .x509,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportSecureStore",
+                "SallyportWire", "SallyportTransport", .crypto, .asn1, .x509,
             ]),
 
         module(
             "Cookies", touching: .touchesC,
-            dependencies: ["SallyportCore", "SallyportSecureStore", "CPSL", .logging, .httpTypes]),
-
-        module("Cache", dependencies: ["SallyportCore", "SallyportSecureStore", .logging, .httpTypes]),
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore", "CPSL", .logging,
+                .httpTypes,
+            ]),
 
         module(
-            "HTTPAuthentication", dependencies: ["SallyportCore", .crypto, .cryptoExtras, .logging, .httpTypes]),
+            "Cache",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore", .logging, .httpTypes,
+            ]),
+
+        module(
+            "HTTPAuthentication",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", .crypto, .cryptoExtras, .logging, .httpTypes,
+            ]),
 
         // Level 5
         module(
             "URLLoading", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportTransport", "CZlib", .configuration, .crypto,
-                .logging, .httpTypes, .metrics, .tracing, .instrumentation,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportTransport",
+                "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics, .tracing, .instrumentation,
             ]),
 
-        module("Socket", touching: .touchesC, dependencies: ["SallyportCore", "SallyportTransport", .logging]),
+        module(
+            "Socket", touching: .touchesC,
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", .logging]),
 
         module(
             "Reachability", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportWire", "SallyportTransport", "SallyportAuthorization",
-                "CNetlink", .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportWire",
+                "SallyportTransport", "SallyportAuthorization", "CNetlink", .logging, .httpTypes,
             ]),
 
         module(
             "Kerberos", touching: .touchesC,
             dependencies: [
-                "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportWire", "CKerberos",
-                .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
+                "SallyportSecureStore", "SallyportWire", "CKerberos", .logging, .httpTypes,
             ]),
 
         module(
             "AuthToken",
             dependencies: [
-                "SallyportCore", "SallyportAuthorization", "SallyportSecureStore", "SallyportWire", .crypto, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportAuthorization", "SallyportSecureStore",
+                "SallyportWire", .crypto, .httpTypes,
             ]),
 
         // Level 6
         .target(
             name: "Sallyport",
             dependencies: [
-                "SallyportCore", "SallyportEventLoop", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportAuthToken", "SallyportCache", "SallyportCookies",
-                "SallyportHTTPAuthentication", "SallyportReachability", "SallyportURLLoading", "SallyportSocket",
-                .kerberos,
-                .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportSecureStore",
+                "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken", "SallyportCache",
+                "SallyportCookies", "SallyportHTTPAuthentication", "SallyportReachability", "SallyportURLLoading",
+                "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
         // The one client module that links FoundationNetworking.
-        module("FoundationBridge", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes]),
+        module(
+            "FoundationBridge",
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading", .httpTypes]),
 
         .target(
-            name: "SallyportPKCS11Token", dependencies: ["SallyportCore", "CPKCS11", .crypto],
+            name: "SallyportPKCS11Token", dependencies: ["SallyportBase", "CPKCS11", .crypto],
             path: "Plugins/PKCS11Token", swiftSettings: [.strictMemorySafety()]),
         .target(
-            name: "SallyportPKCS11Identity", dependencies: ["SallyportCore", "SallyportPKCS11Token", "CPKCS11"],
+            name: "SallyportPKCS11Identity",
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportPKCS11Token", "CPKCS11"],
             path: "Plugins/PKCS11Identity", swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "SallyportPKCS11Protector",
-            dependencies: ["SallyportCore", "SallyportSecureStore", "SallyportPKCS11Token", .crypto],
+            dependencies: ["SallyportBase", "SallyportSecureStore", "SallyportPKCS11Token", .crypto],
             path: "Plugins/PKCS11Protector", swiftSettings: [.strictMemorySafety()]),
         .target(
-            name: "SallyportDataURL", dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes],
+            name: "SallyportDataURL",
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading", .httpTypes],
             path: "Plugins/DataURL"),
         .target(
-            name: "SallyportUnixSocket", dependencies: ["SallyportCore", "SallyportTransport", "SallyportURLLoading"],
+            name: "SallyportUnixSocket",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", "SallyportURLLoading",
+            ],
             path: "Plugins/UnixSocket"),
         .target(
             name: "SallyportCassette",
-            dependencies: ["SallyportCore", "SallyportURLLoading", .crypto, .httpTypes], path: "Plugins/Cassette"),
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading", .crypto, .httpTypes,
+            ], path: "Plugins/Cassette"),
         .target(
             name: "SallyportPluginConformance",
-            dependencies: ["SallyportCore", "SallyportURLLoading", .httpTypes, .logging],
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading", .httpTypes, .logging,
+            ],
             path: "Plugins/PluginConformance"),
 
         // Level 7
         module(
             "Gateway",
             dependencies: [
-                "SallyportCore", "SallyportSecureStore", "SallyportWire", .crypto, .asn1, .x509, .structuredFields,
-                .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL, .hummingbird, .hummingbirdCore,
-                .hummingbirdTLS, .yams,
-                .lifecycle, .metrics,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSecureStore", "SallyportWire", .crypto,
+                .asn1, .x509, .structuredFields, .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioTLS, .nioSSL,
+                .hummingbird, .hummingbirdCore, .hummingbirdTLS, .yams, .lifecycle, .metrics,
             ]),
 
         // Level 8
         .executableTarget(
             name: "SallyportCommandLine",
             dependencies: [
-                "Sallyport", "SallyportCache", "SallyportCore", "SallyportSecureStore", "SallyportTransport",
-                "SallyportAuthorization", "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies",
-                "SallyportReachability", "SallyportURLLoading", "SallyportGateway", "SallyportSocket", "SallyportWire",
-                .kerberos, .arguments, .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportCache",
+                "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken",
+                "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability", "SallyportURLLoading",
+                "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging,
+                .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -275,7 +309,7 @@ let package = Package(
         .executableTarget(
             name: "Demo",
             dependencies: [
-                "Sallyport", "SallyportCore", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
+                "SallyportCore", "Sallyport", "SallyportSecureStore", "SallyportAuthorization", "SallyportURLLoading",
                 .httpTypes,
             ],
             path: "Examples/Demo", exclude: ["run"]),
@@ -285,8 +319,8 @@ let package = Package(
         .executableTarget(
             name: "Plugins",
             dependencies: [
-                "SallyportCassette", "SallyportCore", "SallyportDataURL", "SallyportUnixSocket", "SallyportURLLoading",
-                .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCassette", "SallyportDataURL",
+                "SallyportUnixSocket", "SallyportURLLoading", .httpTypes,
             ],
             path: "Examples/Plugins"),
 
@@ -297,8 +331,8 @@ let package = Package(
         .executableTarget(
             name: "TokenService",
             dependencies: [
-                "SallyportAuthTokenVerification", "SallyportCore", .hummingbird, .hummingbirdCore, .httpTypes, .logging,
-                .nioCore, .nioPosix, .nioHTTP1, .nioSSL,
+                "SallyportCore", "SallyportLoading", "SallyportAuthTokenVerification", .hummingbird, .hummingbirdCore,
+                .httpTypes, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioSSL,
             ],
             path: "Examples/TokenService"),
 
@@ -308,58 +342,71 @@ let package = Package(
         // Tests
         .target(
             name: "TestSupport",
-            dependencies: ["SallyportCore", "CLinux", "COpenSSL", .logging, .crypto, .x509, .asn1],
+            dependencies: ["SallyportBase", "SallyportCore", "CLinux", "COpenSSL", .logging, .crypto, .x509, .asn1],
             path: "Tests/Support"),
-        tests("Core", dependencies: ["SallyportCore", .logging, .httpTypes]),
-        tests("EventLoop", dependencies: ["SallyportEventLoop"]),
+        tests("Core", dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", .logging, .httpTypes]),
+        tests("EventLoop", dependencies: ["SallyportBase", "SallyportEventLoop"]),
         tests(
             "PKCS11Protector",
             dependencies: [
-                "SallyportPKCS11Protector", "SallyportPKCS11Identity", "SallyportSecureStore", "SallyportTransport",
-                "SallyportCore", .crypto, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportPKCS11Protector", "SallyportPKCS11Identity",
+                "SallyportSecureStore", "SallyportTransport", .crypto, .httpTypes,
             ]),
-        tests("DataURL", dependencies: ["SallyportDataURL", "SallyportURLLoading", "SallyportCore", .httpTypes]),
+        tests(
+            "DataURL",
+            dependencies: ["SallyportCore", "SallyportLoading", "SallyportDataURL", "SallyportURLLoading", .httpTypes]),
         tests(
             "PluginConformance",
             dependencies: [
-                "SallyportPluginConformance", "SallyportCassette", "SallyportDataURL", "SallyportURLLoading",
-                "SallyportCore", .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportPluginConformance", "SallyportCassette",
+                "SallyportDataURL", "SallyportURLLoading", .httpTypes,
             ]),
         tests(
             "Cassette",
             dependencies: [
-                "SallyportCassette", "SallyportPluginConformance", "SallyportURLLoading", "SallyportCore", .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCassette", "SallyportPluginConformance",
+                "SallyportURLLoading", .httpTypes,
             ]),
         tests(
             "UnixSocket",
             dependencies: [
-                "SallyportUnixSocket", "SallyportPluginConformance", "SallyportURLLoading", "SallyportTransport",
-                "SallyportCore", .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportUnixSocket",
+                "SallyportPluginConformance", "SallyportURLLoading", "SallyportTransport", .httpTypes,
             ]),
         tests(
             "SecureStore",
-            dependencies: ["SallyportCore", "SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
-        tests("Wire", dependencies: ["SallyportWire", .crypto, .asn1]),
-        tests("Transport", dependencies: ["SallyportTransport", "SallyportEventLoop", "COpenSSL", .crypto]),
-        tests("Authorization", dependencies: ["SallyportAuthorization", "SallyportWire", .crypto, .x509]),
+            dependencies: ["SallyportBase", "SallyportSecureStore", .crypto, "StoreWorkload", "StoreChild"]),
+        tests("Wire", dependencies: ["SallyportBase", "SallyportCore", "SallyportWire", .crypto, .asn1]),
+        tests(
+            "Transport",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", "SallyportEventLoop",
+                "COpenSSL", .crypto,
+            ]),
+        tests(
+            "Authorization",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportAuthorization", "SallyportWire",
+                .crypto, .x509,
+            ]),
         tests(
             "AuthToken",
             dependencies: [
-                "SallyportAuthToken", "SallyportAuthorization", "SallyportCore", "SallyportSecureStore",
-                "SallyportWire",
-                .crypto, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportAuthToken", "SallyportAuthorization",
+                "SallyportSecureStore", "SallyportWire", .crypto, .httpTypes,
             ]),
         tests(
             "AuthTokenVerification",
             dependencies: [
-                "SallyportAuthTokenVerification", "SallyportCore", "SallyportWire", .crypto, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportAuthTokenVerification", "SallyportWire", .crypto,
+                .httpTypes,
             ]),
         // Tokens end to end: app, gateway and a service of Hummingbird's.
         .testTarget(
             name: "TokenServiceTests",
             dependencies: [
-                "TokenService", "Sallyport", "SallyportAuthToken", "SallyportAuthTokenVerification",
-                "SallyportAuthorization", "SallyportCore", "SallyportGateway", "SallyportSecureStore",
+                "SallyportBase", "SallyportCore", "TokenService", "Sallyport", "SallyportAuthToken",
+                "SallyportAuthTokenVerification", "SallyportAuthorization", "SallyportGateway", "SallyportSecureStore",
                 "SallyportTransport", "SallyportWire", "TestSupport", .crypto, .httpTypes, .hummingbird, .logging,
                 .x509,
             ],
@@ -367,71 +414,78 @@ let package = Package(
         tests(
             "Cookies",
             dependencies: [
-                "SallyportCookies", "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore",
-                "SallyportURLLoading", .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCookies", "SallyportHTTPAuthentication",
+                "SallyportSecureStore", "SallyportURLLoading", .logging, .httpTypes,
             ]),
         tests(
             "Cache",
             dependencies: [
-                "SallyportCache", "SallyportCookies", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading",
-                "CacheChild", .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportCookies",
+                "SallyportSecureStore", "SallyportURLLoading", "CacheChild", .logging, .httpTypes,
             ]),
         tests(
             "HTTPAuthentication",
             dependencies: [
-                "SallyportHTTPAuthentication", "SallyportCore", "SallyportURLLoading", "DigestDaemon", .crypto,
-                .cryptoExtras, .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
+                "SallyportURLLoading", "DigestDaemon", .crypto, .cryptoExtras, .logging, .httpTypes,
             ]),
         tests(
             "Kerberos",
             dependencies: [
-                "SallyportKerberos", "SallyportCore", "SallyportHTTPAuthentication", "SallyportSecureStore",
-                "SallyportURLLoading", "SallyportWire", "GSSAcceptor", .logging, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportKerberos",
+                "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportURLLoading", "SallyportWire",
+                "GSSAcceptor", .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",
             dependencies: [
-                "SallyportCache", "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "SallyportCore",
-                "CZlib", .configuration, .logging, .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportSecureStore",
+                "SallyportURLLoading", "SallyportTransport", "CZlib", .configuration, .logging, .httpTypes, .metrics,
+                .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
-        tests("Socket", dependencies: ["SallyportSocket", "SallyportTransport", "SallyportCore", .logging]),
+        tests(
+            "Socket",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSocket", "SallyportTransport", .logging,
+            ]),
         tests(
             "Reachability",
             dependencies: [
-                "SallyportReachability", "SallyportAuthorization", "SallyportCore", "SallyportEventLoop",
-                "SallyportTransport", "SallyportWire", .crypto, .x509, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportReachability", "SallyportAuthorization",
+                "SallyportEventLoop", "SallyportTransport", "SallyportWire", .crypto, .x509, .httpTypes,
             ]),
         tests(
             "FoundationBridge",
             dependencies: [
-                "SallyportFoundationBridge", "SallyportHTTPAuthentication", "SallyportURLLoading", "SallyportCore",
-                .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportFoundationBridge",
+                "SallyportHTTPAuthentication", "SallyportURLLoading", .httpTypes,
             ]),
         tests(
             "FrontDoor",
             dependencies: [
-                "Sallyport", "SallyportAuthorization", "SallyportCore", "SallyportSecureStore", "SallyportURLLoading",
-                .lifecycleTestKit,
+                "SallyportBase", "SallyportCore", "Sallyport", "SallyportAuthorization", "SallyportSecureStore",
+                "SallyportURLLoading", .lifecycleTestKit,
             ]),
         tests(
             "Gateway",
             dependencies: [
-                "SallyportGateway", "SallyportCore", "SallyportTransport", "SallyportWire", .crypto, .x509, .logging,
-                .httpTypes, .nioCore, .nioPosix, .nioSSL,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
+                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .nioCore, .nioPosix, .nioSSL,
             ]),
         tests(
             "CommandLine",
             dependencies: [
-                "SallyportCache", "SallyportCommandLine", "SallyportCookies", "SallyportCore", "SallyportSecureStore",
-                "SallyportGateway", "SallyportURLLoading", .arguments, .configuration, .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportCommandLine",
+                "SallyportCookies", "SallyportSecureStore", "SallyportGateway", "SallyportURLLoading", .arguments,
+                .configuration, .httpTypes,
             ]),
         tests(
             "Integration",
             dependencies: [
-                "Sallyport", "SallyportAuthorization", "SallyportCookies", "SallyportCore", "SallyportGateway",
-                "SallyportHTTPAuthentication", "SallyportReachability", "SallyportSecureStore",
-                "SallyportWire", "SallyportTransport", "MutantWeaving", .kerberos, "CLinux", .crypto, .x509, .logging,
-                .httpTypes,
+                "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportAuthorization",
+                "SallyportCookies", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportReachability",
+                "SallyportSecureStore", "SallyportWire", "SallyportTransport", "MutantWeaving", .kerberos, "CLinux",
+                .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.
@@ -442,7 +496,9 @@ let package = Package(
         // Fills a cache until it is killed.
         .executableTarget(
             name: "CacheChild",
-            dependencies: ["SallyportCache", "SallyportCore", "SallyportSecureStore", .logging, .httpTypes],
+            dependencies: [
+                "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportSecureStore", .logging, .httpTypes,
+            ],
             path: "Tests/CacheChild"),
         // Prints each change of an app's link.
         .executableTarget(name: "ReachabilityChild", dependencies: ["Sallyport"], path: "Tests/ReachabilityChild"),
@@ -487,7 +543,8 @@ let package = Package(
 let isFuzzed = Context.environment["SALLYPORT_FUZZ"] == "1"
 
 let fuzzed: [Target.Dependency] = [
-    "SallyportCore", "SallyportWire", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
+    "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportWire", "SallyportSecureStore", "SallyportTransport",
+    "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
     "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", "SallyportReachability",
     .httpTypes,

@@ -1,5 +1,5 @@
 public import HTTPTypes
-public import SallyportCore
+public import SallyportBase
 internal import SallyportWire
 
 /// A token that tells an app server who uses the app.

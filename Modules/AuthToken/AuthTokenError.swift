@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// Why there is no token.
 public struct AuthTokenError: CodedError, Sendable {

@@ -1,7 +1,9 @@
 internal import Crypto
 internal import FoundationEssentials
 package import SallyportAuthorization
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
+internal import SallyportLoading
 package import SallyportSecureStore
 internal import SallyportWire
 

@@ -1,4 +1,4 @@
-public import SallyportCore
+public import SallyportBase
 
 /// Why a token is not accepted, or could not be checked.
 public struct AuthTokenVerificationError: CodedError, Sendable {

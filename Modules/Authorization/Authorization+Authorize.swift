@@ -1,4 +1,5 @@
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 internal import SallyportWire

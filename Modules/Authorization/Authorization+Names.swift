@@ -1,5 +1,6 @@
 internal import HTTPTypes
 package import SallyportCore
+internal import SallyportLoading
 package import SallyportWire
 
 extension Authorization: NameLookup {

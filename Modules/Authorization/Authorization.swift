@@ -1,4 +1,5 @@
 package import Logging
+internal import SallyportBase
 public import SallyportCore
 package import SallyportSecureStore
 package import SallyportTransport

@@ -1,3 +1,4 @@
+public import SallyportBase
 public import SallyportCore
 
 /// Why activation or authorization failed.

@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Logging
+internal import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 public import SallyportSecureStore
 internal import Synchronization
 

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportBase
 package import SallyportCore
 
 /// What is stored of one answer, for people who look after a cache.

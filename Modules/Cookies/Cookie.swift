@@ -1,5 +1,7 @@
 public import FoundationEssentials
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
+internal import SallyportLoading
 
 /// One cookie of a jar (RFC 6265bis §5.7). Its value shows in no description.
 public struct Cookie: Sendable {

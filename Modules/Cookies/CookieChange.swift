@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 /// Something that happened to a cookie of a jar.

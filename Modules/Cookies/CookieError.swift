@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// Why a jar refused or failed, where the app calls it. A load that meets such a failure ends with a `LoadError`.
 public struct CookieError: CodedError, Sendable {

@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 // What apps do with a jar. Each call reads the stored cookies where they are not in memory yet, and throws

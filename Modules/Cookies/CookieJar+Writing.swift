@@ -1,5 +1,5 @@
 internal import Logging
-internal import SallyportCore
+internal import SallyportBase
 internal import Synchronization
 
 extension CookieJar {

@@ -1,6 +1,8 @@
 internal import FoundationEssentials
 public import Logging
+internal import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 public import SallyportSecureStore
 internal import Synchronization
 

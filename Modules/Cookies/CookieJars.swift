@@ -1,5 +1,7 @@
 package import Logging
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 package import SallyportSecureStore
 
 /// The jars of one instance: its own, and the named ones. Lock: a leaf.

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Logging
 public import SallyportCore
+public import SallyportLoading
 
 /// Sends the cookies of a jar and keeps those of answers. Stands below Authentication, so that each leg of a challenge
 /// carries what the last one set, and above the cache.

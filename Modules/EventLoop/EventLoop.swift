@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 internal import Synchronization
 
 /// One thread that waits for descriptors, timers and work, and runs what became due: the executor of the actors that

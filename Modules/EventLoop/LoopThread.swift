@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 internal import Synchronization
 
 /// How many items run between two looks at the descriptors. What the items enqueue runs before the next look, too: many

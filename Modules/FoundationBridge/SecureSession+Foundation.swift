@@ -1,5 +1,5 @@
 public import FoundationNetworking
-public import SallyportCore
+public import SallyportBase
 public import SallyportURLLoading
 
 extension SecureSession {

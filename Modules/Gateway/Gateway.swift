@@ -4,7 +4,9 @@ internal import HummingbirdCore
 internal import HummingbirdTLS
 package import Logging
 internal import NIOCore
+internal import SallyportBase
 package import SallyportCore
+internal import SallyportLoading
 internal import SallyportWire
 internal import ServiceLifecycle
 

@@ -1,4 +1,4 @@
-package import SallyportCore
+package import SallyportBase
 
 /// Why the gateway refused or failed.
 package struct GatewayError: CodedError, Sendable {

@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Logging
+internal import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 /// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where
 /// its scheme says that it may.

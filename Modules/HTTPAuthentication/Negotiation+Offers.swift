@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What of that which is offered comes into question, and in which order.
 extension Negotiation {

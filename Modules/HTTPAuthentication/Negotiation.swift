@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// The challenges and answers of one load with one server or proxy.
 struct Negotiation {

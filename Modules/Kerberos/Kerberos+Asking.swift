@@ -1,5 +1,6 @@
 internal import CKerberos
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
 
 // How tickets come about: out of memory or the store, else of the realm.

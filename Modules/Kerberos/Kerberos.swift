@@ -1,6 +1,8 @@
 internal import FoundationEssentials
 package import Logging
+public import SallyportBase
 public import SallyportCore
+package import SallyportLoading
 package import SallyportSecureStore
 
 /// Kerberos 5 of one instance: who its principals are, and their tickets.

@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// Why there is no ticket, where the app asked for one; what stands under the `LoadError` of a load that needed one.
 public struct KerberosError: CodedError, Sendable {

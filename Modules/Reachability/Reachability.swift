@@ -1,5 +1,6 @@
 public import Logging
 public import SallyportAuthorization
+internal import SallyportBase
 public import SallyportCore
 internal import SallyportEventLoop
 internal import Synchronization

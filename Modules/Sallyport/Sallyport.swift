@@ -6,6 +6,7 @@ public import SallyportCache
 public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
+internal import SallyportLoading
 public import SallyportReachability
 public import SallyportSecureStore
 public import SallyportSocket

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// An encrypted, crash-safe store of typed collections.
 ///

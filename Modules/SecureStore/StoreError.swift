@@ -1,4 +1,4 @@
-public import SallyportCore
+public import SallyportBase
 
 /// Why the store refused or failed.
 public struct StoreError: CodedError, Sendable {

@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportLoading
 
 /// The documented direct byte buffer: bytes are appended at its end and consumed at its beginning. What is consumed is
 /// gone.

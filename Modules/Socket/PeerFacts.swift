@@ -1,4 +1,5 @@
 public import SallyportCore
+public import SallyportLoading
 internal import SallyportTransport
 
 /// Who is at the other end of a socket's connection, and how it is reached.

@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 internal import SallyportTransport
 

@@ -1,3 +1,4 @@
+public import SallyportBase
 public import SallyportCore
 
 /// The settings of a socket.

@@ -1,4 +1,6 @@
+internal import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// A connection to a server: bytes both ways, until each side has ended its own.

@@ -1,3 +1,4 @@
+public import SallyportBase
 public import SallyportCore
 
 /// Why a socket refused a call, or its connection broke.

@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportLoading
 
 /// What connections must have in common to be shared: the key of a pool.
 ///

@@ -1,5 +1,6 @@
 package import SallyportCore
 package import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// HTTP exchanges and byte tunnels, each over the connections of one ``ConnectionPath``.

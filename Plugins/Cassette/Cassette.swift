@@ -1,5 +1,7 @@
 internal import HTTPTypes
-public import SallyportCore
+internal import SallyportBase
+internal import SallyportCore
+public import SallyportLoading
 public import SallyportURLLoading
 
 /// Records real exchanges to a file, and plays them in tests: strictly, and without any network.

@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// Why a cassette does not play or record. A load that fails for it throws a `LoadError` with the code `handlerFailed`
 /// and this error below it.

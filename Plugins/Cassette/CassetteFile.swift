@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import SallyportCore
+internal import SallyportBase
 
 /// The file of a cassette.
 enum CassetteFile {

@@ -1,5 +1,6 @@
 public import HTTPTypes
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// What a cassette leaves out, what it compares, and how much it holds. Replay needs the settings of the recording.
 public struct CassetteSettings: Sendable {

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 
 /// The exchanges of a cassette, in the order in which they began: what its file holds.

@@ -1,6 +1,8 @@
 internal import Crypto
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Takes secrets out of what is recorded.
 struct Redaction {

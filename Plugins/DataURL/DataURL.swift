@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 /// What a `data:` URL holds (RFC 2397): octets and their media type.

@@ -1,5 +1,6 @@
 internal import HTTPTypes
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 public import SallyportURLLoading
 
 /// Loads `data:` URLs (RFC 2397), which carry their answer in themselves: no connection, no policy to ask.

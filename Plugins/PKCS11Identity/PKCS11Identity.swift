@@ -1,4 +1,5 @@
 internal import CPKCS11
+public import SallyportBase
 public import SallyportCore
 internal import SallyportPKCS11Token
 

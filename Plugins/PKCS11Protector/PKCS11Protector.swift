@@ -1,5 +1,5 @@
 public import Crypto
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportPKCS11Token
 public import SallyportSecureStore
 

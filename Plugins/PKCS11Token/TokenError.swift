@@ -1,4 +1,4 @@
-package import SallyportCore
+package import SallyportBase
 
 /// Why a token cannot be used.
 package struct TokenError: Error, Sendable {

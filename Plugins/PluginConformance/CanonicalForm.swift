@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportLoading
 
 /// Whether the handler takes a sample, and whether its canonical form is one.
 struct CanonicalForm {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What all loads of a run found, and what must not outlive them.
 final class Ledger: Sendable {

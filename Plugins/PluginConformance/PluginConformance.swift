@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+public import SallyportLoading
 public import SallyportURLLoading
 
 /// Tries a protocol handler as a session would, and as the worst caller would.

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// Takes the answer of one load in the place of a session, and watches how it is given.

@@ -1,5 +1,7 @@
 public import HTTPTypes
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 /// A request that a handler is tried with, and what must come of it.
 ///

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// Loads a sample through a real session, its buffer between handler and reader.

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// Reads slowly: each write waits, for the first ones long enough that a handler which does not wait writes on.

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// The handler that is tried: a type, or what makes one for each load.

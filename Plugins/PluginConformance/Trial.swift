@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Logging
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// Gives a handler one load after another, each over a ``Recorder``.

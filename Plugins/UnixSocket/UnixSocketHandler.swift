@@ -1,4 +1,5 @@
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 internal import SallyportTransport
 public import SallyportURLLoading
 

@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 /// The address of a resource behind a Unix socket: `http+unix://%2Frun%2Fdaemon.sock/version`.

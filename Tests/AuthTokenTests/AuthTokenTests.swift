@@ -1,6 +1,7 @@
 import Crypto
 import HTTPTypes
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire

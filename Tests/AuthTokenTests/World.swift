@@ -1,5 +1,7 @@
 import Glibc
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import SallyportWire
 import TestSupport

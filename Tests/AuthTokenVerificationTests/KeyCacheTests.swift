@@ -1,5 +1,5 @@
 import Crypto
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import TestSupport
 import Testing

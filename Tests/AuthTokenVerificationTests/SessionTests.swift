@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import Testing
 

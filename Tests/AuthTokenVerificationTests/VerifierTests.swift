@@ -1,7 +1,7 @@
 import Crypto
 import HTTPTypes
 import SallyportAuthTokenVerification
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import Testing
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire

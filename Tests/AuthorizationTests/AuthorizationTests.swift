@@ -1,4 +1,5 @@
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire

@@ -1,5 +1,5 @@
 import SallyportAuthorization
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import Testing
 

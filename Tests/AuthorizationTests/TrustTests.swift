@@ -1,5 +1,6 @@
 import Crypto
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import SwiftASN1

@@ -4,6 +4,7 @@ import HTTPTypes
 import Logging
 import SallyportCache
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 
 /// Answers each request with a body that can be told from every other, of a length that varies.

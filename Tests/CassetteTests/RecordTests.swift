@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCassette
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import SallyportBase
 import SallyportCassette
 import SallyportCore
 import TestSupport

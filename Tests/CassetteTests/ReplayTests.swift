@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCassette
 import SallyportCore
+import SallyportLoading
 import SallyportPluginConformance
 import SallyportURLLoading
 import TestSupport

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import SallyportCassette
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 

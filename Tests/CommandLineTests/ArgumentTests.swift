@@ -1,7 +1,9 @@
 import ArgumentParser
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportGateway
+import SallyportLoading
 import TestSupport
 import Testing
 

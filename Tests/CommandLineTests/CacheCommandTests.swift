@@ -1,8 +1,10 @@
 import FoundationEssentials
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCache
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import SallyportBase
 import SallyportCore
 import TestSupport
 import Testing

@@ -1,6 +1,8 @@
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
 import Synchronization
 import TestSupport

@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import SallyportCore
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 

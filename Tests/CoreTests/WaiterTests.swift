@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportBase
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import HTTPTypes
 import SallyportCore
 import SallyportDataURL
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

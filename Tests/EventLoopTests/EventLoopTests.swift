@@ -1,5 +1,5 @@
 import Glibc
-import SallyportCore
+import SallyportBase
 import SallyportEventLoop
 import Testing
 

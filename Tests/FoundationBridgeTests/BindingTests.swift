@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

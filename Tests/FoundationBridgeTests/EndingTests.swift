@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import SallyportBase
 import SallyportCore
 import SallyportURLLoading
 import TestSupport

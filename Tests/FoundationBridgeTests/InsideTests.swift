@@ -1,8 +1,10 @@
 import Foundation
 import FoundationNetworking
+import SallyportBase
 import SallyportCore
 import SallyportFoundationBridge
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

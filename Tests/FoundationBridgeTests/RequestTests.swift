@@ -1,7 +1,9 @@
 import Foundation
 import FoundationNetworking
+import SallyportBase
 import SallyportCore
 import SallyportFoundationBridge
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

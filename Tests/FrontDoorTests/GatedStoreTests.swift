@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import SallyportBase
 import SallyportCore
 import TestSupport
 import Testing

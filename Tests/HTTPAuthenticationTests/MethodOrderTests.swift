@@ -1,6 +1,7 @@
 import HTTPTypes
 import Logging
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,6 +1,8 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import SallyportBase
 import SallyportCore
 
 /// Opens every way, and allows what a test says.

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 
 /// A server with Basic and the realm `r`, as the last stage of a chain.
 final class StubServer: LoadStage {

@@ -1,6 +1,7 @@
 import Foundation
 import Sallyport
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import Sallyport
-import SallyportCore
+import SallyportBase
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Sallyport
+import SallyportBase
 import SallyportCore
 import TestSupport
 import Testing

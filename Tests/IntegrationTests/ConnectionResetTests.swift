@@ -1,6 +1,8 @@
 import Glibc
 import Sallyport
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

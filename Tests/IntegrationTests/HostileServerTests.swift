@@ -1,5 +1,5 @@
 import Foundation
-import SallyportCore
+import SallyportBase
 import TestSupport
 import Testing
 

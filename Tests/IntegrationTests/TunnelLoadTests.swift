@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Sallyport
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,8 +1,10 @@
 import Foundation
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 import SallyportWire
 import TestSupport

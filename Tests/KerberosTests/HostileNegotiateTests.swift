@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 import SallyportWire
 import TestSupport

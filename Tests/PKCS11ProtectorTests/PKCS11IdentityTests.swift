@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportPKCS11Identity
 import SallyportTransport

@@ -1,6 +1,8 @@
 import Glibc
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 
 /// A handler of `broken:` URLs that is wrong in one way; the rest of it is right.

@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+internal import SallyportBase
 import SallyportCassette
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 import SallyportPluginConformance
 public import SallyportURLLoading
 import TestSupport

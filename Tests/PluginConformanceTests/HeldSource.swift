@@ -1,5 +1,6 @@
 import HTTPTypes
-import SallyportCore
+import SallyportBase
+import SallyportLoading
 import SallyportPluginConformance
 import SallyportURLLoading
 

@@ -1,6 +1,8 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportDataURL
+import SallyportLoading
 import SallyportPluginConformance
 import SallyportURLLoading
 import Testing

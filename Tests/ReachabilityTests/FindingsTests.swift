@@ -1,5 +1,6 @@
 import SallyportAuthorization
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportReachability

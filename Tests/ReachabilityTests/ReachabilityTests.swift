@@ -1,5 +1,7 @@
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+internal import SallyportBase
 package import SallyportCore
 
 /// Lets everything through, straight from this machine.

@@ -1,3 +1,4 @@
+internal import SallyportBase
 package import SallyportCore
 
 /// A gate whose rules a test sets: by default everything is direct. What it publishes, and to whom, is the work of the

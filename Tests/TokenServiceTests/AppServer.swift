@@ -1,5 +1,6 @@
 import Crypto
 import SallyportAuthTokenVerification
+import SallyportBase
 import SallyportCore
 import SallyportWire
 

@@ -7,6 +7,7 @@ import Sallyport
 import SallyportAuthToken
 import SallyportAuthTokenVerification
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportTransport

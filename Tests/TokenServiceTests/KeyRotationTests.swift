@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import SallyportAuthToken
 import SallyportAuthTokenVerification
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import Testing
 

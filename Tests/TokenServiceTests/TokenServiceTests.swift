@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import Sallyport
 import SallyportAuthToken
-import SallyportCore
+import SallyportBase
 import SallyportWire
 import Testing
 

@@ -1,7 +1,7 @@
 import Sallyport
 import SallyportAuthToken
 import SallyportAuthTokenVerification
-import SallyportCore
+import SallyportBase
 import Testing
 
 @testable import SallyportGateway

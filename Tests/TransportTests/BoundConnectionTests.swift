@@ -1,6 +1,8 @@
 import Crypto
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

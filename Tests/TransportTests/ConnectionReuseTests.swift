@@ -1,6 +1,8 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportEventLoop
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

@@ -1,7 +1,9 @@
 import Glibc
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportEventLoop
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

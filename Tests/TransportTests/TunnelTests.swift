@@ -1,4 +1,5 @@
 import Glibc
+import SallyportBase
 import SallyportCore
 import SallyportEventLoop
 import SallyportTransport

@@ -1,4 +1,5 @@
 import Crypto
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import Testing

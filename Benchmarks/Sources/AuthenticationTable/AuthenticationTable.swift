@@ -1,7 +1,9 @@
 import Glibc
+import SallyportBase
 import SallyportCore
 import SallyportEventLoop
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportURLLoading
 
 /// Prints the figures of Docs/Performance.md: what a load costs by Digest and by NTLM, beside the same by Basic and by

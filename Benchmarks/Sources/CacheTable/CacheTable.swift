@@ -2,8 +2,10 @@ import CachePeer
 import Glibc
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCache
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import SallyportURLLoading
 

@@ -4,6 +4,7 @@ import HTTPTypes
 import Logging
 import SallyportCookies
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import Synchronization
 

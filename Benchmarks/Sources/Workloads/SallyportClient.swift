@@ -1,9 +1,11 @@
 import Foundation
+import SallyportBase
 import SallyportCache
 import SallyportCookies
 import SallyportCore
 import SallyportEventLoop
 import SallyportHTTPAuthentication
+import SallyportLoading
 import SallyportSecureStore
 import SallyportURLLoading
 

@@ -1,5 +1,5 @@
 internal import Crypto
-internal import SallyportCore
+internal import SallyportBase
 
 /// Makes challenges and knows its own again: each carries until when it can be used, and an authentication code over
 /// that, so that nothing is kept of a challenge until a token has used it. However many are asked for, none is lost.

@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportWire
 
 /// The gateway's published keys, kept and fetched again as needed: after 10 minutes, and for a key that is not known, at

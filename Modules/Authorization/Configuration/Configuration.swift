@@ -1,4 +1,5 @@
 public import SallyportCore
+internal import SallyportLoading
 internal import SallyportWire
 
 /// The last known configuration; reading it never fetches.

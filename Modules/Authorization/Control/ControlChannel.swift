@@ -1,4 +1,6 @@
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 internal import SallyportWire
 
 /// How the event stream fares, for whoever follows the link to the gateway.

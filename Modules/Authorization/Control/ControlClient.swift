@@ -1,5 +1,7 @@
 package import HTTPTypes
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 package import SallyportTransport
 internal import SallyportWire
 internal import Synchronization

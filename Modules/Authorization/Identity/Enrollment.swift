@@ -1,5 +1,6 @@
 internal import Crypto
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 

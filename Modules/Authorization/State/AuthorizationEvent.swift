@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 /// Something that the app should know of its authorization; types have the documented names and numbers.

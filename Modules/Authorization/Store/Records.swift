@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 internal import SallyportWire

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What a request asks for, in whose name, and whom it trusts: what entries and flights are looked up by.
 struct RequestKey: Sendable, Hashable {

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What is stored of an answer besides its body, and of the request that it was for.
 struct CachedAnswer: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Names a stored entry: 16 random octets.
 struct EntryID: Sendable, Hashable {

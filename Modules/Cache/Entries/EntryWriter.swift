@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 internal import Synchronization

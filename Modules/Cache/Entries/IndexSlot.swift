@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// What is known in memory of a stored entry: hashes, figures and the names of fields, nothing of its content.

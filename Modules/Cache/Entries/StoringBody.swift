@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A body that goes into the store while it is read.
 final class StoringBody: BodySource {

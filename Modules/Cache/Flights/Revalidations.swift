@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What is asked of servers behind answers that were given already (RFC 5861 §3): tasks that nobody waits for, so few of
 /// them, each bounded in time, and all cancelled with the cache. Docs/Concurrency.md has the exception.

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import SallyportCore
+internal import SallyportBase
 
 /// The directives of `Cache-Control`, of a request or of an answer (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///

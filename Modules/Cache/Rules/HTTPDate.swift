@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import SallyportCore
+internal import SallyportBase
 
 /// A date of a field (RFC 9110 §5.6.7): the form that is generated, and the two obsolete ones that are read.
 ///

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import SallyportCore
+internal import SallyportLoading
 
 /// Whether what is stored may answer a request (RFC 9111 §4.2, §5.2), and how.
 struct ReuseRules {

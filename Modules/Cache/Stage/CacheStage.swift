@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Logging
 public import SallyportCore
+public import SallyportLoading
 
 /// Answers requests from the cache where RFC 9111 and the request allow it, and stores what may be stored.
 ///

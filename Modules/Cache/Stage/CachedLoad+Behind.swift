@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 extension CachedLoad {
     /// Asks the server about an entry that has answered already (RFC 5861 §3), in a task that nobody waits for.

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What a request asks for of an answer that is stored in parts.
 struct Gap: Sendable {

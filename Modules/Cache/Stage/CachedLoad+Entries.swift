@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 // MARK: Entries that were found
 

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportSecureStore
 
 /// What of a stored body answers a request.

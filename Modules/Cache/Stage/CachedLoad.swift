@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// One `GET` or `HEAD` on its way past the cache.
 struct CachedLoad: Sendable {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 internal import Synchronization
 
 /// Which cache the sessions of an instance use: the instance's own, or none.

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportSecureStore
 
 /// A stored body as it is read, piece by piece: no snapshot of the store is held between two of them.

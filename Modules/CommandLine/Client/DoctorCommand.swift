@@ -1,6 +1,7 @@
 import ArgumentParser
 import SallyportAuthorization
 import SallyportCore
+import SallyportLoading
 import SallyportReachability
 import SallyportSecureStore
 import SallyportURLLoading

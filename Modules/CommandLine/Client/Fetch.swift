@@ -1,7 +1,9 @@
 import Crypto
 import Glibc
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 
 /// One run of `fetch`: the URLs in their order, in one session.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 
 /// Loads URLs as an app would.

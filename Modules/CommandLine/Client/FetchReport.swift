@@ -1,5 +1,6 @@
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 
 /// What `fetch --json` prints of one URL.
 struct FetchReport: Encodable, Sendable {

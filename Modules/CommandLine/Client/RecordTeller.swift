@@ -1,5 +1,6 @@
 import Glibc
 import SallyportCore
+import SallyportLoading
 
 /// Tells how loads went: for people on standard error, and a line of JSON for each into a file.
 struct RecordTeller: Sendable {

@@ -1,6 +1,6 @@
 import FoundationEssentials
+import SallyportBase
 import SallyportCookies
-import SallyportCore
 
 /// What `cookies list` prints of each.
 struct CookieReport: Encodable, Sendable {

@@ -2,6 +2,7 @@
 import ArgumentParser
 import FoundationEssentials
 import SallyportCore
+import SallyportLoading
 import SallyportKerberos
 import SallyportSecureStore
 

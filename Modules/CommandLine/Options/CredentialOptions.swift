@@ -1,5 +1,7 @@
 import ArgumentParser
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 
 /// Who asks, where a server wants to know.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import SallyportCore
+import SallyportLoading
 
 /// `origin`, `site`, or hosts with commas between them.
 struct FieldScopeArgument: ExpressibleByArgument, Sendable, Hashable {

@@ -1,5 +1,5 @@
 import Dispatch
-import SallyportCore
+import SallyportBase
 
 /// Calls that may block for long, as reading a terminal: one after the other, on a thread that no task needs.
 final class BlockingCalls: Sendable {

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 import Glibc
-import SallyportCore
+import SallyportBase
 
 /// Where a body goes that is not downloaded into a file of its own: standard output, a device, a pipe, or nowhere.
 struct OutputFile: ~Copyable {

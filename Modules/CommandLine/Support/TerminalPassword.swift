@@ -1,5 +1,6 @@
 import Glibc
-import SallyportCore
+import SallyportBase
+import SallyportLoading
 
 /// Asks for a password on the terminal of the process, whatever standard input is, without showing it.
 ///

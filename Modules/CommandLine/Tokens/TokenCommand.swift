@@ -3,6 +3,7 @@ import HTTPTypes
 import Sallyport
 import SallyportAuthToken
 import SallyportAuthTokenVerification
+import SallyportBase
 import SallyportCore
 
 /// Auth tokens, as an app gets them and as an app server checks them.

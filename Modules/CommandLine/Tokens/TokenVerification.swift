@@ -1,7 +1,9 @@
 import ArgumentParser
 import HTTPTypes
 import SallyportAuthTokenVerification
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 
 /// The verification of one token, with the program's own client.

@@ -1,4 +1,5 @@
-internal import SallyportCore
+internal import SallyportBase
+internal import SallyportLoading
 
 /// Reads the date of an `Expires` attribute (RFC 6265bis §5.1.1): by its tokens, whatever stands between them.
 enum CookieDate {

@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What becomes of a field (RFC 6265bis §5.7): a cookie, or the reason why not. Step 16, which depends on the cookies
 /// that there are, is ``CookieTable``'s.

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A persistent cookie as the store keeps it, under its number.
 ///

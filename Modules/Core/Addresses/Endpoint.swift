@@ -25,14 +25,14 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The parts of an authority (RFC 3986 §3.2).
-enum Authority {
+package enum Authority {
     /// Splits at the last colon that stands outside brackets.
-    static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
+    package static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
         guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (String(text), nil) }
         return (String(text[..<colon]), String(text[text.index(after: colon)...]))
     }
 
-    static func port(_ text: String) throws(AddressError) -> UInt16 {
+    package static func port(_ text: String) throws(AddressError) -> UInt16 {
         guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }),
             let port = UInt16(text), port > 0
         else { throw AddressError(.invalidPort, "A port is a number from 1 to 65535.") }

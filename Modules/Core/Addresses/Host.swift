@@ -1,5 +1,6 @@
 internal import CIDN2
 internal import Glibc
+internal import SallyportBase
 
 /// The host of a URL in the one spelling that routing, cookies, cache, SNI, certificates and connections use.
 ///

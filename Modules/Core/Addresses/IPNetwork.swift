@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The addresses that begin with the same bits (RFC 4632, RFC 4291 §2.3).
 public struct IPNetwork: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     /// The first one.

@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The five components of a URI reference (RFC 3986 §3, appendix B), percent-encoded where they were not.
 struct URLParts {
     var scheme: String?

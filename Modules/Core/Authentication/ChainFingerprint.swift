@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// Tells one certificate chain from another: the SHA-256 of the SHA-256 of each certificate, the server's own first.
 public struct ChainFingerprint: Sendable, Hashable, CustomStringConvertible {
     public let sha256: [UInt8]

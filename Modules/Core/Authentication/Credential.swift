@@ -1,3 +1,5 @@
+public import SallyportBase
+
 /// A user's name and password. Never on the disk, whatever ``persistence`` says.
 public struct Credential: Sendable, Hashable {
     /// How long a credential that was accepted is kept, in memory.

@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// The present access of an instance under policies of one type, and the observers of its changes.
 ///
 /// Each observer is called for every change, in the order of the changes and beginning with the present access, for as

@@ -1,3 +1,5 @@
+public import SallyportBase
+
 /// A certificate chain and its private key, for TLS.
 public struct ClientIdentity: Sendable {
     /// The leaf first, DER.

@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// Whether the infrastructure behind the app, its gateway, is within reach: what loads that wait for connectivity ask.
 ///
 /// Implemented by whoever holds a connection to it. A load through a relay waits while it is `unreachable`, and is tried

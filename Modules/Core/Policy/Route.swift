@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// How the connection to a server is made.
 public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     /// Through a relay of the named cluster.

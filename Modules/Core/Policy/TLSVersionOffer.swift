@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// In which order versions are offered: TLS 1.2 and 1.3 first, and lower ones only where a handshake with those failed.
 package struct TLSVersionOffer: Sendable, Hashable {
     package let first: TLSVersions

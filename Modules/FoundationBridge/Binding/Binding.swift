@@ -1,4 +1,5 @@
 internal import FoundationNetworking
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportURLLoading
 

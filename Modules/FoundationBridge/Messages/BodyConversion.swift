@@ -1,6 +1,7 @@
 internal import Foundation
 internal import FoundationNetworking
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A native task's body as a ``RequestBody``.
 struct BodyConversion {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import FoundationNetworking
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// An answer's head as a native one.
 enum NativeResponse {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import FoundationNetworking
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// One load for a native task.

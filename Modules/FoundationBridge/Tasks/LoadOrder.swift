@@ -1,6 +1,7 @@
 internal import Foundation
 internal import FoundationNetworking
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportURLLoading
 
 /// What is to be loaded, and how it is delivered: all that a load needs of its native task.

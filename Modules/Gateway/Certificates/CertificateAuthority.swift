@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 internal import SwiftASN1

@@ -1,6 +1,7 @@
 internal import Logging
 internal import NIOCore
-internal import SallyportCore
+internal import SallyportBase
+internal import SallyportLoading
 
 /// The connections of all listeners of a gateway: carries out what ``ConnectionBook`` decides.
 ///

@@ -3,6 +3,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOSSL
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A request to the control plane, with the connection that it came on.
 struct ControlContext: RequestContext {

@@ -5,6 +5,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 internal import ServiceLifecycle

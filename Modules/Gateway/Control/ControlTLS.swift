@@ -1,7 +1,7 @@
 internal import HummingbirdTLS
 internal import NIOCore
 internal import NIOSSL
-internal import SallyportCore
+internal import SallyportBase
 
 /// The certificate that both listeners show: the newest one, to each new connection.
 final class ServerCertificate: Sendable {

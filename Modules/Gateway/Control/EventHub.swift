@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportWire
 
 /// The event streams of all instances, one each: the newest takes the place of an older one.

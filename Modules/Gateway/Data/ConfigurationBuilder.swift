@@ -1,5 +1,6 @@
 internal import Foundation
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportWire
 
 /// Makes the configuration of one instance from what the gateway knows. A value without I/O.

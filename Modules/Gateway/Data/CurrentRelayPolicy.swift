@@ -1,4 +1,5 @@
 internal import Foundation
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 

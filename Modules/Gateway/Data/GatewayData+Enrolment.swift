@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Foundation
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire
 internal import X509

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire
 

@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportLoading
 
 extension Directory {
     /// Applies a command that changes the directory; returns whether the wiping of instances was confirmed.

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import Yams
 
 /// The form of a directory in YAML: what `admin apply` takes and `admin show` prints. Everything may be left out.

@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportLoading
 
 // Networks: rules for addresses. They are denied or not named, since it is names that are routed.
 extension Directory {

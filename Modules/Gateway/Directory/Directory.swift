@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportWire
 
 /// What an administrator declares: who may use what, and what may be reached. A value; the gateway keeps one.

@@ -2,7 +2,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
-internal import SallyportCore
+internal import SallyportBase
+internal import SallyportLoading
 internal import ServiceLifecycle
 
 /// Carries instances' connections to the servers that the policy lets them reach: CONNECT (RFC 9110 §9.3.6) over

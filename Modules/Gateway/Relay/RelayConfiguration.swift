@@ -1,3 +1,4 @@
+package import SallyportBase
 package import SallyportCore
 
 /// What a relay listens on, whom it trusts, and its limits.

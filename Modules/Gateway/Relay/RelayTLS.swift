@@ -1,5 +1,5 @@
 internal import NIOSSL
-internal import SallyportCore
+internal import SallyportBase
 
 /// The relay's side of TLS: 1.2 or 1.3, and a client certificate of one of the relay's authorities for clientAuth.
 enum RelayTLS {

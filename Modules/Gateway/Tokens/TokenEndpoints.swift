@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import Logging
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportWire
 
 /// The paths of tokens: issuing, the documented verification, and the published keys.

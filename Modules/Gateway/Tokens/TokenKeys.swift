@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Foundation
-internal import SallyportCore
+internal import SallyportBase
 internal import SallyportWire
 
 /// A key that auth tokens are signed with, as it lies in the store, which wraps it as it does the authority's.

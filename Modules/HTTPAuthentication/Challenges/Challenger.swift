@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Who asks: the server of a URL, or the proxy on the way to it.
 struct Challenger {

@@ -1,4 +1,6 @@
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 /// The connections of one principal in one protection space that carry proofs: as many at once as a session may have with
 /// an origin, each used by one load at a time. Those that the server knows the user of are kept for the next load.

@@ -1,4 +1,5 @@
 package import SallyportCore
+package import SallyportLoading
 
 /// What a scheme keeps of one protection space that proves who asks once for a connection, in several legs.
 package protocol ConnectionSession: AuthenticationSession {

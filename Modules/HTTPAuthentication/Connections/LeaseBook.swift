@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Where connections are counted: a session of URL loading, and how many it may have with one origin.
 package struct ConnectionPlace: Sendable, Hashable {

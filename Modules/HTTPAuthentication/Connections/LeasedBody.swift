@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// The body of an answer over a connection of the user's own, which the next load may use once it was read to its end. One
 /// that fails or is not wanted takes its connection with it.

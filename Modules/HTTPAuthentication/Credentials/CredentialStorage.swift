@@ -1,3 +1,4 @@
+internal import SallyportBase
 public import SallyportCore
 
 /// The credentials of one app instance: those that servers accepted, and those that the app set for later. In memory

@@ -1,6 +1,8 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// H(entity-body) for `auth-int` (RFC 7616 §3.4.3): in hexadecimal digits.
 enum BodyHash {

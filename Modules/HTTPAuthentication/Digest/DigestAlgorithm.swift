@@ -1,6 +1,6 @@
 internal import Crypto
 internal import CryptoExtras
-internal import SallyportCore
+internal import SallyportBase
 
 /// The `algorithm` of Digest (RFC 7616 §3.3, §6.1): a hash function, and whether its key is made once for each challenge.
 package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {

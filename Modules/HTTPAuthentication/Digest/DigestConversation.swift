@@ -1,3 +1,4 @@
+internal import SallyportBase
 package import SallyportCore
 
 /// What is known of one protection space of Digest, from challenge to challenge. Without I/O, clock and randomness.

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What is said of a request in a digest.
 package struct DigestMessage: Sendable, Hashable {

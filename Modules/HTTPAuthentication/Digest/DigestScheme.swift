@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 package import SallyportCore
+internal import SallyportLoading
 
 /// A user's name and password, of which the server sees only digests (RFC 7616).
 package struct DigestScheme: AuthenticationScheme {

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// The proof of one request by Digest, and what its answer is measured by.
 final class DigestSignature: RequestSignature {

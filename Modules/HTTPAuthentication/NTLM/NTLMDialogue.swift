@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// One load's three messages, or none over a connection that the server knows the user of.
 final class NTLMDialogue: ConnectionDialogue {

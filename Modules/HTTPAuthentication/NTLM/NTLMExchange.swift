@@ -1,5 +1,7 @@
 internal import Crypto
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 /// The three messages of one authentication (MS-NLMP §3.1.5.2). Without I/O, clock and randomness.
 package struct NTLMExchange: Sendable {

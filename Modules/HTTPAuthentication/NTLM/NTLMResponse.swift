@@ -1,5 +1,5 @@
 internal import Crypto
-internal import SallyportCore
+internal import SallyportBase
 
 /// The answers to a server's challenge (MS-NLMP §3.3), as both fields of the last message have them.
 package struct NTLMResponse: Sendable, Hashable {

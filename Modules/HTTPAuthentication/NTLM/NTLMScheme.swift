@@ -1,5 +1,7 @@
 internal import Glibc
+internal import SallyportBase
 package import SallyportCore
+internal import SallyportLoading
 
 /// A user's name and password, of which the server sees only answers to its challenge, once for each connection
 /// (MS-NLMP, MS-NTHT).

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Names and passwords as NTLM has them.
 enum NTLMText {

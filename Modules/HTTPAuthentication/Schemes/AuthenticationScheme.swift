@@ -1,5 +1,7 @@
 internal import HTTPTypes
+package import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 /// One way to prove who somebody is in a request. A value; what it learns of a server is in the challenge.
 package protocol AuthenticationScheme: Sendable {

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+package import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 /// What a scheme keeps of one protection space between requests, where each has a proof of its own. One for a principal
 /// and a space, whatever number of loads use it at once.

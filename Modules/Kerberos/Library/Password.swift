@@ -1,5 +1,5 @@
 internal import CKerberos
-internal import SallyportCore
+internal import SallyportBase
 
 /// A password as krb5 takes it, cleared when nobody holds it.
 @safe

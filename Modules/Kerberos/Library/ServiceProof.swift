@@ -1,5 +1,5 @@
 internal import CKerberos
-internal import SallyportCore
+internal import SallyportBase
 
 /// One AP-REQ (RFC 4120 §3.2), and what its service answers to it.
 @safe

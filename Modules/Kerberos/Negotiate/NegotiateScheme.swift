@@ -1,6 +1,8 @@
 internal import HTTPTypes
+internal import SallyportBase
 package import SallyportCore
 package import SallyportHTTPAuthentication
+internal import SallyportLoading
 
 /// Kerberos by the scheme Negotiate (RFC 4559).
 package struct NegotiateScheme: AuthenticationScheme {

@@ -1,6 +1,8 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportHTTPAuthentication
+internal import SallyportLoading
 internal import SallyportWire
 
 /// One request's token, and what its answer is measured by.

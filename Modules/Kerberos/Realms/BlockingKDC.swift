@@ -1,6 +1,6 @@
 internal import CKerberos
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// Runs a call of krb5 that wants its answers at once, on a thread of its own, while the KDC is spoken to as by anybody
 /// else: the thread waits, and nobody besides. A thread for each such call, since one that waits for a silent KDC must

@@ -1,4 +1,6 @@
+internal import SallyportBase
 package import SallyportCore
+internal import SallyportLoading
 
 /// Carries messages to the KDCs of realms and back: TCP, each message behind its length (RFC 4120 §7.2.2), through the
 /// tunnels of the session, which ask the policy. One connection a message.

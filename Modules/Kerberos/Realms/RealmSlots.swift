@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// How many messages of one realm are under way at once: a KDC of MIT Kerberos drops the oldest connection beyond 45, and
 /// serves others too. Those beyond wait for their turn. Lock: a leaf.

@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// Work whose result several want at once: one does it on its own task, and the others get what came of it. A failure is

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A user's tickets as the store keeps them.
 ///

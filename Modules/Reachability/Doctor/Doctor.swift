@@ -1,6 +1,7 @@
 internal import HTTPTypes
 package import SallyportAuthorization
 package import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 internal import SallyportWire
 

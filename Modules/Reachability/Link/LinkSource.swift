@@ -1,5 +1,6 @@
 package import SallyportAuthorization
 package import SallyportCore
+package import SallyportLoading
 
 /// Who speaks with the gateway.
 package protocol LinkSource: Sendable {

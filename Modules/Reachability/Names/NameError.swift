@@ -1,4 +1,5 @@
-public import SallyportCore
+public import SallyportBase
+internal import SallyportCore
 
 /// Why a name could not be looked up; ``NameError/documentedNumber`` is that of `GDNetUtility`.
 ///

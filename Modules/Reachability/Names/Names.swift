@@ -1,4 +1,5 @@
 public import SallyportAuthorization
+internal import SallyportBase
 public import SallyportCore
 package import SallyportWire
 

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Hands committed changes to those who watch a collection.
 final class ChangeHub: Sendable {

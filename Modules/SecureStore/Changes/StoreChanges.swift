@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What happened to a collection.
 public enum StoreChange<Key: StoreKey>: Sendable, Hashable {

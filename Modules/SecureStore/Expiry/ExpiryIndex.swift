@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What finds the records that have expired without looking at the others.
 ///

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// The authenticated count and sum of a collection: what finds records that are missing, added, or older than they
 /// should be, which no single record can show.

@@ -1,5 +1,5 @@
 internal import CLMDB
-internal import SallyportCore
+internal import SallyportBase
 
 // The map: where it lies, what of it a snapshot uses, and how it grows.
 extension Environment {

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// The one LMDB environment of an open store.
 ///

@@ -1,6 +1,6 @@
 internal import CSecureStore
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// The few file operations that a store needs, each durable when it returns.
 enum Files {

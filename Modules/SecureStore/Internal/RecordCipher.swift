@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// What is sealed in a record.
 struct Record: Sendable {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// The directory of a store: who writes it, and how it is destroyed.
 enum StoreDirectory {

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// One LMDB transaction on the store's tree; aborted unless committed.
 ///

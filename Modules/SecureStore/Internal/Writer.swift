@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// The thread on which every write transaction of a store begins and ends.
 ///

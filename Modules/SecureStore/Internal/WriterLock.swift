@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// The lock that lets one opener write (flock(2)); released when it is gone, also by a crash.
 ///

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 extension Writer {
     /// One writer's part: runs against the open tree, and is told how it ended.

@@ -1,5 +1,5 @@
 internal import CSecureStore
-internal import SallyportCore
+internal import SallyportBase
 
 /// The memory in which a store's keys lie while it is open.
 ///

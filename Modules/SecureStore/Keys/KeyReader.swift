@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Reads the data keys again, for who reads beside a process that rotates; only where the file is another one.
 struct KeyReader: Sendable {

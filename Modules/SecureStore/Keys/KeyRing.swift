@@ -1,5 +1,5 @@
 internal import Crypto
-internal import SallyportCore
+internal import SallyportBase
 
 /// The store's own keys: random, made with the store, never stored unwrapped.
 ///

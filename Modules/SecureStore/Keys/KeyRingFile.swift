@@ -1,6 +1,6 @@
 internal import CSecureStore
 internal import Crypto
-internal import SallyportCore
+internal import SallyportBase
 
 /// The file `keys`: the root key, wrapped by the protector's key, and the key ring, wrapped by the root key.
 ///

@@ -1,7 +1,7 @@
 internal import CSecureStore
 public import Crypto
 internal import CryptoExtras
-internal import SallyportCore
+internal import SallyportBase
 
 /// Protects a store by a passphrase that people choose, stretched by scrypt (RFC 7914).
 ///

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// The keys that encrypt one collection's records: one from each data key, made when first used.
 final class RecordKeys: Sendable {

@@ -1,4 +1,4 @@
-package import SallyportCore
+package import SallyportBase
 
 extension SecureStore {
     /// A secret of 32 octets that belongs to this store and a purpose, for other modules: the same after each opening,

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What follows an unclean close, and where the data file is shorter than it says: LMDB's pages are walked before anything is read through them, and the records are
 /// verified beside what the app does.

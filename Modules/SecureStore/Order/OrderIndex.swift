@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// The index of an ordered collection: an entry for each record, at the place that its label gives, in which the key is
 /// sealed.

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// How far the encryption anew of old records has come. Changed on the writer's thread only, read anywhere.
 ///

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 extension SecureStore {
     /// Puts the store's keys under another protector, without touching the data. Afterwards the old one opens nothing.

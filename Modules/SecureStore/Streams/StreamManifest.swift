@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// What stands in a record whose value was streamed: where the pieces are.
 ///

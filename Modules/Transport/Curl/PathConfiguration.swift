@@ -1,4 +1,5 @@
 internal import CCurl
+internal import SallyportBase
 internal import SallyportCore
 
 /// A path in libcurl's terms, made once for a pool.

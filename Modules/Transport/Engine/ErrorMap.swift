@@ -1,5 +1,6 @@
 internal import CCurl
 internal import SallyportCore
+internal import SallyportLoading
 
 /// libcurl's codes as errors of a load. The one table for both.
 struct ErrorMap {

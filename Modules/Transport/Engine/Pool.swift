@@ -1,6 +1,7 @@
 internal import CCurl
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// The connections of one path: one of libcurl's multi handles. On the loop only.
 ///

@@ -1,6 +1,7 @@
 internal import CCurl
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
 protocol PoolMember: EasyHandle.Client, Sendable {

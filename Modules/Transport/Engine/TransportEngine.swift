@@ -1,5 +1,7 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// Owns the pools of one loop. Its executor is the loop, so libcurl's handles need no lock.

@@ -1,6 +1,6 @@
 internal import CCurl
 internal import HTTPTypes
-internal import SallyportCore
+internal import SallyportLoading
 
 /// The head of an answer, then its body in chunks, on their way down. On the loop only.
 struct Download {

@@ -1,7 +1,9 @@
 internal import CCurl
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// What a pool hands back once the head of an answer is there.

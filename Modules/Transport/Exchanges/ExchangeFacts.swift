@@ -2,6 +2,7 @@ internal import CCurl
 internal import COpenSSL
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// The version and the suite that a connection uses.
 struct TLSFacts {

@@ -1,5 +1,7 @@
 package import HTTPTypes
+package import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 /// One request to one server.
 ///

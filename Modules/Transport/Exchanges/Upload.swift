@@ -3,6 +3,7 @@ internal import Glibc
 internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// The body of a request on its way up. On the loop only, once made.
 final class Upload {

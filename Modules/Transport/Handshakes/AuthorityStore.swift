@@ -1,6 +1,7 @@
 internal import CCurl
 internal import COpenSSL
 internal import Glibc
+internal import SallyportBase
 internal import SallyportCore
 
 /// Authorities that a server's certificate may lead to, and lists of what they revoked, read once for all pools that want

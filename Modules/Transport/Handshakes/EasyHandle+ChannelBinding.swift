@@ -1,6 +1,6 @@
 internal import CCurl
 internal import COpenSSL
-internal import SallyportCore
+internal import SallyportLoading
 
 extension EasyHandle {
     /// Of the connection with the server; nil where it has no TLS, and for a certificate whose signature has no hash function

@@ -1,6 +1,7 @@
 internal import COpenSSL
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// What became of one TLS handshake: filled by OpenSSL's callbacks, read where an error must be told.
 ///

@@ -1,4 +1,5 @@
 internal import COpenSSL
+package import SallyportBase
 package import SallyportCore
 
 /// Makes client identities of what files hold. Certificate and key must belong together.

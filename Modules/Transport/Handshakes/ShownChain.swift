@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A chain that a server showed, and OpenSSL's verdict on it.
 struct ShownChain {

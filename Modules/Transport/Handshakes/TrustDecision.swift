@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportLoading
 
 /// What is done with the chain of certificates that a server shows.
 package enum TrustDecision: Sendable, Hashable {

@@ -1,6 +1,7 @@
 internal import CCurl
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 extension ErrorMap {
     /// What failed between this machine and the proxy, or at the proxy; nil where it was the server behind it.

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import HTTPTypes
+package import SallyportBase
 package import SallyportCore
 
 /// The proxy of a path, and who speaks to it: connections of one user serve no other.

@@ -1,4 +1,6 @@
+internal import SallyportBase
 package import SallyportCore
+internal import SallyportLoading
 internal import Synchronization
 
 /// What a tunnel is to be.

@@ -1,5 +1,5 @@
 internal import COpenSSL
-package import SallyportCore
+package import SallyportLoading
 
 /// What is known of a tunnel's connection, from the moment it stands.
 package struct TunnelFacts: Sendable {

@@ -1,5 +1,7 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// The bytes of a tunnel between two pipes and its connection. Pipes and wire are used from any thread, all else on the

@@ -1,5 +1,7 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// The connection of a tunnel, which its loop shares with those who write: one thread at a time uses it.

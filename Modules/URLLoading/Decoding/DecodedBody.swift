@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// A body that is decoded while it is read, in bounded pieces, on the task that reads it.
 final class DecodedBody: BodySource {

@@ -1,5 +1,6 @@
 internal import CZlib
 internal import SallyportCore
+internal import SallyportLoading
 
 /// One zlib stream that inflates.
 ///

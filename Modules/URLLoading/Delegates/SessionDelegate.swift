@@ -1,5 +1,6 @@
 public import HTTPTypes
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 
 /// Answers a session's questions: one delegate for the session and its loads, and one for a single load where it has its
 /// own. Every method has a default that counts as absent.

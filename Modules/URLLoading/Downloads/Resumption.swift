@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What is known of a download that did not come to its end: enough to ask for the rest, and to know that it is the rest
 /// of the same thing (RFC 9110 §13.1.5, §14).

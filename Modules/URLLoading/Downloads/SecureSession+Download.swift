@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import SallyportCore
+public import SallyportLoading
 
 extension SecureSession {
     /// Loads a request into a file, which appears only when the body is whole and synced to disk.

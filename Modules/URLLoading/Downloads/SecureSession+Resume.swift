@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import SallyportCore
+public import SallyportLoading
 
 extension SecureSession {
     /// As ``download(for:to:progress:keeping:)``, and goes on where an earlier call for the same request and target was

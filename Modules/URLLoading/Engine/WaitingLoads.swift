@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// The loads that wait for a connection now, so that withdrawal and invalidation reach them.

@@ -1,4 +1,5 @@
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 
 /// Loads `http` and `https` across the firewall: relayed, direct or refused, as the administrator's policy says.
 ///

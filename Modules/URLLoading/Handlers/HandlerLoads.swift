@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 
 /// The loads that plugins' handlers carry out now, so that withdrawal and invalidation reach them.

@@ -1,4 +1,5 @@
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 
 /// Loads the requests of a scheme, or of a part of a scheme: what a plugin implements.
 ///

@@ -1,5 +1,5 @@
 internal import Logging
-internal import SallyportCore
+internal import SallyportBase
 
 /// The protocol handlers of one instance, for all its sessions.
 ///

@@ -1,5 +1,7 @@
 internal import Glibc
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 extension RequestBody {
     /// Reads the body, for a handler that sends it: hands it over in chunks of at most 64 KiB where it lies in memory or

@@ -1,4 +1,4 @@
-public import SallyportCore
+public import SallyportLoading
 
 /// Loads requests as a ``ProtocolHandler`` does, with what the app gave it: for handlers that have settings or keep
 /// something from one load to the next.

@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import SallyportCore
+public import SallyportLoading
 
 /// Takes the answer of a ``ProtocolHandler``: the head once, then the body.
 public struct ResponseWriter: Sendable {

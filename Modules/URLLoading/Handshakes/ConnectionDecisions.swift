@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 internal import Synchronization
 

@@ -1,4 +1,5 @@
 public import Configuration
+internal import SallyportBase
 public import SallyportCore
 
 /// Versions of TLS that are offered to application servers besides 1.2 and 1.3: the documented setting

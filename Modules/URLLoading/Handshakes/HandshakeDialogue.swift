@@ -1,5 +1,7 @@
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// One exchange over TLS, with what its handshakes put in question: the chain that the server shows, the certificate

@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Questions that the app thinks about: the same one is put once, and all who ask it get the answer.
 ///

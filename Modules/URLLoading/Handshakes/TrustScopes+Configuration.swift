@@ -1,4 +1,5 @@
 internal import Crypto
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportTransport
 

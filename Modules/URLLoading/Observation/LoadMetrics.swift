@@ -1,5 +1,5 @@
 internal import Metrics
-internal import SallyportCore
+internal import SallyportLoading
 
 /// What Docs/Observability.md lists under metrics. Every dimension is bounded: codes, phases, versions, kinds.
 struct LoadMetrics: Sendable {

@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import Instrumentation
 internal import Metrics
 internal import SallyportCore
+internal import SallyportLoading
 internal import Tracing
 
 /// Metrics and a span for each load; there is none where neither system is bootstrapped, so that it costs nothing.

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// Writes each exchange into a load's record.

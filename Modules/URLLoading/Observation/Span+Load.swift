@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 internal import Tracing
 
 /// The attributes of OpenTelemetry's HTTP client spans, and ours under `sallyport.`; none of what may be secret.

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 extension Proxy {

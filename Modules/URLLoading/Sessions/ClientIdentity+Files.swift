@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+public import SallyportBase
 public import SallyportCore
 internal import SallyportTransport
 

@@ -1,6 +1,8 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// Names principals after the `Authorization` fields that apps make by themselves, without keeping the fields.

@@ -1,6 +1,8 @@
 public import HTTPTypes
 internal import Logging
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 extension SecureSession {
     /// Loads a request; returns with the head while the body comes.

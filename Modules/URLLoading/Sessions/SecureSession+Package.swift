@@ -1,4 +1,6 @@
+package import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 extension SecureSession {
     /// The head, and a body that the caller takes at once; for what stands in front of a session.

@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import SallyportCore
+public import SallyportLoading
 
 /// How a session loads. A session keeps the configuration that it was made with.
 public struct SessionConfiguration: Sendable {

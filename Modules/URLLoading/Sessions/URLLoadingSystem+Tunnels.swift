@@ -1,4 +1,6 @@
+internal import SallyportBase
 package import SallyportCore
+package import SallyportLoading
 
 extension URLLoadingSystem {
     /// Streams of bytes by the policy of the instance and with the settings of its own session. Does not keep the instance.

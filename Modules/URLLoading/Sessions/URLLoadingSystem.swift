@@ -1,5 +1,7 @@
 public import Logging
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 internal import SallyportTransport
 
 /// The stages that other modules bring to a session of the configuration.

@@ -1,5 +1,7 @@
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Tries a request again that found no connection, when there may be one: only where nothing of it was sent.
 struct ConnectivityWaiter: Sendable {

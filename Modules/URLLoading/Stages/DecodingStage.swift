@@ -1,5 +1,7 @@
 internal import HTTPTypes
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 /// Asks for compressed bodies and decodes them while they come: gzip and deflate.
 ///

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// What the last stage sends requests with: `Transport`, or a test's stand-in for it.

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What a redirect means (RFC 9110 §15.4), and what it carries along: a value.
 struct RedirectRules {

@@ -1,6 +1,8 @@
 internal import HTTPTypes
 internal import Logging
+internal import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 /// Follows redirects: the first stage, so that each hop passes all others anew.
 ///

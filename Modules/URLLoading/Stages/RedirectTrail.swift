@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// The requests of one load so far, to find one that is made again.
 struct RedirectTrail {

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// Decides relay, direct or deny before any connection is made, and sends the request that way and no other.

@@ -1,5 +1,6 @@
 public import HTTPTypes
-public import SallyportCore
+internal import SallyportCore
+public import SallyportLoading
 
 /// A load that the app holds in its hand: it can be suspended, followed, prioritised and cancelled.
 ///

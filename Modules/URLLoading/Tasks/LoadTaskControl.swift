@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// What steers the load of one task, and follows how far it comes.
 final class LoadTaskControl: TransferControl {

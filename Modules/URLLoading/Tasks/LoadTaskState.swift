@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportLoading
 
 /// What a task is doing.
 public enum LoadTaskState: String, Sendable, Hashable, CustomStringConvertible {

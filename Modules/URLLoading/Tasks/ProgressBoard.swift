@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// How far one direction of a task has come, newest value first: a reader that is slow misses what was in between, and
 /// holds no memory. Begins with the present value, if there is one, and ends with the task.

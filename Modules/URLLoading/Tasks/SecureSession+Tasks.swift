@@ -1,5 +1,7 @@
 public import HTTPTypes
+public import SallyportBase
 public import SallyportCore
+public import SallyportLoading
 
 extension SecureSession {
     /// A task that loads a request and collects the body.

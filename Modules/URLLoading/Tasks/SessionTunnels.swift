@@ -1,4 +1,5 @@
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// The streams of bytes of one session and principal, by the policy and with the settings of its loads.

@@ -1,4 +1,6 @@
+internal import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 
 /// A stream of bytes to one server and back, relayed, direct or refused as the administrator's policy says.
 ///

@@ -1,5 +1,7 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 /// The body of a task's answer: nothing is read of it while the task is suspended, and what is read counts.
 final class TaskBody: BodySource {

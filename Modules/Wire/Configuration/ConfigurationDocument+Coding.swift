@@ -1,4 +1,6 @@
+internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 
 // Parts whose members must be validated when they are read: endpoints, names, certificates.
 

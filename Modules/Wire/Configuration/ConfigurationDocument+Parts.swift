@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportLoading
 
 extension ConfigurationDocument {
     /// Whether the instance may work.

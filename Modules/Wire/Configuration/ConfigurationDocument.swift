@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportLoading
 
 /// What an instance may do and reach, signed by the gateway: the claims of the configuration JWS.
 ///

@@ -1,4 +1,4 @@
-package import SallyportCore
+package import SallyportBase
 
 /// Why octets are not what a format of this module allows.
 package struct WireError: CodedError, Sendable {

@@ -1,4 +1,4 @@
-package import SallyportCore
+package import SallyportBase
 
 /// A user name and a password in an `Authorization` field (RFC 7617), as EST enrolment carries the access key.
 package struct BasicCredentials: Sendable, Hashable {

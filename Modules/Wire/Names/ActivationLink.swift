@@ -1,3 +1,4 @@
+package import SallyportBase
 package import SallyportCore
 
 /// What an administrator hands to whoever activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.

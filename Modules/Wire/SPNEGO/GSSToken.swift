@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// A mechanism of GSS-API: the contents of its object identifier.
 package struct GSSMechanism: Sendable, Hashable {

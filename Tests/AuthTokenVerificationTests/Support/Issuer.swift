@@ -1,6 +1,7 @@
 import Crypto
 import HTTPTypes
 import SallyportAuthTokenVerification
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import Testing

@@ -2,7 +2,9 @@ import Crypto
 import FoundationEssentials
 import HTTPTypes
 import SallyportAuthorization
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportWire
 import SwiftASN1
 import TestSupport

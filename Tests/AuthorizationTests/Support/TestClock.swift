@@ -1,6 +1,6 @@
 import FoundationEssentials
 import SallyportAuthorization
-import SallyportCore
+import SallyportBase
 
 /// Clocks that a test turns. Sleeping ends at once after it was counted, or lasts until cancelled.
 final class TestClock: AuthorizationClock {

@@ -1,7 +1,9 @@
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCookies
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportCache

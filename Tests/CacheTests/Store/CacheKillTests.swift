@@ -1,5 +1,7 @@
 import Foundation
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

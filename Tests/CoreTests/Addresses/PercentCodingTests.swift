@@ -1,6 +1,6 @@
 import Testing
 
-@testable import SallyportCore
+@testable import SallyportBase
 
 @Suite struct PercentCodingTests {
     private func isAlphanumeric(_ octet: UInt8) -> Bool {

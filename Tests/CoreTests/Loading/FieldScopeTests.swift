@@ -2,6 +2,7 @@ import HTTPTypes
 import Testing
 
 @testable import SallyportCore
+@testable import SallyportLoading
 
 /// Which fields a redirect carries from one URL to another.
 @Suite struct FieldScopeTests {

@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportLoading
 import Testing
 
 struct PhasesTests {

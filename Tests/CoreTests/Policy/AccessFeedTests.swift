@@ -2,6 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import SallyportBase
 @testable import SallyportCore
 
 @Suite struct AccessFeedTests {

@@ -1,4 +1,5 @@
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @Suite struct RoutingTableTests {

@@ -1,7 +1,9 @@
 import TestSupport
 import Testing
 
-@testable package import SallyportCore
+@testable internal import SallyportBase
+@testable internal import SallyportCore
+@testable package import SallyportLoading
 
 @Suite(.timeLimit(.minutes(1))) struct BodyPipeTests {
     private struct Calls {

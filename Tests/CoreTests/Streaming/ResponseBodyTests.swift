@@ -1,6 +1,8 @@
 import Testing
 
+@testable import SallyportBase
 @testable import SallyportCore
+@testable import SallyportLoading
 
 /// A body of given chunks that counts how often it was discarded.
 private final class ChunkSource: BodySource {

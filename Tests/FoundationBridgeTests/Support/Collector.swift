@@ -1,6 +1,6 @@
 import Foundation
 import FoundationNetworking
-import SallyportCore
+import SallyportBase
 import TestSupport
 
 /// A native delegate that keeps what it is told.

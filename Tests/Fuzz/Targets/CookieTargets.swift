@@ -1,4 +1,5 @@
 import SallyportCore
+import SallyportLoading
 
 @testable import SallyportCookies
 

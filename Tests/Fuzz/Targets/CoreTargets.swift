@@ -1,4 +1,6 @@
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 
 extension FuzzTarget {
     static let core = [url, reference, host, endpoint, address, percent, policy]

@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportBase
 
 @testable import SallyportKerberos
 

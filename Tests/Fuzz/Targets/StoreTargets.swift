@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportLoading
 
 @testable import SallyportSecureStore
 

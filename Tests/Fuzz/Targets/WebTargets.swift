@@ -1,6 +1,8 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportHTTPAuthentication
+import SallyportLoading
 
 @testable import SallyportTransport
 @testable import SallyportURLLoading

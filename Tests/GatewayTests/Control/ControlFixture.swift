@@ -2,7 +2,9 @@ import Crypto
 import Foundation
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import SallyportWire
 import Testing

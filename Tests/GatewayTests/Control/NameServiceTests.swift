@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import Testing

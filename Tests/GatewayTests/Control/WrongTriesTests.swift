@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportWire
 import Testing

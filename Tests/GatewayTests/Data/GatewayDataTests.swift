@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import SallyportBase
 import SallyportCore
 import SallyportSecureStore
 import SallyportWire

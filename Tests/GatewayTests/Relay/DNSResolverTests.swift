@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import SallyportCore
+import SallyportLoading
 import SallyportWire
 import Testing
 

@@ -1,7 +1,9 @@
 import Logging
 import NIOCore
 import NIOPosix
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportWire
 import TestSupport
 import Testing

@@ -2,7 +2,9 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 
 @testable import SallyportGateway

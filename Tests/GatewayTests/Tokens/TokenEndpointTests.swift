@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import SallyportCore
+import SallyportLoading
 import SallyportWire
 import Testing
 

@@ -2,7 +2,9 @@ import Crypto
 import CryptoExtras
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 
 @testable import SallyportHTTPAuthentication
 

@@ -1,6 +1,8 @@
 import Foundation
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import SallyportURLLoading
 import TestSupport
 import Testing

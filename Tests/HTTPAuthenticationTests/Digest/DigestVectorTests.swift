@@ -1,3 +1,4 @@
+import SallyportBase
 import SallyportCore
 import Testing
 

@@ -1,5 +1,7 @@
 import Crypto
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportHTTPAuthentication

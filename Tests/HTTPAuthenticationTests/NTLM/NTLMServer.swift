@@ -1,6 +1,8 @@
 import FoundationEssentials
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 
 @testable import SallyportHTTPAuthentication
 

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
 import Logging
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportHTTPAuthentication

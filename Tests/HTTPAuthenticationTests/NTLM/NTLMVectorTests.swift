@@ -1,4 +1,6 @@
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportHTTPAuthentication

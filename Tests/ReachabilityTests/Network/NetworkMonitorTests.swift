@@ -1,4 +1,4 @@
-import SallyportCore
+import SallyportBase
 import SallyportEventLoop
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import SallyportCore
+import SallyportBase
 import Testing
 
 @testable import SallyportSecureStore

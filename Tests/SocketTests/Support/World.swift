@@ -1,5 +1,6 @@
 import Logging
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 package import Crypto
+internal import SallyportBase
 package import SallyportCore
 internal import SwiftASN1
 package import X509

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Something that happens once, and that tasks wait for without a time limit of their own.
 package final class Signal: Sendable {

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// A child process in a group of its own, with no signal blocked and no descriptor but its three streams.
 ///

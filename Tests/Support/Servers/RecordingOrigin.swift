@@ -1,3 +1,4 @@
+internal import SallyportBase
 package import SallyportCore
 
 /// An origin that gives every request the same answer, and remembers the head of each.

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import SallyportCore
+internal import SallyportBase
 
 /// A real KDC of MIT Kerberos for one realm, on loopback over TCP, stopped with this value.
 package final class TestKDC: Sendable {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SallyportBase
 package import SallyportCore
 
 /// A server on a free loopback port whose connections a test handles with blocking calls, one thread each.

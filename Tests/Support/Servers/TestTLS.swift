@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import Glibc
+internal import SallyportBase
 package import SallyportCore
 
 /// What a test server shows in TLS, and what it asks for.

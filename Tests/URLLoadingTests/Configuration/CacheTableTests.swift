@@ -1,6 +1,7 @@
 import HTTPTypes
 import SallyportCache
 import SallyportCore
+import SallyportLoading
 import SallyportSecureStore
 import TestSupport
 import Testing

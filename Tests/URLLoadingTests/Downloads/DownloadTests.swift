@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import Testing
 

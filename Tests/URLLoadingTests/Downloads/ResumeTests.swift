@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import HTTPTypes
-import SallyportCore
+import SallyportLoading
 import Testing
 
 @testable import SallyportURLLoading

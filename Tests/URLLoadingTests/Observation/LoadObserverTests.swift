@@ -1,7 +1,9 @@
 import HTTPTypes
 import InMemoryTracing
 import MetricsTestKit
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import Testing
 import Tracing
 

@@ -1,6 +1,6 @@
 import Configuration
 import Logging
-import SallyportCore
+import SallyportBase
 import Testing
 
 @testable import SallyportURLLoading

@@ -1,4 +1,5 @@
 import SallyportCore
+import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing

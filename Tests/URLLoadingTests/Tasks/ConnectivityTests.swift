@@ -1,5 +1,7 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import SallyportBase
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import HTTPTypes
-import SallyportCore
+import SallyportBase
+import SallyportLoading
 import TestSupport
 import Testing
 

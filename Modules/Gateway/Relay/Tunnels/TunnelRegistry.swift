@@ -1,5 +1,5 @@
 internal import NIOCore
-internal import SallyportCore
+internal import SallyportBase
 
 /// All connections of a relay on all loops, and how many tunnels each instance has.
 final class TunnelRegistry: Sendable {

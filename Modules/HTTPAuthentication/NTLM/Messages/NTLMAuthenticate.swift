@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// `AUTHENTICATE_MESSAGE` (MS-NLMP §2.2.1.3): the client's proof.
 struct NTLMAuthenticate {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): what the server says to the first message.
 package struct NTLMChallenge: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// A sequence of `AV_PAIR` (MS-NLMP §2.2.2.1): what the server says of itself, and what the client adds to it.
 package struct TargetInfo: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// The Data Encryption Standard (FIPS 46-3), one block, one direction. Long broken, and what NTLMv1 answers a challenge
 /// with; for nothing else.

@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// Reads numbers as NTLM's messages have them, the lowest octet first.
 enum LittleEndian {

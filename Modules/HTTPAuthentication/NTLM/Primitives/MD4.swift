@@ -1,4 +1,4 @@
-internal import SallyportCore
+internal import SallyportBase
 
 /// MD4 (RFC 1320). Long broken, and what NTLM makes of a password; for nothing else.
 package enum MD4 {

@@ -1,5 +1,4 @@
 internal import CLMDB
-internal import SallyportCore
 
 /// Writes a data file anew, record by record in the order of the tree: what has no free pages and no old records.
 ///

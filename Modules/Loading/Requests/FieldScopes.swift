@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import SallyportCore
 
 /// Where redirects carry the header fields of a request: those that the app has set in it, and the `additionalHeaders` of
 /// its session alike.

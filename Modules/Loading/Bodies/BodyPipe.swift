@@ -1,4 +1,6 @@
 package import HTTPTypes
+internal import SallyportBase
+package import SallyportCore
 
 /// A bounded buffer of chunks between one producer and one consumer, either of which may be an event loop.
 ///

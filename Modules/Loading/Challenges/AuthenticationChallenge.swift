@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import SallyportCore
 
 /// A question that a load cannot go on without an answer to.
 public struct AuthenticationChallenge: Sendable {

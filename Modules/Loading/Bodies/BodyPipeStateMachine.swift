@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportCore
 
 /// What a ``BodyPipe`` decides: no I/O, no lock, no thread.
 struct BodyPipeStateMachine: Sendable {

@@ -1,4 +1,6 @@
 public import HTTPTypes
+internal import SallyportBase
+public import SallyportCore
 
 /// One request as it walks through a session: what to load, and how.
 public struct LoadRequest: Sendable {
@@ -110,15 +112,4 @@ public struct LoadOptions: Sendable {
     public var isRecorded = false
 
     public init() {}
-}
-
-/// In whose name requests are made: what separates credentials, cookies, cache entries and connections.
-public struct Principal: Sendable, Hashable, CustomStringConvertible {
-    public let name: String
-    public init(_ name: String) { self.name = name }
-
-    /// The app instance itself.
-    public static let instance = Principal("instance")
-
-    public var description: String { name }
 }

@@ -1,3 +1,5 @@
+public import SallyportCore
+
 /// The body of a request: where its octets come from, and whether they can be had again.
 ///
 /// A redirect that keeps the method, a retry and an authentication challenge send the body again; with a body that

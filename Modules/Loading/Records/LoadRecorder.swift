@@ -1,4 +1,6 @@
 package import HTTPTypes
+internal import SallyportBase
+package import SallyportCore
 
 /// Takes note of one load. Made only where somebody wants its record; stages and transport write into it from any
 /// thread.

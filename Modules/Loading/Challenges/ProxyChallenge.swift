@@ -1,4 +1,5 @@
 package import HTTPTypes
+internal import SallyportCore
 
 /// The 407 that a proxy answered CONNECT with: what stands under ``LoadError/Code/proxyAuthenticationRequired``.
 package struct ProxyChallenge: Error, CustomStringConvertible {

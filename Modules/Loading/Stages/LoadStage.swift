@@ -1,4 +1,6 @@
 public import Logging
+public import SallyportBase
+public import SallyportCore
 
 /// One step on the way of a request: sees it on the way down, and the head and the body stream on the way up.
 ///

@@ -1,3 +1,5 @@
+public import SallyportCore
+
 /// To which servers redirects may carry a header field that the app has set, besides the origin that it was set for.
 ///
 /// No scope reaches from `https` to `http`, also where a load follows such a redirect.

@@ -1,3 +1,5 @@
+package import SallyportCore
+
 /// Who steers a load from outside and follows how far it comes: a task that can be suspended.
 package protocol TransferControl: AnyObject, Sendable {
     /// Whether nothing may be read or sent now.

@@ -1,3 +1,5 @@
+package import SallyportCore
+
 /// What the transport knows of an exchange once it is over. Instants are counted from its start.
 package struct ExchangeReport: Sendable {
     package var timing = ExchangeTiming()

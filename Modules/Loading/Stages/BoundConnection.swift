@@ -1,3 +1,5 @@
+internal import SallyportBase
+internal import SallyportCore
 internal import Synchronization
 
 /// A connection with a server that one owner has to itself, for schemes that prove once for a connection who uses it.

@@ -1,4 +1,6 @@
 public import HTTPTypes
+internal import SallyportBase
+public import SallyportCore
 
 /// The head of an answer and the stream of its body.
 public struct LoadResponse: Sendable {

@@ -1,3 +1,5 @@
+public import SallyportCore
+
 /// What a server showed of itself in a handshake, and what became of its verification.
 ///
 /// What a ``LoadError/Code/serverNotTrusted`` has as its underlying error, and a challenge for

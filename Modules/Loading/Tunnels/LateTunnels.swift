@@ -1,3 +1,6 @@
+internal import SallyportBase
+package import SallyportCore
+
 /// Tunnels of somebody who is made later than who uses them.
 package final class LateTunnels: RoutedTunnels {
     private let tunnels = Lock<(any RoutedTunnels)?>(nil)

@@ -1,4 +1,6 @@
 internal import FoundationEssentials
+package import SallyportBase
+package import SallyportCore
 
 extension Credential {
     /// What an `Authorization` or `Proxy-Authorization` field says by Basic (RFC 7617). UTF-8, whether the server says so

@@ -1,3 +1,5 @@
+public import SallyportCore
+
 /// Opens streams of bytes to servers, relayed, direct or refused as the administrator's policy says: what a plugin and a
 /// ticket client use, so that nothing goes round the policy.
 public protocol RoutedTunnels: Sendable {

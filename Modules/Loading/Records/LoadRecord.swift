@@ -1,3 +1,5 @@
+package import SallyportCore
+
 /// How one load went: every phase of every hop, octets, connections, and what was decided. One JSON object, whose
 /// fields are named as the properties are (Docs/Observability.md).
 ///

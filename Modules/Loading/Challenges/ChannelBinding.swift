@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// What ties a proof to the TLS connection that it is sent over, so that nobody passes it on over another:
 /// `tls-server-end-point` (RFC 5929 §4).
 package struct ChannelBinding: Sendable, Hashable {

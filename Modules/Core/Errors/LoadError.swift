@@ -1,3 +1,5 @@
+public import SallyportBase
+
 /// Why a load failed: the one error of exchanges, tunnels, stages and sessions.
 public struct LoadError: CodedError, Sendable {
     public let code: Code

@@ -1,0 +1,10 @@
+/// In whose name requests are made: what separates credentials, cookies, cache entries and connections.
+public struct Principal: Sendable, Hashable, CustomStringConvertible {
+    public let name: String
+    public init(_ name: String) { self.name = name }
+
+    /// The app instance itself.
+    public static let instance = Principal("instance")
+
+    public var description: String { name }
+}
