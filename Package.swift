@@ -75,6 +75,7 @@ let package = Package(
         .library(name: "SallyportBase", targets: ["SallyportBase"]),
         .library(name: "SallyportCore", targets: ["SallyportCore"]),
         .library(name: "SallyportLoading", targets: ["SallyportLoading"]),
+        .library(name: "SallyportConnecting", targets: ["SallyportConnecting"]),
         .library(name: "SallyportEventLoop", targets: ["SallyportEventLoop"]),
         .library(name: "SallyportSecureStore", targets: ["SallyportSecureStore"]),
         .library(name: "SallyportPKCS11Protector", targets: ["SallyportPKCS11Protector"]),
@@ -196,17 +197,28 @@ let package = Package(
                 "SallyportBase", "SallyportCore", "SallyportLoading", .crypto, .cryptoExtras, .logging, .httpTypes,
             ]),
 
+        // The one way out: policy and transport.
+        module(
+            "Connecting",
+            dependencies: [
+                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", .httpTypes, .logging,
+            ]),
+
         // Level 5
         module(
             "URLLoading", touching: .touchesC,
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportTransport",
-                "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics, .tracing, .instrumentation,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
+                "SallyportTransport", "CZlib", .configuration, .crypto, .logging, .httpTypes, .metrics, .tracing,
+                .instrumentation,
             ]),
 
         module(
             "Socket", touching: .touchesC,
-            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", .logging]),
+            dependencies: [
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportTransport",
+                .logging,
+            ]),
 
         module(
             "Reachability", touching: .touchesC,
@@ -233,10 +245,10 @@ let package = Package(
         .target(
             name: "Sallyport",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportSecureStore",
-                "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken", "SallyportCache",
-                "SallyportCookies", "SallyportHTTPAuthentication", "SallyportReachability", "SallyportURLLoading",
-                "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
+                "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken",
+                "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportReachability",
+                "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -291,11 +303,11 @@ let package = Package(
         .executableTarget(
             name: "SallyportCommandLine",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportCache",
-                "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken",
-                "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability", "SallyportURLLoading",
-                "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments, .configuration, .logging,
-                .httpTypes, .crypto, .lifecycle, .unixSignals,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "Sallyport",
+                "SallyportCache", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
+                "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability",
+                "SallyportURLLoading", "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments,
+                .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),
 
@@ -439,14 +451,15 @@ let package = Package(
         tests(
             "URLLoading",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportSecureStore",
-                "SallyportURLLoading", "SallyportTransport", "CZlib", .configuration, .logging, .httpTypes, .metrics,
-                .metricsTestKit, .tracing, .inMemoryTracing,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
+                "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "CZlib", .configuration, .logging,
+                .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
             ]),
         tests(
             "Socket",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportSocket", "SallyportTransport", .logging,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportSocket",
+                "SallyportTransport", .logging,
             ]),
         tests(
             "Reachability",
@@ -475,9 +488,9 @@ let package = Package(
         tests(
             "CommandLine",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportCommandLine",
-                "SallyportCookies", "SallyportSecureStore", "SallyportGateway", "SallyportURLLoading", .arguments,
-                .configuration, .httpTypes,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
+                "SallyportCommandLine", "SallyportCookies", "SallyportSecureStore", "SallyportGateway",
+                "SallyportURLLoading", .arguments, .configuration, .httpTypes,
             ]),
         tests(
             "Integration",

@@ -4,6 +4,7 @@
 @_exported public import SallyportAuthorization
 @_exported public import SallyportBase
 @_exported public import SallyportCache
+@_exported public import SallyportConnecting
 @_exported public import SallyportCookies
 @_exported public import SallyportCore
 @_exported public import SallyportLoading

@@ -4,6 +4,7 @@ public import SallyportAuthToken
 public import SallyportAuthorization
 public import SallyportCache
 public import SallyportCookies
+public import SallyportConnecting
 internal import SallyportCore
 public import SallyportHTTPAuthentication
 internal import SallyportLoading
@@ -57,6 +58,8 @@ public final class Sallyport: Sendable {
     public let store: GatedStore
 
     private let data: SecureStore
+    /// The one way out, of sessions, sockets and ticket clients.
+    private let connector: Connector
     private let jars: CookieJars
     private let sharedCache: SharedCache
     /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
@@ -116,8 +119,10 @@ public final class Sallyport: Sendable {
         let schemes: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
         #endif
         let authentication = AuthenticationStage(credentials: credentials, gate: authorization, schemes: schemes)
+        let connector = Connector(gate: authorization, decisions: authorization, control: versions)
+        self.connector = connector
         loading = URLLoadingSystem(
-            gate: authorization,
+            connector: connector, gate: authorization,
             stages: { [jars] configuration in
                 let allowsNTLMv1 = configuration.allowsNTLMv1
                 let ntlm = NTLMScheme { [weak authorization] in
@@ -128,11 +133,8 @@ public final class Sallyport: Sendable {
                         shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
                 ]
             },
-            decisions: authorization,
-            controlTLSVersions: versions, principalKey: data.secret(for: "principals"),
-            infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
-        sockets = SocketSystem(
-            gate: authorization, history: loading.versionHistory, added: { versions.versions(for: $0) }, logger: logger)
+            principalKey: data.secret(for: "principals"), infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
+        sockets = SocketSystem(connector: connector, gate: authorization, logger: logger)
         tunnels.lead(through: loading.tunnels)
         reachability.whenGivenUp { [weak loading] in loading?.retireConnections() }
         diagnostics = Diagnostics(authorization, reachability: reachability) {
@@ -253,6 +255,7 @@ public final class Sallyport: Sendable {
         await names.shutdown()
         await loading.shutdown()
         await sockets.shutdown()
+        await connector.shutdown()
         await jars.shutdown()
         await control.shutdown()
         await sharedCache.original.close()

@@ -45,12 +45,4 @@ public struct SocketConfiguration: Sendable {
         }
         pins = backups.union([key])
     }
-
-    /// The bounds as a set of versions.
-    ///
-    /// - Parameter added: what the app's `ControlTLSVersions` adds for the host.
-    func versions(adding added: TLSVersions) -> TLSVersions {
-        let all = minimumTLSVersion == nil ? TLSVersions.standard.union(added) : .all
-        return all.within(minimumTLSVersion, maximumTLSVersion)
-    }
 }

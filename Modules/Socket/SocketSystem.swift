@@ -1,6 +1,8 @@
 public import Logging
+package import SallyportConnecting
 public import SallyportCore
 internal import SallyportTransport
+internal import Synchronization
 
 /// The sockets of one instance: streams of bytes to servers, relayed, direct or refused as the administrator's policy says,
 /// never the one for the other.
@@ -9,38 +11,32 @@ internal import SallyportTransport
 /// code, and refuses new ones.
 public final class SocketSystem: Sendable {
     private let gate: any AccessGate
-    private let transport: Transport
-    private let history: TLSVersionHistory
-    private let added: @Sendable (Host) -> TLSVersions
+    private let connector: Connector
+    private let ownsConnector: Bool
+    private let isShutDown = Atomic(false)
     private let logger: Logger
-    private let observation: AccessObservation
 
     /// The sockets of an app that an `Authorization`, or another gate, decides on.
     public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
-        self.init(gate: gate, history: TLSVersionHistory(), added: { _ in TLSVersions([]) }, logger: logger)
+        self.init(connector: Connector(gate: gate), gate: gate, ownsConnector: true, logger: logger)
     }
 
-    /// - Parameters:
-    ///   - history: shared with the instance's sessions.
-    ///   - added: what `ControlTLSVersions` adds for a host.
-    package init(
-        gate: any AccessGate, history: TLSVersionHistory, added: @escaping @Sendable (Host) -> TLSVersions,
-        logger: Logger
-    ) {
-        let transport = Transport(whenRelayBreaks: { await gate.confirmAccess() })
+    /// Sockets that share a connector with other parts of an instance, which shuts it down.
+    package convenience init(connector: Connector, gate: any AccessGate, logger: Logger) {
+        self.init(connector: connector, gate: gate, ownsConnector: false, logger: logger)
+    }
+
+    private init(connector: Connector, gate: any AccessGate, ownsConnector: Bool, logger: Logger) {
         self.gate = gate
-        self.transport = transport
-        self.history = history
-        self.added = added
+        self.connector = connector
+        self.ownsConnector = ownsConnector
         self.logger = logger
-        observation = gate.onAccessChange { change in transport.follow(change, of: gate) }
     }
 
     /// Ends all connections with `networkUnavailable`, and those that are being opened; the next are made anew.
-    package func resetConnections() {
-        transport.endExchanges(with: LoadError(.connectionLost, "All connections were reset.")) { _ in true }
-        transport.closeConnections { _ in true }
-    }
+    package func resetConnections() { end(LoadError(.connectionLost, "All connections were reset.")) }
+
+    private func end(_ failure: LoadError) { connector.end(failure) { $0 == .sockets } }
 
     // MARK: Connections
 
@@ -91,14 +87,21 @@ public final class SocketSystem: Sendable {
     }
 
     func connect(_ target: SocketTarget) async throws(SocketError) -> SocketConnection {
-        let opening = SocketOpening(
-            target, gate: gate, transport: transport, history: history, added: added, logger: logger)
         do throws(LoadError) {
-            let (tunnel, decision) = try await opening.open()
+            guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
+            let request = target.request
+            let questions = ConnectionQuestions(
+                principal: .instance, until: request.deadline ?? .now + .seconds(86_400), logger: logger)
+            let (tunnel, decision) = try await connector.tunnel(request, with: target.settings, asking: questions)
+            guard let decision else { throw LoadError(.internalFailure, "A socket is opened by a policy.") }
             return SocketConnection(tunnel, decision, target)
         } catch {
             throw SocketError(error)
         }
+    }
+
+    private static func invalidated() -> LoadError {
+        LoadError(.sessionInvalidated, "The sockets were shut down.")
     }
 
     // MARK: Documented sockets
@@ -140,5 +143,9 @@ public final class SocketSystem: Sendable {
     }
 
     /// Ends all connections and takes no more. Idempotent.
-    public func shutdown() async { await transport.shutdown() }
+    public func shutdown() async {
+        isShutDown.store(true, ordering: .releasing)
+        end(Self.invalidated())
+        if ownsConnector { await connector.shutdown() }
+    }
 }

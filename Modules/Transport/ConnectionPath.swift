@@ -27,8 +27,7 @@ package struct ConnectionPath: Sendable {
     package var isFallback: Bool
     /// Whether the server's certificate must be for its host: always but for a socket for which the app says otherwise.
     package var checksHost = true
-    /// The principal and the trust decision; any text.
-    package var partition: String
+    package var partition: ConnectionPartition
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
     /// a relay.
     package var socket: String?
@@ -44,7 +43,7 @@ package struct ConnectionPath: Sendable {
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
         pins: [Host: Set<PublicKeyPin>] = [:], decision: TrustDecision = .verification,
         revocation: RevocationRules = RevocationRules(), identity: ClientIdentity? = nil,
-        asksForIdentity: Bool = false, isFallback: Bool = false, partition: String = "", socket: String? = nil,
+        asksForIdentity: Bool = false, isFallback: Bool = false, partition: ConnectionPartition = ConnectionPartition(), socket: String? = nil,
         proxy: ProxyAccess? = nil
     ) {
         self.relay = relay

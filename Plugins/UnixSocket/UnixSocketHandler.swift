@@ -58,7 +58,8 @@ public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
             request.method, address.inner, headerFields: request.headerFields, body: request.body)
         exchange.idleTimeout = response.context.idleTimeout
         exchange.deadline = response.context.deadline
-        let path = ConnectionPath(partition: response.context.principal.name, socket: address.socket)
+        let path = ConnectionPath(
+            partition: ConnectionPartition(.plugin, principal: response.context.principal), socket: address.socket)
         let answer = try await UnixSocketConnections.transport.exchange(exchange, via: path)
         var facts = LoadFacts()
         facts.hops = [answer.facts]

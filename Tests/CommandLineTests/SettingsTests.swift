@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import HTTPTypes
+import SallyportConnecting
 import SallyportCore
 import SallyportURLLoading
 import TestSupport

@@ -26,7 +26,7 @@ import Testing
             { $0.pins = [host: [key]] },
             { $0.decision = .decided(chain, isTrusted: true) }, { $0.revocation.lists = [[1]] },
             { $0.identity = identity }, { $0.asksForIdentity = true }, { $0.isFallback = true },
-            { $0.partition = "other" }, { $0.socket = "/run/socket" }, { $0.proxy = ProxyAccess(proxy) },
+            { $0.partition = .of("other") }, { $0.socket = "/run/socket" }, { $0.proxy = ProxyAccess(proxy) },
             { $0.owner = 1 }, { $0.checksHost = false },
             { $0.addresses = RoutingTable(denying: IPNetwork("10.0.0.0/8").map { [$0] } ?? []).addresses },
         ]

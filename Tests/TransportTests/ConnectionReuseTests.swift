@@ -26,8 +26,8 @@ struct ConnectionReuseTests {
         let transport = Transport()
         var request = try web.request("/small")
         request.protocols = .http1Only
-        for partition in ["ann", "ann", "bob", "bob"] {
-            _ = try await get(transport, request, web.path(partition: partition))
+        for principal in ["ann", "ann", "bob", "bob"] {
+            _ = try await get(transport, request, web.path(of: principal))
         }
         let log = try await web.log(of: 4)
         #expect(Set(log.map { $0[1] }).count == 4)
@@ -59,14 +59,14 @@ struct ConnectionReuseTests {
             connection.awaitEnd()
         }
         let transport = Transport(idleLifetime: .milliseconds(50))
-        for partition in ["ann", "bob"] {
-            _ = try await get(transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: partition))
+        for principal in ["ann", "bob"] {
+            _ = try await get(transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: .of(principal)))
         }
-        let pending = try await transport.exchange(.init(.get, slow.url()), via: ConnectionPath(partition: "eve"))
+        let pending = try await transport.exchange(.init(.get, slow.url()), via: ConnectionPath(partition: .of("eve")))
         #expect(try await eventually { server.openConnections == 0 })
         #expect(slow.openConnections == 1)
         let facts = try await get(
-            transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: "ann"))
+            transport, ExchangeRequest(.get, server.url()), ConnectionPath(partition: .of("ann")))
         #expect(!facts.isReused && server.acceptedConnections == 3)
         pending.body.discard()
         #expect(try await eventually { slow.openConnections == 0 && server.openConnections == 0 })

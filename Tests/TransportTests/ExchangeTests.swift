@@ -39,16 +39,16 @@ struct ExchangeTests {
 
     @Test func partitionsNeverShareAConnection() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-        for partition in ["ann", "bob", "ann", "bob"] {
+        for principal in ["ann", "bob", "ann", "bob"] {
             let response = try await transport.exchange(
-                .init(.get, server.url()), via: ConnectionPath(partition: partition))
+                .init(.get, server.url()), via: ConnectionPath(partition: .of(principal)))
             _ = try await response.body.collect(upTo: .bytes(2))
         }
         #expect(server.acceptedConnections == 2)
-        transport.closeConnections { $0.partition == "ann" }
-        _ = try await transport.exchange(.init(.get, server.url()), via: ConnectionPath(partition: "bob"))
+        transport.closeConnections { $0.partition == .of("ann") }
+        _ = try await transport.exchange(.init(.get, server.url()), via: ConnectionPath(partition: .of("bob")))
         #expect(server.acceptedConnections == 2)
-        _ = try await transport.exchange(.init(.get, server.url()), via: ConnectionPath(partition: "ann"))
+        _ = try await transport.exchange(.init(.get, server.url()), via: ConnectionPath(partition: .of("ann")))
         #expect(server.acceptedConnections == 3)
     }
 

@@ -134,8 +134,9 @@ package struct TransportControlClient: ControlClient {
             case .anybody: .unverified
             case .authorities(let authorities): .gateway(authorities)
             }
-        let number = request.isAlone ? ".\(Self.lastAlone.add(1, ordering: .relaxed).newValue)" : ""
-        return ConnectionPath(trust: trust, identity: request.identity, partition: "sallyport.control\(number)")
+        let number = request.isAlone ? Self.lastAlone.add(1, ordering: .relaxed).newValue : 0
+        return ConnectionPath(
+            trust: trust, identity: request.identity, partition: ConnectionPartition(.control(number)))
     }
 
     private static let lastAlone = Atomic<UInt64>(0)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import SallyportConnecting
 import SallyportCore
 import SallyportURLLoading
 

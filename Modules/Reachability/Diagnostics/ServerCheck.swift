@@ -30,7 +30,7 @@ struct ServerCheck: Sendable {
     }
 
     private func paths(_ access: ServerAccess) -> [ConnectionPath] {
-        var path = ConnectionPath(partition: "sallyport.diagnostics")
+        var path = ConnectionPath(partition: ConnectionPartition(.diagnostics))
         path.trust = validatesCertificate ? trust : .unverified
         guard let relay = access.relay else {
             path.addresses = access.decision.addresses

@@ -127,7 +127,7 @@ package struct Doctor: Sendable {
     private func knock(_ relay: Endpoint, _ cluster: RelayAccess) async -> RelayAttempt {
         let transport = Transport()
         var path = ConnectionPath(trust: .gateway(cluster.authorities), identity: cluster.identity)
-        path.partition = "sallyport.doctor"
+        path.partition = ConnectionPartition(.doctor)
         let attempt: RelayAttempt
         do throws(LoadError) {
             guard let url = try? RequestURL("https://\(relay)/") else {

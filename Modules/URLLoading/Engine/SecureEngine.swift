@@ -1,4 +1,5 @@
 internal import Logging
+internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportTransport
 internal import Synchronization
@@ -9,7 +10,7 @@ internal import Synchronization
 /// each load reads it.
 final class SecureEngine: Sendable {
     let gate: any AccessGate
-    let client: any ExchangeClient
+    let connector: Connector
     let registry: ProtocolRegistry
     let handlerLoads = HandlerLoads()
     let waitingLoads = WaitingLoads()
@@ -17,40 +18,34 @@ final class SecureEngine: Sendable {
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and Routing.
     let stages: SessionStages
-    let decisions: ConnectionDecisions
     let principals: PrincipalNames
-    let controlTLSVersions: ControlTLSVersions
     /// Which hosts are of one site; nil where nobody has a list.
     let sites: (any SiteRules)?
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
+    private let isShutDown = Atomic(false)
     private let generation = Atomic(0)
     private let observation: AccessObservation
 
     init(
-        gate: any AccessGate, client: any ExchangeClient, stages: @escaping SessionStages,
-        decisions: ConnectionDecisions = ConnectionDecisions(),
-        controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principals: PrincipalNames = PrincipalNames(),
+        gate: any AccessGate, connector: Connector, stages: @escaping SessionStages,
+        principals: PrincipalNames = PrincipalNames(),
         infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil, logger: Logger
     ) {
         self.infrastructure = infrastructure
         self.sites = sites
         self.gate = gate
-        self.client = client
+        self.connector = connector
         self.stages = stages
-        self.decisions = decisions
         self.principals = principals
-        self.controlTLSVersions = controlTLSVersions
         self.logger = logger
-        for item in controlTLSVersions.ineffective {
+        for item in connector.control.ineffective {
             logger.notice("A version of TLS is offered in any case.", metadata: ["setting": "\(item)"])
         }
         let wasAuthorized = WasAuthorized(gate)
         registry = ProtocolRegistry(logger: logger) { wasAuthorized.isTrue }
-        observation = gate.onAccessChange { [client, handlerLoads, waitingLoads, decisions] change in
+        observation = gate.onAccessChange { [handlerLoads, waitingLoads] change in
             if case .open = change.to { wasAuthorized.note() }
-            if change.dropsSecrets { decisions.clear() }
-            client.follow(change, of: gate)
             guard let failure = change.ending.map({ LoadError($0) }) else { return }
             handlerLoads.end(with: failure)
             waitingLoads.end(with: failure)
@@ -81,13 +76,21 @@ final class SecureEngine: Sendable {
         guard isSwitchedOn.exchange(false, ordering: .acquiringAndReleasing) else { return }
         generation.add(1, ordering: .acquiringAndReleasing)
         registry.unregister(SecureHTTPHandler.self)
-        end(Self.invalidated()) { !ExchangeSettings.isOf(sharedTag, $0) }
+        end(Self.invalidated()) { $0 != sharedTag }
     }
 
-    /// Ends the loads of the sessions whose partition matches.
-    func end(_ failure: LoadError, where isAffected: @escaping @Sendable (String) -> Bool) {
-        client.endExchanges(with: failure) { isAffected($0.partition) }
-        client.closeConnections { isAffected($0.partition) }
+    /// Ends all loads, and takes no more.
+    func shutdown() {
+        isShutDown.store(true, ordering: .releasing)
+        isSwitchedOn.store(false, ordering: .releasing)
+        end(Self.invalidated())
+    }
+
+    /// Ends the loads of the sessions whose tag matches.
+    func end(_ failure: LoadError, where isAffected: @escaping @Sendable (String) -> Bool = { _ in true }) {
+        connector.end(failure) { scope in
+            if case .session(let tag) = scope { isAffected(tag) } else { false }
+        }
         handlerLoads.end(with: failure, where: isAffected)
         waitingLoads.end(with: failure, where: isAffected)
     }
@@ -95,6 +98,7 @@ final class SecureEngine: Sendable {
     /// - Throws: `notAuthorized` or `withdrawn`, else `disabled`.
     func checkSwitchedOn() throws(LoadError) {
         guard !isEnabled else { return }
+        if isShutDown.load(ordering: .acquiring) { throw Self.invalidated() }
         try checkAuthorized()
         throw LoadError(.disabled, at: .routing, "Secure communication is switched off; call enable().")
     }

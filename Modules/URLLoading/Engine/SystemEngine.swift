@@ -1,4 +1,5 @@
 internal import Logging
+internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportTransport
 
@@ -7,10 +8,9 @@ final class SystemEngine: Sendable {
     /// One for the process. It is never shut down, as the system session is always there.
     static let process = SystemEngine(client: Transport())
 
-    let client: any ExchangeClient
+    let connector: Connector
     let handlerLoads = HandlerLoads()
     let waitingLoads = WaitingLoads()
-    let decisions = ConnectionDecisions()
 
-    init(client: any ExchangeClient) { self.client = client }
+    init(client: any ExchangeClient) { connector = Connector(gate: nil, client: client) }
 }

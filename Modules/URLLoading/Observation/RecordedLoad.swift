@@ -1,51 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
-internal import SallyportTransport
-
-/// Writes each exchange into a load's record.
-struct RecordingClient<Client: ExchangeClient>: ExchangeClient {
-    let client: Client
-    let recorder: LoadRecorder
-    let decision: RouteDecision?
-    let proxy: Proxy?
-
-    func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse {
-        let way = proxy.map { "proxy \($0)" } ?? decision.map { "\($0.route)" } ?? "direct"
-        recorder.decided(.route, way, because: decision.map { "\($0.rule)" })
-        let hop = recorder.began(request.method, request.url, by: decision)
-        var request = request
-        request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }
-        do throws(LoadError) {
-            let response = try await client.exchange(request, via: path)
-            recorder.answered(hop: hop, response.head.status)
-            if response.facts.retries > 0 {
-                recorder.decided(.retry, "\(LoadError.Code.connectionLost)", because: "the connection was used before")
-            }
-            return response
-        } catch {
-            // What never came to the transport has no report.
-            recorder.failed(hop: hop, error)
-            throw error
-        }
-    }
-
-    func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
-        try await client.tunnel(request, via: path)
-    }
-
-    func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
-        client.closeConnections(where: isAffected)
-    }
-
-    func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
-        client.endExchanges(with: failure, where: isAffected)
-    }
-
-    func follow(_ change: AccessChange, of gate: any AccessGate) { client.follow(change, of: gate) }
-
-    func shutdown() async { await client.shutdown() }
-}
 
 /// Tells a load's record how much of the body was read, and how it ended.
 private struct RecordedBody: BodySource {

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Logging
 internal import SallyportBase
+internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
@@ -18,6 +19,24 @@ public final class SecureSession: Sendable {
         case secure(SecureEngine)
         /// With the handlers of the instance whose `shared` this session is, if it is one.
         case system(SystemEngine, ProtocolRegistry?)
+
+        var connector: Connector {
+            switch self {
+            case .secure(let engine): engine.connector
+            case .system(let engine, _): engine.connector
+            }
+        }
+
+        var waitingLoads: WaitingLoads {
+            switch self {
+            case .secure(let engine): engine.waitingLoads
+            case .system(let engine, _): engine.waitingLoads
+            }
+        }
+
+        var sites: (any SiteRules)? {
+            if case .secure(let engine) = self { engine.sites } else { nil }
+        }
     }
 
     public let configuration: SessionConfiguration
@@ -51,58 +70,29 @@ public final class SecureSession: Sendable {
         trust = TrustScopes(configuration)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
-        let settings = Self.settings(configuration, kind, tag)
+        let settings = ConnectionSettings(configuration, tag: tag, kind)
+        var waiter = ConnectivityWaiter(configuration, tag: tag, kind)
+        var own: [any LoadStage] = []
         switch kind {
         case .secure(let engine):
             logger = engine.logger
-            let redirects = RedirectStage(configuration, sites: engine.sites)
-            let routing = RoutingStage(
-                gate: engine.gate, client: engine.client, settings: settings,
-                waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, engine.infrastructure))
-            chain = LoadChain([redirects, DecodingStage()] + engine.stages(configuration) + [routing])
-            tunnels = SessionTunnels(routing: routing, client: engine.client, settings: settings)
-        case .system(let engine, _):
+            waiter.infrastructure = engine.infrastructure
+            own = engine.stages(configuration)
+        case .system:
             logger = Logger(label: "sallyport.system")
-            let redirects = RedirectStage(configuration, sites: nil)
-            let direct = DirectStage(
-                client: engine.client, settings: settings,
-                waiter: ConnectivityWaiter(configuration, tag: tag, engine.waitingLoads, nil))
-            chain = LoadChain([redirects, DecodingStage(), direct])
-            tunnels = SessionTunnels(routing: nil, client: engine.client, settings: settings)
         }
-    }
-
-    private static func settings(_ configuration: SessionConfiguration, _ kind: Kind, _ tag: String) -> ExchangeSettings
-    {
-        var settings = ExchangeSettings(
-            trust: configuration.trust.anchors, pins: configuration.pins,
-            revocation: configuration.revocation.rules, identities: configuration.clientIdentities,
-            connectTimeout: configuration.connectTimeout, connectionsPerOrigin: configuration.connectionsPerOrigin,
-            tag: tag, principal: configuration.principal)
-        settings.versions.minimum = configuration.minimumTLSVersion
-        settings.versions.maximum = configuration.maximumTLSVersion
-        settings.proxies = configuration.proxies
-        settings.allowsBasicOverPlainHTTP = configuration.allowsBasicOverPlainHTTP
-        switch kind {
-        case .secure(let engine):
-            settings.versions.control = engine.controlTLSVersions
-            settings.decisions = engine.decisions
-        case .system(let engine, _):
-            settings.decisions = engine.decisions
-        }
-        return settings
+        // The whole list, from the top down.
+        chain = LoadChain(
+            [RedirectStage(configuration, sites: kind.sites), DecodingStage()] + own
+                + [ConnectorStage(connector: kind.connector, settings: settings, waiter: waiter)])
+        tunnels = SessionTunnels(
+            connector: kind.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
+            logger: logger)
     }
 
     deinit {
-        decisions.forgetSession(tag)
-        closeConnections()
-    }
-
-    private var decisions: ConnectionDecisions {
-        switch kind {
-        case .secure(let engine): engine.decisions
-        case .system(let engine, _): engine.decisions
-        }
+        kind.connector.decisions.forget(.session(tag))
+        kind.connector.client.closeConnections { [tag] in $0.partition.scope == .session(tag) }
     }
 
     /// Ends the session: loads in flight end with `sessionInvalidated`, and so does every later one.
@@ -111,16 +101,7 @@ public final class SecureSession: Sendable {
     public func invalidate() {
         guard case .secure(let engine) = kind, generation != nil else { return }
         isInvalidated.store(true, ordering: .releasing)
-        engine.end(SecureEngine.invalidated()) { [tag] in ExchangeSettings.isOf(tag, $0) }
-    }
-
-    private func closeConnections() {
-        let client: any ExchangeClient =
-            switch kind {
-            case .secure(let engine): engine.client
-            case .system(let engine, _): engine.client
-            }
-        client.closeConnections { [tag] in ExchangeSettings.isOf(tag, $0.partition) }
+        engine.end(SecureEngine.invalidated()) { [tag] in $0 == tag }
     }
 }
 

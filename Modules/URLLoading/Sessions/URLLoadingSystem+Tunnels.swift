@@ -5,9 +5,6 @@ package import SallyportLoading
 extension URLLoadingSystem {
     /// Streams of bytes by the policy of the instance and with the settings of its own session. Does not keep the instance.
     package var tunnels: any RoutedTunnels { InstanceTunnels(self) }
-
-    /// Which servers were reached with which versions of TLS: shared with the instance's sockets.
-    package var versionHistory: TLSVersionHistory { engine.decisions.versions }
 }
 
 /// Those of the session of the moment: it is another after each `authorize()`.

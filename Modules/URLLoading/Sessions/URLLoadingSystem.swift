@@ -1,8 +1,8 @@
 public import Logging
 public import SallyportBase
+public import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
-internal import SallyportTransport
 
 /// The stages that other modules bring to a session of the configuration.
 public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadStage]
@@ -16,6 +16,7 @@ public final class URLLoadingSystem: Sendable {
     public var protocols: ProtocolRegistry { engine.registry }
 
     let engine: SecureEngine
+    private let ownsConnector: Bool
     private let current: Lock<SecureSession>
     private let system: SecureSession
 
@@ -36,20 +37,43 @@ public final class URLLoadingSystem: Sendable {
         logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
-            gate: gate, stages: stages, decisions: decisions, controlTLSVersions: controlTLSVersions,
-            principalKey: principalKey, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }),
-            infrastructure: infrastructure, sites: sites, logger: logger)
+            connector: Connector(gate: gate, decisions: decisions, control: controlTLSVersions), gate: gate,
+            ownsConnector: true, stages: stages, principalKey: principalKey, infrastructure: infrastructure,
+            sites: sites, logger: logger)
     }
 
-    init(
+    /// - Parameter client: what connects in place of a transport.
+    convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
         client: any ExchangeClient, system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
         sites: (any SiteRules)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
+        let connector = Connector(gate: gate, client: client, decisions: decisions, control: controlTLSVersions)
+        self.init(
+            connector: connector, gate: gate, ownsConnector: true, stages: stages, principalKey: principalKey,
+            system: system, infrastructure: infrastructure, sites: sites, logger: logger)
+    }
+
+    /// Sessions that share a connector with other parts of an instance, which shuts it down.
+    package convenience init(
+        connector: Connector, gate: any AccessGate, stages: @escaping SessionStages,
+        principalKey: Redacted<[UInt8]>?, infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?,
+        logger: Logger
+    ) {
+        self.init(
+            connector: connector, gate: gate, ownsConnector: false, stages: stages, principalKey: principalKey,
+            infrastructure: infrastructure, sites: sites, logger: logger)
+    }
+
+    private init(
+        connector: Connector, gate: any AccessGate, ownsConnector: Bool, stages: @escaping SessionStages,
+        principalKey: Redacted<[UInt8]>?, system: SystemEngine = .process,
+        infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?, logger: Logger
+    ) {
+        self.ownsConnector = ownsConnector
         engine = SecureEngine(
-            gate: gate, client: client, stages: stages, decisions: ConnectionDecisions(store: decisions),
-            controlTLSVersions: controlTLSVersions, principals: PrincipalNames(key: principalKey),
+            gate: gate, connector: connector, stages: stages, principals: PrincipalNames(key: principalKey),
             infrastructure: infrastructure, sites: sites, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
         self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
@@ -88,9 +112,9 @@ public final class URLLoadingSystem: Sendable {
         guard let endpoint = url.endpoint else {
             throw LoadError(.invalidRequest, "The URL names no server.")
         }
-        let wasTrusted = engine.decisions.forgetTrust(at: endpoint)
-        let wasStored = try await engine.decisions.store?.forgetTrust(at: endpoint) ?? false
-        engine.client.closeConnections { path in
+        let wasTrusted = engine.connector.decisions.forgetTrust(at: endpoint)
+        let wasStored = try await engine.connector.decisions.store?.forgetTrust(at: endpoint) ?? false
+        engine.connector.client.closeConnections { path in
             if case .decided(_, isTrusted: true) = path.decision { true } else { false }
         }
         return wasTrusted || wasStored
@@ -115,13 +139,13 @@ public final class URLLoadingSystem: Sendable {
     // MARK: Connections
 
     /// Lets no new load use the connections that there are: they lead nowhere any more. Loads in flight go on.
-    package func retireConnections() { engine.client.closeConnections { _ in true } }
+    package func retireConnections() { engine.connector.client.closeConnections { _ in true } }
 
     /// Closes all connections and tunnels; loads in flight end with `connectionLost`, and the next connect anew.
     package func resetConnections() {
-        let failure = LoadError(.connectionLost, "All connections were reset.")
-        engine.client.endExchanges(with: failure) { _ in true }
-        engine.client.closeConnections { _ in true }
+        engine.connector.end(LoadError(.connectionLost, "All connections were reset.")) { scope in
+            if case .session = scope { true } else { false }
+        }
     }
 
     // MARK: End
@@ -129,9 +153,8 @@ public final class URLLoadingSystem: Sendable {
     /// Ends all loads with `sessionInvalidated` and frees the connections. Idempotent.
     public func shutdown() async {
         Self.defaultInstance.withLock { if $0 === self { $0 = nil } }
-        engine.handlerLoads.end(with: SecureEngine.invalidated())
-        engine.waitingLoads.end(with: SecureEngine.invalidated())
-        await engine.client.shutdown()
+        engine.shutdown()
+        if ownsConnector { await engine.connector.shutdown() }
     }
 
     private var isAuthorized: Bool {

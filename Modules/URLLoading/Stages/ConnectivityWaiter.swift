@@ -99,13 +99,11 @@ struct ConnectivityWaiter: Sendable {
 
 extension ConnectivityWaiter {
     init(
-        _ configuration: SessionConfiguration, tag: String, _ loads: WaitingLoads,
-        _ infrastructure: (any InfrastructureStatus)?
+        _ configuration: SessionConfiguration, tag: String, _ kind: SecureSession.Kind
     ) {
         isOn = configuration.waitsForConnectivity
         self.tag = tag
-        self.loads = loads
-        self.infrastructure = infrastructure
+        loads = kind.waitingLoads
     }
 }
 

@@ -84,9 +84,15 @@ extension SecureSession {
         try admit()
         let deadline = ContinuousClock.now + (resourceTimeout ?? configuration.resourceTimeout)
         let request = RoutedTunnelRequest(to: endpoint, isSecure: isSecure)
-        let tunnel = try await tunnels.open(request)
+        let tunnel = try await tunnels.open(request, asking: responder(for: endpoint))
         return StreamTask(
             tunnel, request, of: self, idleTimeout: idleTimeout ?? configuration.idleTimeout, deadline: deadline)
+    }
+
+    /// Who is asked about a stream's server: the session's delegate, as for a load from there.
+    private func responder(for endpoint: Endpoint) -> DelegateResponder? {
+        guard delegate != nil, let url = try? RequestURL("https://\(endpoint)/") else { return nil }
+        return DelegateResponder(session: self, request: LoadRequest(.get, url), own: nil)
     }
 
     // MARK: What tasks have in common

@@ -1,13 +1,16 @@
+internal import Logging
+internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
 /// The streams of bytes of one session and principal, by the policy and with the settings of its loads.
 struct SessionTunnels: RoutedTunnels {
-    /// Asks the policy; nil in the system session, which has none.
-    let routing: RoutingStage?
-    let client: any ExchangeClient
-    let settings: ExchangeSettings
+    let connector: Connector
+    let settings: ConnectionSettings
+    /// How long the app may think about a server's certificate.
+    let answerTimeout: Duration
+    let logger: Logger
     var principal: Principal?
 
     func of(_ principal: Principal) -> SessionTunnels {
@@ -17,28 +20,19 @@ struct SessionTunnels: RoutedTunnels {
     }
 
     func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
-        let way = try routing?.way(to: request.endpoint, isSecure: request.isSecure)
-        var path = settings.path(
-            of: principal ?? settings.principal, by: way?.decision, relay: way?.relay,
-            versions: way?.versions ?? settings.versions.allowed(for: request.endpoint.host))
-        path.versions = TLSVersionOffer(path.versions).first
-        path.identity = settings.identities[request.endpoint.host]
-        if let proxy = settings.proxies.proxy(for: request.endpoint.host, isSecure: request.isSecure) {
-            guard way?.relay == nil else { throw RoutingStage.hasBoth }
-            let isAllowed = routing?.gate.allows(.basic) ?? true
-            let isReadable = !proxy.isEncrypted && !settings.allowsBasicOverPlainHTTP
-            path.proxy = try isAllowed && !isReadable ? ProxyAccess(toldAtOnce: proxy) : ProxyAccess(untold: proxy)
-        }
+        try await open(request, asking: nil)
+    }
+
+    /// - Parameter responder: asked about the server's certificate; nil where nobody is.
+    func open(
+        _ request: RoutedTunnelRequest, asking responder: (any ChallengeResponder)?
+    ) async throws(LoadError) -> any RoutedTunnel {
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
-        let tunnel = try await client.tunnel(opening, via: path)
-        do throws(LoadError) {
-            if let routing, let way { try routing.gate.confirm(way, tunnel.openConnection) }
-        } catch {
-            tunnel.close()
-            throw error
-        }
-        return SessionTunnel(tunnel: tunnel, decision: way?.decision)
+        let questions = ConnectionQuestions(
+            by: responder, principal: principal ?? settings.principal, until: .now + answerTimeout, logger: logger)
+        let (tunnel, decision) = try await connector.tunnel(opening, with: settings, asking: questions)
+        return SessionTunnel(tunnel: tunnel, decision: decision)
     }
 }
 

@@ -1,4 +1,5 @@
 import Logging
+import SallyportConnecting
 import SallyportCore
 import SallyportLoading
 import SallyportTransport
@@ -15,8 +16,10 @@ struct World: Sendable {
     let origin: TestAuthority
 
     init(added: TLSVersions = TLSVersions([])) throws {
+        let items = [("TLS1.0", TLSVersion.tls10), ("TLS1.1", .tls11)].filter { added.contains($0.1) }.map(\.0)
         sockets = SocketSystem(
-            gate: gate, history: TLSVersionHistory(), added: { _ in added }, logger: .init(label: "test"))
+            connector: Connector(gate: gate, control: try ControlTLSVersions(items)), gate: gate,
+            logger: .init(label: "test"))
         gateway = try TestAuthority(name: "Gateway")
         origin = try TestAuthority(name: "Origin")
     }

@@ -36,8 +36,8 @@ struct WebServer {
         return try WebServer(nginx: nginx, authority: authority.der, content: content)
     }
 
-    func path(partition: String = "") -> ConnectionPath {
-        ConnectionPath(trust: .only([authority]), partition: partition)
+    func path(of principal: String = "instance") -> ConnectionPath {
+        ConnectionPath(trust: .only([authority]), partition: .of(principal))
     }
 
     func request(_ path: String) throws -> ExchangeRequest {
@@ -74,5 +74,11 @@ struct WebServer {
             keepalive_requests \(requests);
         }
         """
+    }
+}
+
+extension ConnectionPartition {
+    static func of(_ principal: String) -> ConnectionPartition {
+        ConnectionPartition(principal: Principal(principal))
     }
 }

@@ -2,6 +2,7 @@ import SallyportCore
 import SallyportLoading
 import Testing
 
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// Whoever comes with a question when it has just been answered finds the answer.
@@ -12,7 +13,7 @@ struct ConnectionDecisionsAnswerTests {
 
     init() throws {
         let endpoint = try Endpoint("a.example:443")
-        place = .init(tag: "1", endpoint: endpoint)
+        place = .init(scope: .session("1"), endpoint: endpoint)
         wish = AuthenticationChallenge(
             protectionSpace: ProtectionSpace(
                 origin: "https://a.example:443", realm: nil, method: .clientCertificate),

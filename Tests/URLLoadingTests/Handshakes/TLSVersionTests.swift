@@ -7,6 +7,7 @@ import SallyportTransport
 import TestSupport
 import Testing
 
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// The setting and its items (DESIGN §6, first row).

@@ -5,6 +5,7 @@ import SallyportLoading
 import TestSupport
 import Testing
 
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// A server's chain that is put to the app (DESIGN §6): no handshake is held open, and not an octet of the request is
@@ -139,7 +140,7 @@ struct TrustQuestionTests {
         let request = try site.request()
         try await withThrowingTaskGroup(of: LoadError?.self) { group in
             for _ in 0..<6 { group.addTask { await session.failure(request) } }
-            let pending = loading.engine.decisions.pending
+            let pending = loading.engine.connector.decisions.pending
             #expect(try await eventually { pending.waiterCount == 6 })
             answer.fire()
             for try await failure in group { #expect(failure == nil) }
@@ -152,7 +153,7 @@ struct TrustQuestionTests {
         let session = try session(delegate)
         let request = try site.request()
         let loads = (0..<2).map { _ in Task { await session.failure(request) } }
-        let pending = loading.engine.decisions.pending
+        let pending = loading.engine.connector.decisions.pending
         #expect(try await eventually { pending.waiterCount == 2 && delegate.asked.count == 1 })
         loads[0].cancel()
         #expect(await loads[0].value?.code == .cancelled)

@@ -1,5 +1,6 @@
 import Configuration
 import Logging
+import SallyportConnecting
 import SallyportBase
 import Testing
 

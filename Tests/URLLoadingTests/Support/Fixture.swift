@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// The URL loading of one instance over stubs.
@@ -44,9 +45,10 @@ struct Pipeline {
 
     init(_ stages: [any LoadStage], _ client: StubClient) {
         self.client = client
-        let settings = ExchangeSettings(
-            trust: .system, connectTimeout: .seconds(1), tag: "0", principal: .instance)
-        chain = LoadChain(stages + [DirectStage(client: client, settings: settings)])
+        var settings = ConnectionSettings(scope: .session("0"))
+        settings.connectTimeout = .seconds(1)
+        let connector = Connector(gate: nil, client: client)
+        chain = LoadChain(stages + [ConnectorStage(connector: connector, settings: settings)])
     }
 
     func load(_ request: LoadRequest) async throws(LoadError) -> LoadResponse {

@@ -5,6 +5,7 @@ import SallyportLoading
 import Synchronization
 
 @testable import SallyportTransport
+@testable import SallyportConnecting
 @testable import SallyportURLLoading
 
 /// An answer that a stub gives.

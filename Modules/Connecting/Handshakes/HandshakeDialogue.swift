@@ -4,44 +4,42 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// One exchange over TLS, with what its handshakes put in question: the chain that the server shows, the certificate
+/// One connection with TLS, with what its handshakes put in question: the chain that the server shows, the certificate
 /// that it wants to see, and lower versions of TLS.
 ///
-/// No handshake is held open while the app thinks: it ends, and the exchange is made anew with the answer. Nothing of the
+/// No handshake is held open while the app thinks: it ends, and the connection is made anew with the answer. Nothing of a
 /// request was sent by then.
 struct HandshakeDialogue {
-    /// How many chains one exchange asks about: a server may change its certificate between question and answer.
+    /// How many chains one connection asks about: a server may change its certificate between question and answer.
     static let limit = 3
 
     private let endpoint: Endpoint
-    private let request: LoadRequest
-    private let context: LoadContext
-    private let decisions: ConnectionDecisions
-    private let tag: String
+    private let questions: ConnectionQuestions
+    private let connector: Connector
+    private let scope: ConnectionPartition.Scope
     /// What is shown to the server unasked.
     private let identity: ClientIdentity?
-    private var path: ConnectionPath
-    /// Offered once more, where the first offer ends the handshake.
+    private(set) var path: ConnectionPath
+    private let offer: TLSVersionOffer
+    /// Offered once more, where the present offer ends the handshake.
     private var fallback: TLSVersions?
-    private let mayFallBack: Bool
     private var chains = 0
 
+    private var decisions: ConnectionDecisions { connector.decisions }
+
     init(
-        with endpoint: Endpoint, for request: LoadRequest, in context: LoadContext, settings: ExchangeSettings,
-        path: ConnectionPath
+        with endpoint: Endpoint, asking questions: ConnectionQuestions, _ settings: ConnectionSettings,
+        _ path: ConnectionPath, _ connector: Connector
     ) {
         self.endpoint = endpoint
-        self.request = request
-        self.context = context
+        self.questions = questions
+        self.connector = connector
         self.path = path
-        decisions = settings.decisions
-        tag = settings.tag
+        scope = settings.scope
         identity = settings.identities.isEmpty ? nil : settings.identities[endpoint.host]
-        let offer = TLSVersionOffer(path.versions)
-        mayFallBack = offer.fallback != nil
+        offer = TLSVersionOffer(path.versions)
         self.path.versions = offer.first
         self.path.identity = identity
-        applyFallback(offer)
     }
 
     /// Whether the app itself took the server's chain, whatever the session trusts, or showed a certificate that its
@@ -52,28 +50,25 @@ struct HandshakeDialogue {
         return path.identity != identity
     }
 
-    mutating func exchange(
-        _ exchange: ExchangeRequest, with client: some ExchangeClient
-    ) async throws(LoadError) -> ExchangeResponse {
-        if context.responder != nil || !decisions.isEmpty { try await applyDecisions() }
+    /// Tries until there is an answer, or nothing more to ask.
+    ///
+    /// - Parameter failure: of a try on the same path, where there was one.
+    mutating func run<Value>(
+        after failure: LoadError? = nil, _ attempt: (ConnectionPath) async throws(LoadError) -> Value
+    ) async throws(LoadError) -> Value {
+        await chooseVersions()
+        if let failure { try await goOn(after: failure) }
+        if questions.responder != nil || !decisions.isEmpty { try await applyDecisions() }
         while true {
             do throws(LoadError) {
-                let response = try await client.exchange(exchange, via: path)
-                noteVersions()
-                return response
+                let value = try await attempt(path)
+                await noteVersions()
+                return value
             } catch {
-                if error.step == .request || error.step == .response { noteVersions() }
+                if error.step == .request || error.step == .response { await noteVersions() }
                 try await goOn(after: error)
             }
         }
-    }
-
-    /// Goes on where an exchange on the same path failed.
-    mutating func exchange(
-        _ exchange: ExchangeRequest, after error: LoadError, with client: some ExchangeClient
-    ) async throws(LoadError) -> ExchangeResponse {
-        try await goOn(after: error)
-        return try await self.exchange(exchange, with: client)
     }
 
     private mutating func goOn(after error: LoadError) async throws(LoadError) {
@@ -86,7 +81,10 @@ struct HandshakeDialogue {
         }
     }
 
-    private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(tag: tag, endpoint: endpoint) }
+    /// Of the server, as challenges name it.
+    private var origin: String { "https://\(endpoint)" }
+
+    private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(scope: scope, endpoint: endpoint) }
 
     /// What holds before the first handshake.
     private mutating func applyDecisions() async throws(LoadError) {
@@ -98,7 +96,7 @@ struct HandshakeDialogue {
         let decision = decisions.trust(at: place)
         if case .decided(_, isTrusted: true)? = decision {
             path.decision = decision ?? .ask
-        } else if let responder = context.responder {
+        } else if let responder = questions.responder {
             path.decision = responder.isOfSession ? decision ?? .ask : .ask
             // A load's own delegate judges what the server showed last. Whether it still shows it is seen then.
             guard !responder.isOfSession, let shown = decisions.shown(at: place) else { return }
@@ -107,7 +105,7 @@ struct HandshakeDialogue {
     }
 
     private mutating func applyPresentation() async throws(LoadError) {
-        guard let responder = context.responder else { return }
+        guard let responder = questions.responder else { return }
         if responder.isOfSession, let decided = decisions.presentation(at: place) {
             if case .identity(let identity) = decided { path.identity = identity }
             return
@@ -126,7 +124,7 @@ extension HandshakeDialogue {
         chains += 1
         guard chains <= Self.limit else { throw error }
         if await isDecided(evaluation.fingerprint) { return }
-        guard let responder = context.responder else {
+        guard let responder = questions.responder else {
             // Nobody is there to ask. The server may have got a chain that verifies since one was trusted.
             guard path.decision != .verification else { throw error }
             path.decision = .verification
@@ -150,7 +148,7 @@ extension HandshakeDialogue {
     /// Whether somebody else has decided on the chain since, or it is trusted for good.
     private mutating func isDecided(_ fingerprint: ChainFingerprint) async -> Bool {
         if let decision = decisions.trust(at: place), case .decided(fingerprint, let isTrusted) = decision,
-            isTrusted || context.responder?.isOfSession == true
+            isTrusted || questions.responder?.isOfSession == true
         {
             path.decision = decision
             return true
@@ -168,7 +166,7 @@ extension HandshakeDialogue {
         switch persistence {
         case .none:
             // No other load uses the connection.
-            path.partition = "\(tag)#\(context.requestID)/\(context.principal.name)"
+            path.partition.load = questions.requestID
         case .forSession: decisions.set(path.decision, at: place)
         case .permanent:
             do throws(LoadError) {
@@ -183,7 +181,7 @@ extension HandshakeDialogue {
 
     private func challenge(_ evaluation: ServerTrustEvaluation) -> AuthenticationChallenge {
         AuthenticationChallenge(
-            protectionSpace: ProtectionSpace(origin: request.url.origin, realm: nil, method: .serverTrust),
+            protectionSpace: ProtectionSpace(origin: origin, realm: nil, method: .serverTrust),
             serverTrust: evaluation)
     }
 }
@@ -193,9 +191,9 @@ extension HandshakeDialogue {
 extension HandshakeDialogue {
     private mutating func decide(_ wish: CertificateRequest) async throws(LoadError) {
         path.asksForIdentity = false
-        guard let responder = context.responder else { return }
+        guard let responder = questions.responder else { return }
         if !responder.isOfSession { decisions.set(wish, at: place) }
-        let space = ProtectionSpace(origin: request.url.origin, realm: nil, method: .clientCertificate)
+        let space = ProtectionSpace(origin: origin, realm: nil, method: .clientCertificate)
         let challenge = AuthenticationChallenge(protectionSpace: space, certificateRequest: wish)
         switch try await answer(to: challenge, by: responder) {
         case .present(let identity): path.identity = identity
@@ -215,8 +213,8 @@ extension HandshakeDialogue {
     ) async throws(LoadError) -> ChallengeDisposition {
         let question = PendingQuestions.Question(
             place: place, method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
-            requestID: responder.isOfSession ? nil : context.requestID)
-        let answer = await untilDeadline(context.deadline) { [decisions] in
+            requestID: responder.isOfSession ? nil : questions.requestID)
+        let answer = await untilDeadline(questions.deadline) { [decisions] in
             await decisions.pending.answer(to: question) {
                 guard responder.isOfSession else { return await responder.respond(to: challenge) }
                 // Whoever comes with the question when it has just been answered finds the answer, not the app.
@@ -246,14 +244,10 @@ extension HandshakeDialogue {
 // MARK: Lower versions
 
 extension HandshakeDialogue {
-    private mutating func applyFallback(_ offer: TLSVersionOffer) {
-        guard let lower = offer.fallback, !decisions.versions.isModern(endpoint) else { return }
-        if decisions.versions.isLegacy(endpoint) {
-            path.versions = lower
-            path.isFallback = true
-        } else {
-            fallback = lower
-        }
+    private mutating func chooseVersions() async {
+        guard offer.fallback != nil else { return }
+        let step = await connector.offer(offer, to: endpoint)
+        (path.versions, path.isFallback, fallback) = (step.versions, step.isFallback, step.next)
     }
 
     private mutating func fallBack(after error: LoadError) throws(LoadError) {
@@ -261,12 +255,14 @@ extension HandshakeDialogue {
         fallback = nil
         path.versions = lower
         path.isFallback = true
-        context.recorder?.decided(.retry, "\(error.code)", because: "lower versions of TLS")
-        context.logger.debug("Trying lower versions of TLS.", metadata: ["request": "\(context.requestID)"])
+        questions.recorder?.decided(.retry, "\(error.code)", because: "lower versions of TLS")
+        questions.logger.debug(
+            "Trying lower versions of TLS.", metadata: ["request": "\(questions.requestID)"])
     }
 
     /// The handshake was good.
-    private func noteVersions() {
-        if mayFallBack { decisions.versions.reached(endpoint, withLowerVersions: path.isFallback) }
+    private func noteVersions() async {
+        guard offer.fallback != nil else { return }
+        await connector.reached(endpoint, withLowerVersions: path.isFallback)
     }
 }

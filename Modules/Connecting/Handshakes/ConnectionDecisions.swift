@@ -1,17 +1,16 @@
 internal import SallyportBase
-internal import SallyportCore
+package import SallyportCore
 internal import SallyportLoading
-internal import SallyportTransport
+package import SallyportTransport
 internal import Synchronization
 
 /// What apps and servers have decided about connections, in memory; for all sessions of an instance.
 ///
 /// One lock, a leaf, taken by loads whose session has a delegate or a decision.
-final class ConnectionDecisions: Sendable {
+package final class ConnectionDecisions: Sendable {
     /// Where a decision holds.
     struct Place: Hashable, Sendable {
-        /// The session's.
-        var tag: String
+        var scope: ConnectionPartition.Scope
         var endpoint: Endpoint
     }
 
@@ -37,10 +36,8 @@ final class ConnectionDecisions: Sendable {
     /// Whether there is any decision of an app: read by each load.
     private let hasDecisions = Atomic(false)
     /// Decisions for good; nil where there is no store.
-    let store: (any DecisionStore)?
+    package let store: (any DecisionStore)?
     let pending = PendingQuestions()
-    /// Shared with the instance's sockets.
-    let versions = TLSVersionHistory()
 
     init(store: (any DecisionStore)? = nil) { self.store = store }
 
@@ -60,7 +57,7 @@ final class ConnectionDecisions: Sendable {
     /// Forgets what was decided on a server's chain, in all sessions.
     ///
     /// - Returns: whether anything was trusted.
-    func forgetTrust(at endpoint: Endpoint) -> Bool {
+    package func forgetTrust(at endpoint: Endpoint) -> Bool {
         state.withLock { state in
             let affected = state.trust.filter { $0.key.endpoint == endpoint }
             for place in affected.keys { state.trust[place] = nil }
@@ -133,19 +130,19 @@ final class ConnectionDecisions: Sendable {
 
     // MARK: End
 
-    /// The session is gone.
-    func forgetSession(_ tag: String) {
+    /// The session of the scope is gone.
+    package func forget(_ scope: ConnectionPartition.Scope) {
         guard !isEmpty else { return }
         state.withLock { state in
-            state.trust = state.trust.filter { $0.key.tag != tag }
-            state.presentations = state.presentations.filter { $0.key.tag != tag }
-            state.shown = state.shown.filter { $0.key.tag != tag }
-            state.wishes = state.wishes.filter { $0.key.tag != tag }
+            state.trust = state.trust.filter { $0.key.scope != scope }
+            state.presentations = state.presentations.filter { $0.key.scope != scope }
+            state.shown = state.shown.filter { $0.key.scope != scope }
+            state.wishes = state.wishes.filter { $0.key.scope != scope }
         }
     }
 
     /// The app was locked or wiped.
-    func clear() {
+    package func clear() {
         state.withLock {
             $0.trust = [:]
             $0.presentations = [:]

@@ -1,4 +1,3 @@
-public import Configuration
 internal import SallyportBase
 public import SallyportCore
 
@@ -32,21 +31,6 @@ public struct ControlTLSVersions: Sendable, Hashable {
     public init(_ items: [String]) throws(LoadError) {
         guard items.count <= Self.limit else { throw Self.invalid("has more than \(Self.limit) items") }
         for item in items { try take(item) }
-    }
-
-    /// Reads the setting: a string, whose items commas part, or an array of strings.
-    ///
-    /// - Throws: as ``init(_:)``.
-    public init(reading reader: ConfigReader) throws(LoadError) {
-        for name in Self.names {
-            let key = ConfigKey([name])
-            guard let items = reader.stringArray(forKey: key) ?? reader.string(forKey: key).map({ [$0] }) else {
-                continue
-            }
-            try self.init(items.flatMap { $0.split(separator: ",").map(String.init) })
-            return
-        }
-        self.init()
     }
 
     package func versions(for host: Host) -> TLSVersions {

@@ -1,0 +1,149 @@
+internal import HTTPTypes
+internal import SallyportBase
+package import SallyportCore
+package import SallyportLoading
+package import SallyportTransport
+
+extension Connector {
+    /// Sends a request by the way that the policy names, and no other.
+    ///
+    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or where the policy has
+    ///   changed meanwhile; `proxyWithRelay`; and why no answer came.
+    package nonisolated func exchange(
+        _ request: LoadRequest, in context: LoadContext, with settings: ConnectionSettings
+    ) async throws(LoadError) -> LoadResponse {
+        guard let endpoint = request.url.endpoint else {
+            throw LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
+        }
+        let way = try way(to: endpoint, isSecure: request.url.isSecure, with: settings)
+        let proxy = context.proxies.proxy(for: request.url)
+        guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
+        let request = settings.tellsProxiesAtOnce ? try telling(proxy, request, in: context) : request
+        let order = order(for: request, by: way, through: proxy, in: context, with: settings)
+        var (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
+        do throws(LoadError) {
+            try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
+        } catch {
+            response.body.discard()
+            throw error
+        }
+        var facts = LoadFacts()
+        facts.hops = [response.facts]
+        facts.isForThisLoadOnly = isByAppsWord
+        facts.decision = way.decision
+        return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
+    }
+
+    static var hasBoth: LoadError {
+        LoadError(
+            .proxyWithRelay, at: .routing,
+            "The server is reached through a relay, and the session has a proxy for it; make it an exception.")
+    }
+
+    /// A proxy that has a credential is told it with the request, by Basic (RFC 7617).
+    private nonisolated func telling(
+        _ proxy: Proxy?, _ request: LoadRequest, in context: LoadContext
+    ) throws(LoadError) -> LoadRequest {
+        guard let proxy, proxy.kind != .socks5, request.headerFields[.proxyAuthorization] == nil,
+            proxy.isEncrypted || context.methods.allowsBasicOverPlainHTTP,
+            let credential = request.options.proxyCredential ?? proxy.credential
+        else { return request }
+        var request = request
+        request.headerFields[.proxyAuthorization] = try credential.basicAuthorization().reveal()
+        return request
+    }
+
+    /// The request as the transport takes it, over the connections of the session and the principal.
+    private nonisolated func order(
+        for request: LoadRequest, by way: Way, through proxy: Proxy?, in context: LoadContext,
+        with settings: ConnectionSettings
+    ) -> ExchangeOrder {
+        var fields = request.headerFields
+        context.signer?.sign(&fields)
+        var path = settings.path(of: context.principal, by: way)
+        path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
+        var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
+        if path.proxy?.user != nil {
+            exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
+        }
+        if let use = context.connection {
+            let number = use.connection.number
+            path.owner = number
+            exchange.requiredConnection = use.required
+            use.connection.closes { [client] in client.closeConnections { $0.owner == number } }
+        }
+        exchange.idleTimeout = context.idleTimeout
+        exchange.deadline = context.deadline
+        exchange.connectTimeout = settings.connectTimeout
+        exchange.connectionsPerOrigin = settings.connectionsPerOrigin
+        exchange.collectsUpTo = context.collectsUpTo
+        exchange.control = context.control
+        exchange.continueTimeout = request.differing?.options.continueTimeout
+        return ExchangeOrder(
+            request: exchange, path: path, decision: way.decision, proxy: proxy, recorder: context.recorder)
+    }
+
+    /// Sends, with the questions of TLS as often as they need.
+    ///
+    /// - Returns: the answer, and whether the connection came about by a word of the app's, see
+    ///   ``HandshakeDialogue/isByAppsWord``.
+    private nonisolated func send(
+        _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with settings: ConnectionSettings
+    ) async throws(LoadError) -> (ExchangeResponse, Bool) {
+        guard order.request.url.isSecure else { return (try await order.send(with: client, via: order.path), false) }
+        var failure: LoadError?
+        if !mayBeAsked(order.path, settings, hasResponder: context.responder != nil) {
+            do throws(LoadError) {
+                return (try await order.send(with: client, via: order.path), false)
+            } catch {
+                guard error.underlying is ServerTrustEvaluation, decisions.store != nil else { throw error }
+                failure = error
+            }
+        }
+        var dialogue = HandshakeDialogue(
+            with: endpoint, asking: ConnectionQuestions(of: context), settings, order.path, self)
+        let response = try await dialogue.run(after: failure) { [client] path throws(LoadError) in
+            try await order.send(with: client, via: path)
+        }
+        return (response, dialogue.isByAppsWord)
+    }
+
+    /// Whether anything of a handshake may be put in question, but what is trusted for good.
+    nonisolated func mayBeAsked(_ path: ConnectionPath, _ settings: ConnectionSettings, hasResponder: Bool) -> Bool {
+        hasResponder || !decisions.isEmpty || !settings.identities.isEmpty
+            || path.versions.intersection(.standard) != path.versions
+    }
+}
+
+/// One exchange, ready to be sent.
+struct ExchangeOrder: Sendable {
+    var request: ExchangeRequest
+    var path: ConnectionPath
+    var decision: RouteDecision?
+    var proxy: Proxy?
+    /// Takes note of each try; nil where nobody wants to know.
+    var recorder: LoadRecorder?
+
+    func send(
+        with client: any ExchangeClient, via path: ConnectionPath
+    ) async throws(LoadError) -> ExchangeResponse {
+        guard let recorder else { return try await client.exchange(request, via: path) }
+        let way = proxy.map { "proxy \($0)" } ?? decision.map { "\($0.route)" } ?? "direct"
+        recorder.decided(.route, way, because: decision.map { "\($0.rule)" })
+        let hop = recorder.began(request.method, request.url, by: decision)
+        var request = request
+        request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }
+        do throws(LoadError) {
+            let response = try await client.exchange(request, via: path)
+            recorder.answered(hop: hop, response.head.status)
+            if response.facts.retries > 0 {
+                recorder.decided(.retry, "\(LoadError.Code.connectionLost)", because: "the connection was used before")
+            }
+            return response
+        } catch {
+            // What never came to the transport has no report.
+            recorder.failed(hop: hop, error)
+            throw error
+        }
+    }
+}

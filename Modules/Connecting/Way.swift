@@ -1,0 +1,44 @@
+package import SallyportCore
+
+/// How a server is reached, by the policy and the settings of one moment.
+package struct Way: Sendable {
+    /// What the policy said; nil where there is none to ask.
+    let answer: ServerWay?
+    /// What is offered to the server; the standard ones where no TLS is spoken with it.
+    package let versions: TLSVersions
+
+    package var decision: RouteDecision? { answer?.decision }
+    package var relay: RelayAccess? { answer?.relay }
+}
+
+extension Connector {
+    /// Asks the policy. No connection is made.
+    ///
+    /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`, `relayUnreachable`, `noCommonTLSVersion`.
+    package nonisolated func way(
+        to endpoint: Endpoint, isSecure: Bool, with settings: ConnectionSettings
+    ) throws(LoadError) -> Way {
+        guard let gate else {
+            let versions = isSecure ? allowedVersions(for: endpoint.host, settings) : .standard
+            guard !versions.isEmpty else {
+                throw LoadError(.noCommonTLSVersion, at: .routing, "The settings leave no version of TLS.")
+            }
+            return Way(answer: nil, versions: versions)
+        }
+        let answer = try gate.way(
+            to: endpoint, isSecure: isSecure, offering: allowedVersions(for: endpoint.host, settings))
+        return Way(answer: answer, versions: answer.versions)
+    }
+
+    private nonisolated func allowedVersions(for host: Host, _ settings: ConnectionSettings) -> TLSVersions {
+        TLSVersionRules(
+            control: control, minimum: settings.minimumTLSVersion, maximum: settings.maximumTLSVersion
+        ).allowed(for: host)
+    }
+
+    /// Asks again, once there is a connection: a change meanwhile found nothing to end.
+    nonisolated func confirm(_ way: Way, _ open: @autoclosure () -> OpenConnection) throws(LoadError) {
+        guard let gate, let answer = way.answer else { return }
+        try gate.confirm(answer, open())
+    }
+}

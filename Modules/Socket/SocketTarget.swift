@@ -1,0 +1,31 @@
+internal import SallyportConnecting
+internal import SallyportCore
+internal import SallyportTransport
+
+/// What a socket connects to.
+struct SocketTarget: Sendable {
+    let endpoint: Endpoint
+    let isSecure: Bool
+    let configuration: SocketConfiguration
+
+    /// The connection to ask for; its lifetime begins now.
+    var request: TunnelRequest {
+        var request = TunnelRequest(to: endpoint, isSecure: isSecure)
+        request.applicationProtocols = configuration.applicationProtocols
+        request.idleTimeout = configuration.idleTimeout
+        request.connectTimeout = configuration.connectTimeout
+        request.deadline = configuration.lifetime.map { .now + $0 }
+        return request
+    }
+
+    var settings: ConnectionSettings {
+        var settings = ConnectionSettings(scope: .sockets)
+        settings.minimumTLSVersion = configuration.minimumTLSVersion
+        settings.maximumTLSVersion = configuration.maximumTLSVersion
+        settings.trust = configuration.disabled.contains(.peer) ? .unverified : configuration.trust.anchors
+        settings.checksHost = !configuration.disabled.contains(.host)
+        if let pins = configuration.pins { settings.pins = [endpoint.host: pins] }
+        if let identity = configuration.clientIdentity { settings.identities = [endpoint.host: identity] }
+        return settings
+    }
+}

@@ -1,0 +1,26 @@
+internal import SallyportConnecting
+internal import SallyportCore
+internal import SallyportLoading
+
+/// The last stage: sends every request through the connector, which asks the policy where there is one.
+struct ConnectorStage: LoadStage {
+    let connector: Connector
+    let settings: ConnectionSettings
+    var waiter = ConnectivityWaiter()
+
+    func load(
+        _ request: LoadRequest, in context: LoadContext, next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        try checkMayLeave(request)
+        return try await waiter.load(request, in: context) { () throws(LoadError) in
+            try await connector.exchange(request, in: context, with: settings)
+        }
+    }
+
+    /// A request that only the cache may answer goes nowhere, also where the session has none.
+    private func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
+        guard request.differing?.options.cachePolicy != .returnCacheDataDontLoad else {
+            throw LoadError(.notInCache, at: .routing, "Only the cache may answer the request.")
+        }
+    }
+}
