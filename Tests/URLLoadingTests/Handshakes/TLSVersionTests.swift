@@ -118,6 +118,18 @@ struct TLSFallbackTests {
         #expect(site.seen.handshakes == 2 && site.seen.heads.count == 3)
     }
 
+    @Test func aStreamReachesAnOldServerAsALoadDoes() async throws {
+        site.change { $0.version = .tls11 }
+        let session = try session(["TLS1.1"])
+        for _ in 0..<2 {
+            let stream = try await session.streamTask(to: try site.server.endpoint, isSecure: true)
+            stream.close()
+        }
+        await #expect(throws: LoadError.self) {
+            _ = try await (try self.session([])).streamTask(to: try site.server.endpoint, isSecure: true)
+        }
+    }
+
     @Test func anOldServerIsNotReachedOtherwise() async throws {
         site.change { $0.version = .tls11 }
         #expect(await (try session([])).failure(try site.request())?.code == .noCommonTLSVersion)

@@ -44,6 +44,26 @@ struct TrustQuestionTests {
         #expect(site.seen.heads.count == 3 && site.seen.failedHandshakes == 1 && site.seen.handshakes == 2)
     }
 
+    @Test func aStreamAsksAsALoadDoes() async throws {
+        let delegate = AskedDelegate(.trust(.forSession))
+        let session = try session(delegate)
+        for _ in 0..<2 {
+            let stream = try await session.streamTask(to: try site.server.endpoint, isSecure: true)
+            stream.close()
+        }
+        #expect(delegate.asked.count == 1 && delegate.evaluations.first?.failure?.reason == .unknownAuthority)
+        // What was decided holds for loads too.
+        #expect(await session.failure(try site.request()) == nil)
+        #expect(delegate.asked.count == 1)
+    }
+
+    @Test func aStreamWhoseServerTheAppRejectsIsNotOpened() async throws {
+        let session = try session(AskedDelegate(.rejectProtectionSpace), isTrusted: true)
+        await #expect(throws: LoadError(.serverNotTrusted, "")) {
+            _ = try await session.streamTask(to: try site.server.endpoint, isSecure: true)
+        }
+    }
+
     @Test func aChainThatVerifiesIsShownOnce() async throws {
         let delegate = AskedDelegate(.performDefaultHandling)
         let session = try session(delegate, isTrusted: true)
