@@ -23,7 +23,9 @@ let package = Package(
             name: "Workloads",
             dependencies: [
                 "CurlMultiPeer",
+                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportURLLoading", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportCache", package: "sallyport"),
@@ -46,7 +48,9 @@ let package = Package(
             name: "CookieTable",
             dependencies: [
                 .product(name: "SallyportCookies", package: "sallyport"),
+                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -60,7 +64,9 @@ let package = Package(
             dependencies: [
                 "CachePeer",
                 .product(name: "SallyportCache", package: "sallyport"),
+                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
                 .product(name: "SallyportURLLoading", package: "sallyport"),
             ],
@@ -68,7 +74,9 @@ let package = Package(
         .executableTarget(
             name: "AuthenticationTable",
             dependencies: [
+                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportHTTPAuthentication", package: "sallyport"),
                 .product(name: "SallyportURLLoading", package: "sallyport"),
@@ -88,7 +96,9 @@ let package = Package(
             dependencies: [
                 "SocketPeer",
                 .product(name: "Sallyport", package: "sallyport"),
+                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportSocket", package: "sallyport"),
                 .product(name: "NIOCore", package: "swift-nio"),
