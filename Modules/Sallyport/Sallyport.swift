@@ -3,8 +3,8 @@ public import Logging
 public import SallyportAuthToken
 public import SallyportAuthorization
 public import SallyportCache
-public import SallyportCookies
 public import SallyportConnecting
+public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
 internal import SallyportLoading
@@ -133,7 +133,8 @@ public final class Sallyport: Sendable {
                         shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
                 ]
             },
-            principalKey: data.secret(for: "principals"), infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
+            principalKey: data.secret(for: "principals"), infrastructure: reachability, sites: PublicSuffixSites(),
+            logger: logger)
         sockets = SocketSystem(connector: connector, gate: authorization, logger: logger)
         tunnels.lead(through: loading.tunnels)
         reachability.whenGivenUp { [weak loading] in loading?.retireConnections() }

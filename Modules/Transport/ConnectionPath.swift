@@ -43,7 +43,8 @@ package struct ConnectionPath: Sendable {
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
         pins: [Host: Set<PublicKeyPin>] = [:], decision: TrustDecision = .verification,
         revocation: RevocationRules = RevocationRules(), identity: ClientIdentity? = nil,
-        asksForIdentity: Bool = false, isFallback: Bool = false, partition: ConnectionPartition = ConnectionPartition(), socket: String? = nil,
+        asksForIdentity: Bool = false, isFallback: Bool = false, partition: ConnectionPartition = ConnectionPartition(),
+        socket: String? = nil,
         proxy: ProxyAccess? = nil
     ) {
         self.relay = relay

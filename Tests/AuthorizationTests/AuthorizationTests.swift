@@ -113,7 +113,8 @@ import Testing
     }
 
     enum Forgery: CaseIterable {
-        case otherAuthority, otherUsage, client, expiredSigner, laterSigner, otherInstance, otherType, brokenSignature, garbage, empty
+        case otherAuthority, otherUsage, client, expiredSigner, laterSigner, otherInstance, otherType, brokenSignature,
+            garbage, empty
 
         func make(_ gateway: FakeGateway) throws -> [UInt8] {
             var document = gateway.state.withLock { $0.configuration }

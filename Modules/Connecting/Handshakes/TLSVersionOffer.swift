@@ -36,7 +36,9 @@ struct TLSVersionHistory: Sendable {
     mutating func step(
         _ offer: TLSVersionOffer, to endpoint: Endpoint, at now: ContinuousClock.Instant
     ) -> TLSVersionStep {
-        guard let lower = offer.fallback, !modern.contains(endpoint) else { return TLSVersionStep(versions: offer.first) }
+        guard let lower = offer.fallback, !modern.contains(endpoint) else {
+            return TLSVersionStep(versions: offer.first)
+        }
         if let end = legacy[endpoint] {
             if end > now { return TLSVersionStep(versions: lower, isFallback: true) }
             legacy[endpoint] = nil

@@ -9,7 +9,8 @@ import Foundation
 let arguments = Array(CommandLine.arguments.dropFirst())
 do {
     let names = Set(arguments.filter { !$0.hasPrefix("-") })
-    let mutants = try Mutants(in: URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory), named: names)
+    let mutants = try Mutants(
+        in: URL(filePath: FileManager.default.currentDirectoryPath, directoryHint: .isDirectory), named: names)
     if arguments.contains("--check") { try mutants.check() } else { try await mutants.run() }
 } catch {
     FileHandle.standardError.write(Data("mutants: \(error)\n".utf8))

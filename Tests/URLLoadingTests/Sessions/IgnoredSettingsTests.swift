@@ -1,7 +1,7 @@
 import Configuration
 import Logging
-import SallyportConnecting
 import SallyportBase
+import SallyportConnecting
 import Testing
 
 @testable import SallyportURLLoading

@@ -4,8 +4,8 @@ import SallyportCore
 import SallyportLoading
 import Synchronization
 
-@testable import SallyportTransport
 @testable import SallyportConnecting
+@testable import SallyportTransport
 @testable import SallyportURLLoading
 
 /// An answer that a stub gives.
