@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 package import SallyportLoading
-package import SallyportTransport
+internal import SallyportTransport
 
 extension Connector {
     /// Sends a request by the way that the policy names, and no other.
@@ -20,7 +20,7 @@ extension Connector {
         guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
         let request = settings.tellsProxiesAtOnce ? try telling(proxy, request, in: context) : request
         let order = order(for: request, by: way, through: proxy, in: context, with: settings)
-        var (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
+        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
         do throws(LoadError) {
             try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
         } catch {

@@ -3,7 +3,7 @@ public import Logging
 public import SallyportAuthToken
 public import SallyportAuthorization
 public import SallyportCache
-public import SallyportConnecting
+internal import SallyportConnecting
 public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication

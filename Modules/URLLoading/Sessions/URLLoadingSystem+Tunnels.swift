@@ -1,5 +1,5 @@
 internal import SallyportBase
-package import SallyportCore
+internal import SallyportCore
 package import SallyportLoading
 
 extension URLLoadingSystem {

@@ -3,6 +3,7 @@ public import SallyportBase
 public import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
+internal import SallyportTransport
 
 /// The stages that other modules bring to a session of the configuration.
 public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadStage]
@@ -144,7 +145,7 @@ public final class URLLoadingSystem: Sendable {
     /// Closes all connections and tunnels; loads in flight end with `connectionLost`, and the next connect anew.
     package func resetConnections() {
         engine.connector.end(LoadError(.connectionLost, "All connections were reset.")) { scope in
-            if case .session = scope { true } else { false }
+            if case .session(_) = scope { true } else { false }
         }
     }
 

@@ -1,5 +1,6 @@
 import SallyportCore
 import SallyportLoading
+import SallyportTransport
 import Testing
 
 @testable import SallyportConnecting
@@ -40,7 +41,7 @@ struct ConnectionDecisionsAnswerTests {
         decisions.note(.trust(persistence), to: try chain(1), at: place)
         #expect(try decisions.answer(to: chain(1), at: place) == .trust(.forSession))
         #expect(try decisions.answer(to: chain(2), at: place) == nil)
-        #expect(try decisions.answer(to: chain(1), at: .init(tag: "2", endpoint: place.endpoint)) == nil)
+        #expect(try decisions.answer(to: chain(1), at: .init(scope: .session("2"), endpoint: place.endpoint)) == nil)
     }
 
     @Test func defaultHandlingIsKnownOfAChainThatVerifies() throws {
