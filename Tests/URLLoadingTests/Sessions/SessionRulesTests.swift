@@ -214,7 +214,7 @@ import Testing
         do {
             let fixture = Fixture()
             gate = fixture.gate
-            #expect(gate.observers == 1)
+            #expect(gate.observers == 2, "the sessions' and their connector's")
             await fixture.loading.shutdown()
             #expect(fixture.client.isShutDown)
         }
