@@ -48,7 +48,6 @@ let package = Package(
             name: "CookieTable",
             dependencies: [
                 .product(name: "SallyportCookies", package: "sallyport"),
-                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
@@ -96,9 +95,7 @@ let package = Package(
             dependencies: [
                 "SocketPeer",
                 .product(name: "Sallyport", package: "sallyport"),
-                .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
-                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
                 .product(name: "SallyportSocket", package: "sallyport"),
                 .product(name: "NIOCore", package: "swift-nio"),
