@@ -31,7 +31,7 @@ import Testing
         #expect(try refused.failure().code == -602)
         #expect(try refused.failure().message.contains("expired"), "\(refused.error)")
         #expect(!FileManager.default.fileExists(atPath: site.folder.file("app")))
-        late.signal(SIGTERM)
+        late.signalGroup(SIGTERM)
         _ = try await late.outcome(within: .seconds(30))
     }
 

@@ -42,11 +42,11 @@ package final class ChildProcess: Sendable {
             error: folder.file("err"))
     }
 
-    /// Asks the child to end, and ends it where it has not within 5 s: with its group, since children of its own may
-    /// outlive it.
+    /// Asks the child to end, and ends it where it has not within 5 s: with its group, since children of its own, as that of
+    /// a wrapper, may outlive it.
     deinit {
         guard child.isRunning else { return }
-        child.signal(SIGTERM)
+        child.signalGroup(SIGTERM)
         Thread.detachNewThread { [child] in
             for _ in 0..<500 where child.isRunning { usleep(10_000) }
             child.signalGroup(SIGKILL)
@@ -81,6 +81,9 @@ package final class ChildProcess: Sendable {
     }
 
     package func signal(_ number: Int32) { child.signal(number) }
+
+    /// Signals children of its own too, as the program that a wrapper runs.
+    package func signalGroup(_ number: Int32) { child.signalGroup(number) }
 
     /// Waits for the end; kills the child and throws where it takes longer.
     package func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
