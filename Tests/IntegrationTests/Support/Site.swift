@@ -67,7 +67,7 @@ final class Site: Sendable {
         _ data: String, control: String, relay: String, _ options: [String], in network: NetworkNamespace? = nil
     ) async throws -> ChildProcess {
         let gateway = try ChildProcess(
-            Programs.built("sallyport"),
+            Programs.gateway,
             ["gateway", "run", "--data", data, "--control", control, "--relay", relay, "--json"] + options,
             in: network)
         let isReady = try await eventually(within: .seconds(30)) {

@@ -15,4 +15,9 @@ package enum Programs {
         .deletingLastPathComponent().deletingLastPathComponent()
 
     package static func built(_ name: String) -> String { directory.appending(path: name).path }
+
+    /// What runs as a gateway. A long run judges times, and names one in its environment that is optimised.
+    package static var gateway: String {
+        ProcessInfo.processInfo.environment["SALLYPORT_SOAK_GATEWAY"] ?? built("sallyport")
+    }
 }
