@@ -1,12 +1,11 @@
 package import SallyportCore
-internal import SallyportLoading
 package import SallyportTransport
 
 /// What a session, or a socket, says about its connections.
 package struct ConnectionSettings: Sendable {
     /// Which part of the app connects.
     package var scope: ConnectionPartition.Scope
-    /// In whose name it connects where a request does not say.
+    /// In whose name it connects if a request does not say.
     package var principal: Principal
     /// The bounds of the versions of TLS; nil where there is none.
     package var minimumTLSVersion: TLSVersion?
@@ -20,7 +19,7 @@ package struct ConnectionSettings: Sendable {
     package var checksHost = true
     /// For streams of bytes; those of loads are in their context.
     package var proxies: ProxySettings = .none
-    /// Whether such a proxy is told a password where others read it.
+    /// Whether such a proxy is told a password over a connection that others can read.
     package var allowsBasicOverPlainHTTP = false
     /// No stage answers the challenges of proxies: one that has a credential is told it with the request.
     package var tellsProxiesAtOnce = false

@@ -5,7 +5,7 @@ package import SallyportLoading
 internal import SallyportTransport
 
 extension Connector {
-    /// Sends a request by the way that the policy names, and no other.
+    /// Sends a request by the route that the policy names, and by no other.
     ///
     /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or where the policy has
     ///   changed meanwhile; `proxyWithRelay`; and why no answer came.
@@ -121,7 +121,7 @@ struct ExchangeOrder: Sendable {
     var path: ConnectionPath
     var decision: RouteDecision?
     var proxy: Proxy?
-    /// Takes note of each try; nil where nobody wants to know.
+    /// Takes note of each try; nil if the load is not recorded.
     var recorder: LoadRecorder?
 
     func send(

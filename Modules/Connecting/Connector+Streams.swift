@@ -4,7 +4,7 @@ internal import SallyportLoading
 package import SallyportTransport
 
 extension Connector {
-    /// Opens a stream of bytes by the way that the policy names, and no other.
+    /// Opens a stream of bytes by the route that the policy names, and by no other.
     ///
     /// Cancelling the task gives it up.
     ///

@@ -3,9 +3,9 @@ package import SallyportTransport
 
 /// The one way out of an app: takes a destination, and gives an exchange or a stream of bytes.
 ///
-/// Whatever connects goes through the same bracket: the policy is asked, the way that it names is gone and no other, with
-/// the trust, the pins, the certificate, the proxy and the versions of TLS that the settings name, and the policy is asked
-/// again once there is a connection. Loads, session streams, plugins' tunnels, those of ticket clients, and sockets have
+/// Whatever connects goes through the same bracket: the policy is asked; the connection is made by the route that it
+/// names and by no other, with the trust, pins, certificate, proxy and versions of TLS of the settings; and the policy is
+/// asked again once there is a connection. Loads, session streams, plugins' tunnels, those of ticket clients, and sockets have
 /// all of it.
 ///
 /// A connection about which there is nothing to ask costs no hop to this actor: asking the policy and sending are

@@ -5,7 +5,8 @@ internal import SallyportLoading
 internal import SallyportTransport
 
 extension ProxyAccess {
-    /// Who the proxy is told that asks: HTTP in a field of the request's that goes no further, SOCKS at once.
+    /// How the user is named to the proxy: to an HTTP proxy in `Proxy-Authorization`, which the server does not get; to a
+    /// SOCKS proxy when the connection is made.
     ///
     /// - Parameter fields: those that the request is sent with.
     init(_ proxy: Proxy, for request: LoadRequest, with fields: HTTPFields) {
@@ -22,20 +23,20 @@ extension ProxyAccess {
         }
     }
 
-    /// A digest is another one for each request (RFC 7616): what goes before its nonce is the user, who may share
-    /// connections with themselves.
+    /// Each request has another digest (RFC 7616). What stands before its nonce names the user, so that requests of one
+    /// user can share connections.
     private static func user(ofDigest field: String) -> Redacted<String>? {
         guard field.hasPrefix("Digest "), let nonce = field.firstRange(of: ", nonce=") else { return nil }
         return Redacted(String(field[..<nonce.lowerBound]))
     }
 
-    /// Nothing that the proxy could take for a proof by Basic, where that is forbidden or others would read it; SOCKS has
-    /// its own way.
+    /// Sends no password by Basic: the administrator forbids it, or others could read it. SOCKS authenticates by its own
+    /// protocol.
     init(untold proxy: Proxy) {
         self.init(proxy, credential: proxy.kind == .socks5 ? proxy.credential : nil)
     }
 
-    /// Where nobody answers challenges, an HTTP proxy that has a credential is told it at once.
+    /// For connections without a stage that answers challenges: the proxy gets its credential with the first request.
     init(toldAtOnce proxy: Proxy) throws(LoadError) {
         switch proxy.kind {
         case .http, .https: self.init(proxy, authorization: try proxy.credential?.basicAuthorization())

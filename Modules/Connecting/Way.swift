@@ -31,9 +31,7 @@ extension Connector {
     }
 
     private nonisolated func allowedVersions(for host: Host, _ settings: ConnectionSettings) -> TLSVersions {
-        TLSVersionRules(
-            control: control, minimum: settings.minimumTLSVersion, maximum: settings.maximumTLSVersion
-        ).allowed(for: host)
+        control.allowed(for: host, from: settings.minimumTLSVersion, to: settings.maximumTLSVersion)
     }
 
     /// Asks again, once there is a connection: a change meanwhile found nothing to end.

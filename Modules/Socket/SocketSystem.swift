@@ -89,10 +89,9 @@ public final class SocketSystem: Sendable {
     func connect(_ target: SocketTarget) async throws(SocketError) -> SocketConnection {
         do throws(LoadError) {
             guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
-            let request = target.request
-            let questions = ConnectionQuestions(
-                principal: .instance, until: request.deadline ?? .now + .seconds(86_400), logger: logger)
-            let (tunnel, decision) = try await connector.tunnel(request, with: target.settings, asking: questions)
+            let questions = ConnectionQuestions(principal: .instance, logger: logger)
+            let (tunnel, decision) = try await connector.tunnel(
+                target.request(from: .now), with: target.settings, asking: questions)
             guard let decision else { throw LoadError(.internalFailure, "A socket is opened by a policy.") }
             return SocketConnection(tunnel, decision, target)
         } catch {

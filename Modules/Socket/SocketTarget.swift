@@ -8,13 +8,13 @@ struct SocketTarget: Sendable {
     let isSecure: Bool
     let configuration: SocketConfiguration
 
-    /// The connection to ask for; its lifetime begins now.
-    var request: TunnelRequest {
+    /// The connection to ask for, whose lifetime begins at `start`.
+    func request(from start: ContinuousClock.Instant) -> TunnelRequest {
         var request = TunnelRequest(to: endpoint, isSecure: isSecure)
         request.applicationProtocols = configuration.applicationProtocols
         request.idleTimeout = configuration.idleTimeout
         request.connectTimeout = configuration.connectTimeout
-        request.deadline = configuration.lifetime.map { .now + $0 }
+        request.deadline = configuration.lifetime.map { start + $0 }
         return request
     }
 

@@ -4,9 +4,9 @@ package import SallyportLoading
 
 /// Who is asked what a handshake puts in question, and until when.
 package struct ConnectionQuestions: Sendable {
-    /// Nil where nobody is there to ask.
+    /// Nil if there is no delegate to ask: verification decides then.
     package var responder: (any ChallengeResponder)?
-    /// Of the load that asks.
+    /// Of the load that asks; 0 for a connection that is no load's.
     package var requestID: UInt64
     package var principal: Principal
     /// When there must be an answer.
@@ -23,12 +23,15 @@ package struct ConnectionQuestions: Sendable {
         recorder = context.recorder
     }
 
+    /// Those of a connection that is no load's.
+    ///
+    /// - Parameter deadline: for answers; has no effect without a responder.
     package init(
-        by responder: (any ChallengeResponder)? = nil, requestID: UInt64 = 0, principal: Principal,
-        until deadline: ContinuousClock.Instant, logger: Logger
+        by responder: (any ChallengeResponder)? = nil, principal: Principal,
+        until deadline: ContinuousClock.Instant = .now, logger: Logger
     ) {
         self.responder = responder
-        self.requestID = requestID
+        requestID = 0
         self.principal = principal
         self.deadline = deadline
         self.logger = logger

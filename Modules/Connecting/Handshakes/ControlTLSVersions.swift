@@ -33,6 +33,13 @@ public struct ControlTLSVersions: Sendable, Hashable {
         for item in items { try take(item) }
     }
 
+    /// All that may be offered to a host: TLS 1.2 and 1.3, what was added for it, and what lies above a minimum of the
+    /// session's own; within the session's bounds.
+    func allowed(for host: Host, from minimum: TLSVersion?, to maximum: TLSVersion?) -> TLSVersions {
+        let base = minimum == nil ? TLSVersions.standard.union(versions(for: host)) : .all
+        return base.within(minimum, maximum)
+    }
+
     package func versions(for host: Host) -> TLSVersions {
         guard !byHost.isEmpty, let own = byHost[host] else { return everywhere }
         return everywhere.union(own)

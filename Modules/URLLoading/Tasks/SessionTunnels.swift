@@ -23,7 +23,7 @@ struct SessionTunnels: RoutedTunnels {
         try await open(request, asking: nil)
     }
 
-    /// - Parameter responder: asked about the server's certificate; nil where nobody is.
+    /// - Parameter responder: asked about the server's certificate; nil if verification alone decides.
     func open(
         _ request: RoutedTunnelRequest, asking responder: (any ChallengeResponder)?
     ) async throws(LoadError) -> any RoutedTunnel {

@@ -38,10 +38,10 @@ import Testing
 
     /// Whether the value of a node goes on behind the pages that it lies in once a bit of its length is flipped.
     private func goesBeyondItsPages(_ node: Int, _ key: [UInt8], of image: DataImage, flipping bit: Int) -> Bool {
-        let octets = image.content[node..<node + PageLayout.nodeHeaderLength].map(Int.init)
-        let length = octets[0] | octets[1] << 8 | octets[2] << 16 | octets[3] << 24
+        let header = image.content[node..<node + PageLayout.nodeHeaderLength].map(Int.init)
+        let length = header[0] | header[1] << 8 | header[2] << 16 | header[3] << 24
         let flipped = length ^ 1 << bit
-        guard UInt16(octets[4]) & PageLayout.nodeIsOverflow == 0 else {
+        guard UInt16(header[4]) & PageLayout.nodeIsOverflow == 0 else {
             let pages = (PageLayout.headerLength + length + 4095) / 4096
             return PageLayout.headerLength + flipped > pages * 4096
         }

@@ -68,8 +68,8 @@ struct TLSVersionRulesTests {
     private func rules(
         _ items: [String] = [], _ minimum: TLSVersion? = nil, _ maximum: TLSVersion? = nil
     ) throws -> TLSVersionOffer {
-        let rules = TLSVersionRules(control: try ControlTLSVersions(items), minimum: minimum, maximum: maximum)
-        return TLSVersionOffer(rules.allowed(for: Self.host))
+        let control = try ControlTLSVersions(items)
+        return TLSVersionOffer(control.allowed(for: Self.host, from: minimum, to: maximum))
     }
 
     @Test func byDefaultOnly12And13AreOffered() throws {
