@@ -223,8 +223,8 @@ let package = Package(
         module(
             "Reachability", touching: .touchesC,
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportEventLoop", "SallyportWire",
-                "SallyportTransport", "SallyportAuthorization", "CNetlink", .logging, .httpTypes,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
+                "SallyportWire", "SallyportTransport", "SallyportAuthorization", "CNetlink", .logging, .httpTypes,
             ]),
 
         module(
@@ -464,8 +464,9 @@ let package = Package(
         tests(
             "Reachability",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportReachability", "SallyportAuthorization",
-                "SallyportEventLoop", "SallyportTransport", "SallyportWire", .crypto, .x509, .httpTypes,
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportReachability",
+                "SallyportAuthorization", "SallyportEventLoop", "SallyportTransport", "SallyportWire", .crypto, .x509,
+                .httpTypes,
             ]),
         tests(
             "FoundationBridge",
@@ -483,14 +484,15 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
-                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .nioCore, .nioPosix, .nioSSL,
+                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix, .nioSSL,
             ]),
         tests(
             "CommandLine",
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
                 "SallyportCommandLine", "SallyportCookies", "SallyportSecureStore", "SallyportGateway",
-                "SallyportURLLoading", .arguments, .configuration, .httpTypes,
+                "SallyportURLLoading", "SallyportAuthorization", "SallyportReachability", .arguments, .configuration,
+                .httpTypes,
             ]),
         tests(
             "Integration",

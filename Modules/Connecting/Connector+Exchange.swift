@@ -80,7 +80,8 @@ extension Connector {
         exchange.control = context.control
         exchange.continueTimeout = request.differing?.options.continueTimeout
         return ExchangeOrder(
-            request: exchange, path: path, decision: way.decision, proxy: proxy, recorder: context.recorder)
+            request: exchange, path: path, decision: way.decision, route: Self.name(of: way, proxy),
+            recorder: context.recorder)
     }
 
     /// Sends, with the questions of TLS as often as they need.
@@ -96,7 +97,7 @@ extension Connector {
             do throws(LoadError) {
                 return (try await order.send(with: client, via: order.path), false)
             } catch {
-                guard error.underlying is ServerTrustEvaluation, decisions.store != nil else { throw error }
+                guard error.underlying is ServerTrustEvaluation, store != nil else { throw error }
                 failure = error
             }
         }
@@ -110,7 +111,7 @@ extension Connector {
 
     /// Whether anything of a handshake may be put in question, but what is trusted for good.
     nonisolated func mayBeAsked(_ path: ConnectionPath, _ settings: ConnectionSettings, hasResponder: Bool) -> Bool {
-        hasResponder || !decisions.isEmpty || !settings.identities.isEmpty
+        hasResponder || hasDecisions || !settings.identities.isEmpty
             || path.versions.intersection(.standard) != path.versions
     }
 }
@@ -120,7 +121,8 @@ struct ExchangeOrder: Sendable {
     var request: ExchangeRequest
     var path: ConnectionPath
     var decision: RouteDecision?
-    var proxy: Proxy?
+    /// As records name it.
+    var route: String
     /// Takes note of each try; nil if the load is not recorded.
     var recorder: LoadRecorder?
 
@@ -128,8 +130,7 @@ struct ExchangeOrder: Sendable {
         with client: any ExchangeClient, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         guard let recorder else { return try await client.exchange(request, via: path) }
-        let way = proxy.map { "proxy \($0)" } ?? decision.map { "\($0.route)" } ?? "direct"
-        recorder.decided(.route, way, because: decision.map { "\($0.rule)" })
+        recorder.decided(.route, route, because: decision.map { "\($0.rule)" })
         let hop = recorder.began(request.method, request.url, by: decision)
         var request = request
         request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }

@@ -14,6 +14,15 @@ extension Connector {
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> (tunnel: Tunnel, decision: RouteDecision?) {
         let way = try way(to: request.endpoint, isSecure: request.isSecure, with: settings)
+        return (try await tunnel(request, by: way, with: settings, asking: questions), way.decision)
+    }
+
+    /// Opens a stream of bytes by a way that the policy gave just now.
+    ///
+    /// - Throws: as ``tunnel(_:with:asking:)``.
+    package nonisolated func tunnel(
+        _ request: TunnelRequest, by way: Way, with settings: ConnectionSettings, asking questions: ConnectionQuestions
+    ) async throws(LoadError) -> Tunnel {
         var path = settings.path(of: questions.principal, by: way)
         path.proxy = try proxyAccess(for: request, by: way, with: settings)
         let tunnel = try await open(request, via: path, with: settings, asking: questions)
@@ -23,7 +32,7 @@ extension Connector {
             tunnel.reset()
             throw error
         }
-        return (tunnel, way.decision)
+        return tunnel
     }
 
     private nonisolated func proxyAccess(

@@ -1,5 +1,6 @@
 package import SallyportCore
 package import SallyportTransport
+internal import Synchronization
 
 /// The one way out of an app: takes a destination, and gives an exchange or a stream of bytes.
 ///
@@ -9,33 +10,56 @@ package import SallyportTransport
 /// all of it.
 ///
 /// A connection about which there is nothing to ask costs no hop to this actor: asking the policy and sending are
-/// nonisolated. What is isolated is which servers were reached with which versions of TLS.
+/// nonisolated. What is isolated is what was decided about servers, and with which versions of TLS they were reached.
 package actor Connector {
     /// The administrator's policy; nil for a connector of the system session, which has none.
     package nonisolated let gate: (any AccessGate)?
     package nonisolated let client: any ExchangeClient
-    /// What the app has decided about servers' chains and its own certificates.
-    package nonisolated let decisions: ConnectionDecisions
     /// What is offered to servers besides TLS 1.2 and 1.3.
     package nonisolated let control: ControlTLSVersions
-    private var history = TLSVersionHistory()
+    /// Decisions for good; nil where there is no store.
+    nonisolated let store: (any DecisionStore)?
+    var decisions = ConnectionDecisions()
+    /// The edition of what was decided.
+    var decisionsEdition: UInt64 = 0
+    var questions = PendingQuestions()
+    var history = TLSVersionHistory()
+    private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
+
+    /// What is read without a hop.
+    private final class Marks: Sendable {
+        /// Whether there has been any decision of an app: read by each load.
+        let hasDecisions = Atomic(false)
+        /// Counts the withdrawals that drop secrets. What was decided before the last is never used after it.
+        let edition = Atomic<UInt64>(0)
+    }
 
     /// - Parameter store: keeps what is trusted for good; without one, it is trusted for as long as this lives.
     package init(
         gate: (any AccessGate)?, client: any ExchangeClient, decisions store: (any DecisionStore)? = nil,
         control: ControlTLSVersions = ControlTLSVersions()
     ) {
-        let decisions = ConnectionDecisions(store: store)
+        let marks = Marks()
+        let (withdrawals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.gate = gate
         self.client = client
-        self.decisions = decisions
+        self.store = store
         self.control = control
+        self.marks = marks
         observation = gate.map { gate in
             gate.onAccessChange { change in
-                if change.dropsSecrets { decisions.clear() }
+                if change.dropsSecrets {
+                    marks.edition.add(1, ordering: .acquiringAndReleasing)
+                    continuation.yield()
+                }
                 client.follow(change, of: gate)
             }
+        }
+        // Ends with the observation, which has the other end of the stream. What was decided is never used after a
+        // withdrawal; this only frees it at once.
+        Task { [weak self] in
+            for await _ in withdrawals { await self?.dropOutdated() }
         }
     }
 
@@ -49,15 +73,17 @@ package actor Connector {
             control: control)
     }
 
-    // MARK: Versions of TLS
+    // MARK: What is read without a hop
 
-    /// What a server is offered next.
-    ///
-    /// - Returns: what to offer now, whether that is the fall-back, and what to offer once more where a handshake with it
-    ///   fails.
-    func offer(_ offer: TLSVersionOffer, to endpoint: Endpoint) -> TLSVersionStep {
-        history.step(offer, to: endpoint, at: .now)
-    }
+    /// Whether anything was decided about any server.
+    package nonisolated var hasDecisions: Bool { marks.hasDecisions.load(ordering: .acquiring) }
+
+    func noteDecisions() { marks.hasDecisions.store(true, ordering: .releasing) }
+
+    /// Of the access under which something is decided.
+    nonisolated var edition: UInt64 { marks.edition.load(ordering: .acquiring) }
+
+    // MARK: Versions of TLS
 
     /// A handshake was good.
     func reached(_ endpoint: Endpoint, withLowerVersions isLower: Bool) {

@@ -9,6 +9,16 @@ package struct Way: Sendable {
 
     package var decision: RouteDecision? { answer?.decision }
     package var relay: RelayAccess? { answer?.relay }
+
+    /// One way for each relay, in the order of their priorities; itself where there is none.
+    package var apart: [Way] {
+        guard let answer, let relay = answer.relay else { return [self] }
+        return relay.relays.sorted { $0.priority < $1.priority }.map { one in
+            let alone = RelayAccess(
+                cluster: relay.cluster, relays: [one], authorities: relay.authorities, identity: relay.identity)
+            return Way(answer: answer.through(alone), versions: versions)
+        }
+    }
 }
 
 extension Connector {

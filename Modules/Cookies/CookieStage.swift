@@ -50,6 +50,18 @@ public struct CookieStage: LoadStage {
         return response
     }
 
+    public func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        let own = request.differing?.options
+        guard own?.handlesCookies ?? isOn, let rules = CookieRequest(request.url, mainDocument: own?.mainDocument),
+            !request.headerFields.contains(where: { $0.name == .cookie }), (try? await load()) != nil,
+            case .octets(let field) = jar.field(for: rules, of: context.principal)
+        else { return }
+        explanation.decided(.cookies, "sent", because: jar.name)
+        request.headerFields.append(HTTPField(name: .cookie, value: field))
+    }
+
     /// - Throws: the gate's refusal; `fileSystem` where the stored cookies cannot be read.
     private func load() async throws(LoadError) {
         do throws(CookieError) {

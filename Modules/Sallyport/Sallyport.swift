@@ -138,7 +138,7 @@ public final class Sallyport: Sendable {
         sockets = SocketSystem(connector: connector, gate: authorization, logger: logger)
         tunnels.lead(through: loading.tunnels)
         reachability.whenGivenUp { [weak loading] in loading?.retireConnections() }
-        diagnostics = Diagnostics(authorization, reachability: reachability) {
+        diagnostics = Diagnostics(authorization, through: connector, reachability: reachability) {
             [weak loading, weak sockets, authorization] in
             loading?.resetConnections()
             sockets?.resetConnections()

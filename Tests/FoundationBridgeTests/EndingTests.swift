@@ -16,10 +16,11 @@ import Testing
     private func holdingServer() throws -> (TestServer, isLeft: @Sendable () -> Bool) {
         let left = Lock(0)
         let server = try TestServer { connection in
+            // Also a client that leaves before its request is whole has left.
+            defer { left.withLock { $0 += 1 } }
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1")
             connection.awaitEnd()
-            left.withLock { $0 += 1 }
         }
         return (server, { left.withLock { $0 } > 0 })
     }

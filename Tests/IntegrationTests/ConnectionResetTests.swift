@@ -58,10 +58,10 @@ import Testing
             #expect(try await eventually { app.sallyport.reachability.status == .notReachable })
             var request = try LoadRequest.get("\(app.intranet.url)/report.txt")
             request.options.waitsForConnectivity = true
-            let asked = request
-            let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4)) }
-            // That it waits shows in nothing but that it does not end.
-            try await Task.sleep(for: .milliseconds(500))
+            let (asked, delegate) = (request, WaitingDelegate())
+            let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4), delegate: delegate) }
+            // A load that is connecting just then is ended like any other.
+            #expect(try await eventually(within: .seconds(30)) { delegate.isWaiting })
             app.sallyport.diagnostics.forceResetAllConnections()
             try await app.site.startGateway()
             #expect(try await eventually(within: .seconds(6)) { app.sallyport.reachability.status.isReachable })
@@ -250,5 +250,16 @@ import Testing
             #expect(try await eventually { app.sallyport.reachability.isPushChannelAvailable })
             #expect(try await app.sallyport.names.lookUp(Intranet.name).exists)
         }
+    }
+}
+
+/// Knows whether a load waits for connectivity.
+private final class WaitingDelegate: SessionDelegate {
+    private let state = Lock(false)
+
+    var isWaiting: Bool { state.withLock { $0 } }
+
+    func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {
+        state.withLock { $0 = true }
     }
 }

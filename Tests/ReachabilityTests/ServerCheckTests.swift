@@ -1,4 +1,5 @@
 import SallyportBase
+import SallyportConnecting
 import SallyportCore
 import SallyportTransport
 import TestSupport
@@ -15,7 +16,7 @@ import Testing
         let check = ServerCheck(
             endpoint: endpoint, isSecure: isSecure, validatesCertificate: validates, trust: trust, limit: limit)
         let decision = RoutingTable(default: .direct).decide(endpoint)
-        let attempts = await check.run(ServerAccess(decision: decision, relay: nil))
+        let attempts = await check.run(by: ServerAccess(decision: decision, relay: nil))
         #expect(attempts.count == 1)
         return attempts.first
     }
@@ -40,7 +41,7 @@ import Testing
         let networks = ["127.0.0.0/8", "::1/128"].compactMap { IPNetwork($0) }
         let decision = RoutingTable(denying: networks, default: .direct).decide(endpoint)
         let check = ServerCheck(endpoint: endpoint, isSecure: false, limit: .seconds(10))
-        let attempts = await check.run(ServerAccess(decision: decision, relay: nil))
+        let attempts = await check.run(by: ServerAccess(decision: decision, relay: nil))
         #expect(attempts.map(\.failure?.code) == [.refusedByPolicy] && server.acceptedConnections == 0)
     }
 
@@ -75,6 +76,18 @@ import Testing
         #expect(await task.value?.code == .cancelled)
     }
 
+    /// A route to a cluster without relays is no direct one.
+    @Test func aClusterWithoutRelaysLeadsNowhere() async throws {
+        let server = try TestServer { _ = $0.read() }
+        defer { server.stop() }
+        let access = ServerAccess(decision: RoutingTable(default: .relay).decide(try server.endpoint), relay: nil)
+        let connector = Connector(gate: OneServer(access: access))
+        let check = ServerCheck(endpoint: try server.endpoint, isSecure: false, limit: .seconds(10))
+        let found = await check.run(through: connector)
+        await connector.shutdown()
+        #expect(found.code == .notReachable && found.attempts.isEmpty && server.acceptedConnections == 0)
+    }
+
     /// Each relay by itself: the one that leads there, the one that is not there.
     @Test func eachRelayIsAWayOfItsOwn() async throws {
         let (authority, decoy) = (try TestAuthority(), try TestAuthority())
@@ -97,12 +110,32 @@ import Testing
             return ServerAccess(decision: RoutingTable(default: .relay).decide(try server.endpoint), relay: cluster)
         }
         let check = ServerCheck(endpoint: try server.endpoint, isSecure: false, limit: .seconds(10))
-        let attempts = await check.run(try access(authority))
+        let attempts = await check.run(by: try access(authority))
         #expect(attempts.map(\.relay) == [there, missing])
         #expect(attempts.map(\.code) == [.noError, .notReachable])
         let whole = ServerReachability(try server.endpoint, by: nil, attempts, else: .notReachable)
         #expect(whole.code == .noError)
         // Another relay in its place.
-        #expect(await check.run(try access(decoy)).map(\.code) == [.notTrusted, .notReachable])
+        #expect(await check.run(by: try access(decoy)).map(\.code) == [.notTrusted, .notReachable])
+    }
+}
+
+extension ServerCheck {
+    /// The attempts under a policy that gives one server alone.
+    fileprivate func run(by access: ServerAccess) async -> [ServerReachability.Attempt] {
+        let connector = Connector(gate: OneServer(access: access))
+        let found = await run(through: connector)
+        await connector.shutdown()
+        return found.attempts
+    }
+}
+
+private struct OneServer: AccessGate {
+    let access: ServerAccess
+
+    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { access }
+    func checkAuthorized() throws(AccessDenied) {}
+    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
+        AccessObservation()
     }
 }

@@ -4,7 +4,7 @@ import SallyportWire
 import Testing
 
 /// 10,000 inputs a parser, near to valid ones: none may trap, and what is taken must survive being written again.
-@Suite("Random input", .timeLimit(.minutes(1))) struct RandomInputTests {
+@Suite("Random input", .timeLimit(.minutes(10))) struct RandomInputTests {
     private func tryAll(_ seed: [UInt8], _ parse: ([UInt8]) -> Void) {
         var generator = SeededGenerator(seed: 20)
         for _ in 0..<10_000 { parse(generator.mutation(of: seed)) }

@@ -41,10 +41,7 @@ public struct CacheStage: LoadStage {
         switch request.method {
         // Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
         case .get where request.body == nil, .head where request.body == nil:
-            let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
-            let key = cache.keys.key(of: request.url, context.principal, trust)
-            let load = CachedLoad.Place(
-                cache: cache, gate: gate, endpoint: endpoint, policy: policy, key: key, trust: trust)
+            let load = place(for: request, in: context, cache, endpoint, policy)
             if let start = startPast(load, request) {
                 return try await self.load(request, in: context, next: next, past: load, at: start)
             }
@@ -58,6 +55,28 @@ public struct CacheStage: LoadStage {
             }
             return response
         }
+    }
+}
+
+// MARK: The place of a request
+
+extension CacheStage {
+    private func place(
+        for request: LoadRequest, in context: LoadContext, _ cache: SecureCache, _ endpoint: Endpoint,
+        _ policy: CachePolicy
+    ) -> CachedLoad.Place {
+        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        return CachedLoad.Place(
+            cache: cache, gate: gate, endpoint: endpoint, policy: policy,
+            key: cache.keys.key(of: request.url, context.principal, trust), trust: trust)
+    }
+
+    /// Where an answer to the request would be looked up; nil where the cache has nothing to do with it.
+    func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
+        guard isOn, let cache = shared.active, let endpoint = request.url.endpoint, request.body == nil,
+            request.method == .get || request.method == .head
+        else { return nil }
+        return place(for: request, in: context, cache, endpoint, request.differing?.options.cachePolicy ?? policy)
     }
 }
 

@@ -46,7 +46,7 @@ extension CachedLoad {
         let decision: RouteDecision
     }
 
-    private var rules: ReuseRules {
+    var rules: ReuseRules {
         ReuseRules(
             policy: policy, request: terms.control,
             longestAge: cache.maxCacheFileAge.map { max(0, $0.components.seconds) })
@@ -55,7 +55,7 @@ extension CachedLoad {
     /// By which route the request would go now.
     ///
     /// - Throws: `refusedByPolicy` where it may not go; `notAuthorized`, `withdrawn`.
-    private func presentDecision() throws(LoadError) -> RouteDecision {
+    func presentDecision() throws(LoadError) -> RouteDecision {
         let access: ServerAccess
         do throws(AccessDenied) {
             access = try gate.access(to: endpoint)

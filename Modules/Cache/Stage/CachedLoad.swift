@@ -50,7 +50,7 @@ struct CachedLoad: Sendable {
 
     /// Whether the request is one for its server alone: by its policy, by conditions of the app's own, whose answer is
     /// the app's too, or by ranges that are not understood here.
-    private var isForServer: Bool {
+    var isForServer: Bool {
         switch policy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return true
         default: break

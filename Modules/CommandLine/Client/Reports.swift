@@ -1,5 +1,6 @@
 import FoundationEssentials
 import SallyportAuthorization
+import SallyportConnecting
 import SallyportCore
 
 /// What `activate` prints.
@@ -69,6 +70,8 @@ struct ExplanationReport: Encodable, Sendable {
     let cluster: String?
     /// `server HOST:PORT`, `domain NAME` or `default`.
     let rule: String
+    /// What the server is offered, as `TLS1.2`; nil for plain http, and where nothing leads there.
+    let tls: [String]?
     /// Where there is more to say: a port that the rule does not open, a withdrawn authorization.
     let note: String?
     /// The whole in words.
@@ -80,6 +83,18 @@ struct ExplanationReport: Encodable, Sendable {
         cluster = explanation.cluster
         rule = explanation.rule
         note = stored.code == .none ? nil : "authorization is withdrawn: \(stored.code)"
-        text = [explanation.text, note].compactMap(\.self).joined(separator: "; ")
+        tls = Self.versions(offeredTo: explanation.url, under: stored)
+        let offer = tls.map { "offered: \($0.joined(separator: ", "))" }
+        text = [explanation.text, offer, note].compactMap(\.self).joined(separator: "; ")
+    }
+
+    /// As a connector of the app decides it, which makes no connection here.
+    private static func versions(offeredTo url: String, under stored: StoredAuthorization) -> [String]? {
+        guard let url = try? RequestURL(url), url.isSecure, let endpoint = url.endpoint,
+            let policy = stored.contact?.policy
+        else { return nil }
+        let connector = Connector(gate: StoredGate(policy: policy))
+        let way = try? connector.way(to: endpoint, isSecure: true, with: ConnectionSettings(scope: .diagnostics))
+        return way.map { way in TLSVersion.allCases.filter(way.versions.contains).map { "\($0)" } }
     }
 }

@@ -25,8 +25,6 @@ struct HandshakeDialogue {
     private var fallback: TLSVersions?
     private var chains = 0
 
-    private var decisions: ConnectionDecisions { connector.decisions }
-
     init(
         with endpoint: Endpoint, asking questions: ConnectionQuestions, _ settings: ConnectionSettings,
         _ path: ConnectionPath, _ connector: Connector
@@ -56,9 +54,9 @@ struct HandshakeDialogue {
     mutating func run<Value>(
         after failure: LoadError? = nil, _ attempt: (ConnectionPath) async throws(LoadError) -> Value
     ) async throws(LoadError) -> Value {
-        await chooseVersions()
+        let standing = await begin()
         if let failure { try await goOn(after: failure) }
-        if questions.responder != nil || !decisions.isEmpty { try await applyDecisions() }
+        if let standing { try await apply(standing) }
         while true {
             do throws(LoadError) {
                 let value = try await attempt(path)
@@ -86,32 +84,43 @@ struct HandshakeDialogue {
 
     private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(scope: scope, endpoint: endpoint) }
 
-    /// What holds before the first handshake.
-    private mutating func applyDecisions() async throws(LoadError) {
-        try await applyTrust()
-        if identity == nil { try await applyPresentation() }
+    /// Chooses what is offered.
+    ///
+    /// - Returns: what holds before the first handshake; nil where there is nothing to ask, and nothing was decided.
+    private mutating func begin() async -> ConnectionDecisions.Standing? {
+        let mayBeAsked = questions.responder != nil || connector.hasDecisions
+        guard mayBeAsked || offer.fallback != nil else { return nil }
+        let (step, standing) = await connector.begin(offer, at: place)
+        if offer.fallback != nil {
+            (path.versions, path.isFallback, fallback) = (step.versions, step.isFallback, step.next)
+        }
+        return mayBeAsked ? standing : nil
     }
 
-    private mutating func applyTrust() async throws(LoadError) {
-        let decision = decisions.trust(at: place)
-        if case .decided(_, isTrusted: true)? = decision {
-            path.decision = decision ?? .ask
+    private mutating func apply(_ standing: ConnectionDecisions.Standing) async throws(LoadError) {
+        try await applyTrust(standing)
+        if identity == nil { try await applyPresentation(standing) }
+    }
+
+    private mutating func applyTrust(_ standing: ConnectionDecisions.Standing) async throws(LoadError) {
+        if case .decided(_, isTrusted: true)? = standing.trust {
+            path.decision = standing.trust ?? .ask
         } else if let responder = questions.responder {
-            path.decision = responder.isOfSession ? decision ?? .ask : .ask
+            path.decision = responder.isOfSession ? standing.trust ?? .ask : .ask
             // A load's own delegate judges what the server showed last. Whether it still shows it is seen then.
-            guard !responder.isOfSession, let shown = decisions.shown(at: place) else { return }
+            guard !responder.isOfSession, let shown = standing.shown else { return }
             try await decide(shown, LoadError(.serverNotTrusted, at: .serverTLS, "\(shown)", underlying: shown))
         }
     }
 
-    private mutating func applyPresentation() async throws(LoadError) {
+    private mutating func applyPresentation(_ standing: ConnectionDecisions.Standing) async throws(LoadError) {
         guard let responder = questions.responder else { return }
-        if responder.isOfSession, let decided = decisions.presentation(at: place) {
+        if responder.isOfSession, let decided = standing.presentation {
             if case .identity(let identity) = decided { path.identity = identity }
             return
         }
         path.asksForIdentity = true
-        if !responder.isOfSession, let wish = decisions.wish(at: place) { try await decide(wish) }
+        if !responder.isOfSession, let wish = standing.wish { try await decide(wish) }
     }
 }
 
@@ -123,14 +132,19 @@ extension HandshakeDialogue {
         if case .decided(evaluation.fingerprint, _) = path.decision { throw error }
         chains += 1
         guard chains <= Self.limit else { throw error }
-        if await isDecided(evaluation.fingerprint) { return }
+        let known = await connector.decision(
+            on: evaluation.fingerprint, at: place, countsRefusals: questions.responder?.isOfSession == true)
+        if let known {
+            path.decision = known
+            return
+        }
         guard let responder = questions.responder else {
-            // Nobody is there to ask. The server may have got a chain that verifies since one was trusted.
+            // There is no delegate to ask. The server may have got a chain that verifies since one was trusted.
             guard path.decision != .verification else { throw error }
             path.decision = .verification
             return
         }
-        if !responder.isOfSession { decisions.set(evaluation, at: place) }
+        if !responder.isOfSession { await connector.set(evaluation, at: place) }
         switch try await answer(to: challenge(evaluation), by: responder) {
         case .trust(let persistence): try await trust(evaluation.fingerprint, persistence)
         case .performDefaultHandling, .notImplemented:
@@ -145,20 +159,6 @@ extension HandshakeDialogue {
         }
     }
 
-    /// Whether somebody else has decided on the chain since, or it is trusted for good.
-    private mutating func isDecided(_ fingerprint: ChainFingerprint) async -> Bool {
-        if let decision = decisions.trust(at: place), case .decided(fingerprint, let isTrusted) = decision,
-            isTrusted || questions.responder?.isOfSession == true
-        {
-            path.decision = decision
-            return true
-        }
-        guard await decisions.store?.trustedChain(at: endpoint) == fingerprint else { return false }
-        path.decision = .decided(fingerprint, isTrusted: true)
-        decisions.set(path.decision, at: place)
-        return true
-    }
-
     private mutating func trust(
         _ fingerprint: ChainFingerprint, _ persistence: TrustPersistence
     ) async throws(LoadError) {
@@ -167,15 +167,8 @@ extension HandshakeDialogue {
         case .none:
             // No other load uses the connection.
             path.partition.load = questions.requestID
-        case .forSession: decisions.set(path.decision, at: place)
-        case .permanent:
-            do throws(LoadError) {
-                try await decisions.store?.trust(fingerprint, at: endpoint)
-            } catch {
-                decisions.forget(place)
-                throw error
-            }
-            decisions.set(path.decision, at: place)
+        case .forSession, .permanent:
+            try await connector.trust(fingerprint, at: place, forGood: persistence == .permanent)
         }
     }
 
@@ -192,7 +185,7 @@ extension HandshakeDialogue {
     private mutating func decide(_ wish: CertificateRequest) async throws(LoadError) {
         path.asksForIdentity = false
         guard let responder = questions.responder else { return }
-        if !responder.isOfSession { decisions.set(wish, at: place) }
+        if !responder.isOfSession { await connector.set(wish, at: place) }
         let space = ProtectionSpace(origin: origin, realm: nil, method: .clientCertificate)
         let challenge = AuthenticationChallenge(protectionSpace: space, certificateRequest: wish)
         switch try await answer(to: challenge, by: responder) {
@@ -214,15 +207,8 @@ extension HandshakeDialogue {
         let question = PendingQuestions.Question(
             place: place, method: challenge.protectionSpace.method, fingerprint: challenge.serverTrust?.fingerprint,
             requestID: responder.isOfSession ? nil : questions.requestID)
-        let answer = await untilDeadline(questions.deadline) { [decisions] in
-            await decisions.pending.answer(to: question) {
-                guard responder.isOfSession else { return await responder.respond(to: challenge) }
-                // Whoever comes with the question when it has just been answered finds the answer, not the app.
-                if let known = decisions.answer(to: challenge, at: question.place) { return known }
-                let answer = await responder.respond(to: challenge)
-                decisions.note(answer, to: challenge, at: question.place)
-                return answer
-            }
+        let answer = await untilDeadline(questions.deadline) { [connector] in
+            await connector.answer(to: challenge, question, by: responder)
         }
         if Task.isCancelled { throw .cancelled() }
         guard let disposition = answer ?? nil else {
@@ -244,12 +230,6 @@ extension HandshakeDialogue {
 // MARK: Lower versions
 
 extension HandshakeDialogue {
-    private mutating func chooseVersions() async {
-        guard offer.fallback != nil else { return }
-        let step = await connector.offer(offer, to: endpoint)
-        (path.versions, path.isFallback, fallback) = (step.versions, step.isFallback, step.next)
-    }
-
     private mutating func fallBack(after error: LoadError) throws(LoadError) {
         guard let lower = fallback, error.asksForLowerVersions else { throw error }
         fallback = nil

@@ -1,12 +1,10 @@
-internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
+internal import SallyportTransport
 
-/// Questions that the app thinks about: the same one is put once, and all who ask it get the answer.
-///
-/// The app answers in a task of its own, because whoever asked first may be cancelled while others wait; it is
-/// cancelled when nobody waits any more. Docs/Concurrency.md lists it.
-final class PendingQuestions: Sendable {
+/// Questions that the app thinks about, and the loads that wait for its answers: the same question is put once, and all
+/// that wait for it get the answer.
+struct PendingQuestions: Sendable {
     /// What makes two questions the same.
     struct Question: Hashable, Sendable {
         var place: ConnectionDecisions.Place
@@ -17,53 +15,51 @@ final class PendingQuestions: Sendable {
         var requestID: UInt64?
     }
 
-    private typealias Waiting = Waiter<ChallengeDisposition?>
+    typealias Continuation = CheckedContinuation<ChallengeDisposition?, Never>
 
     private struct Pending {
-        /// Of whoever asked first.
+        /// Of the first that waited: tells this question from a later one that is the same.
         let number: UInt64
-        let work: Task<Void, Never>
-        var waiters: [UInt64: Waiting] = [:]
+        var waiters: [UInt64: Continuation]
+        var work: Task<Void, Never>?
     }
 
-    private let pending = Lock<[Question: Pending]>([:])
+    private var pending: [Question: Pending] = [:]
+    private var lastNumber: UInt64 = 0
 
-    /// How many wait for answers.
-    var waiterCount: Int { pending.withLock { $0.values.reduce(0) { $0 + $1.waiters.count } } }
+    /// How many loads wait for answers.
+    var waiterCount: Int { pending.values.reduce(0) { $0 + $1.waiters.count } }
 
-    /// - Returns: nil where the caller's task was cancelled.
-    func answer(
-        to question: Question, asking ask: @escaping @Sendable () async -> ChallengeDisposition
-    ) async -> ChallengeDisposition? {
-        let answer: ChallengeDisposition? = await pending.wait(orCancelled: nil) { pending, waiter in
-            if pending[question] == nil {
-                let work = Task { self.answered(question, waiter.number, await ask()) }
-                pending[question] = Pending(number: waiter.number, work: work)
-            }
-            pending[question]?.waiters[waiter.number] = waiter
-            return nil
-        } leave: { pending, number in
-            pending[question]?.waiters.removeValue(forKey: number)
-        }
-        if answer == nil { abandoned(question) }
-        return answer
+    mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
     }
 
-    /// An answer that nobody waits for any more does nothing.
-    private func answered(_ question: Question, _ number: UInt64, _ disposition: ChallengeDisposition) {
-        let waiters = pending.withLock { pending -> [Waiting] in
-            guard pending[question]?.number == number else { return [] }
-            return pending.removeValue(forKey: question).map { Array($0.waiters.values) } ?? []
+    /// Waits for the answer.
+    ///
+    /// - Returns: whether this is the first to ask, so that the app has to be asked.
+    mutating func join(_ question: Question, _ number: UInt64, _ continuation: Continuation) -> Bool {
+        guard pending[question] == nil else {
+            pending[question]?.waiters[number] = continuation
+            return false
         }
-        for waiter in waiters { waiter.resume(returning: disposition) }
+        pending[question] = Pending(number: number, waiters: [number: continuation])
+        return true
     }
 
-    /// Somebody has left.
-    private func abandoned(_ question: Question) {
-        let work = pending.withLock { pending -> Task<Void, Never>? in
-            guard pending[question]?.waiters.isEmpty == true else { return nil }
-            return pending.removeValue(forKey: question)?.work
-        }
-        work?.cancel()
+    /// The task in which the app is asked.
+    mutating func began(_ question: Question, _ work: Task<Void, Never>) { pending[question]?.work = work }
+
+    /// Takes all that wait for an answer; none where they have left.
+    mutating func answered(_ question: Question, _ number: UInt64) -> [Continuation] {
+        guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else { return [] }
+        return Array(ended.waiters.values)
+    }
+
+    /// Takes one that waits no more, and the task that asks for it alone, which can be cancelled.
+    mutating func leave(_ question: Question, _ number: UInt64) -> (Continuation, abandoned: Task<Void, Never>?)? {
+        guard let continuation = pending[question]?.waiters.removeValue(forKey: number) else { return nil }
+        guard pending[question]?.waiters.isEmpty == true else { return (continuation, nil) }
+        return (continuation, pending.removeValue(forKey: question)?.work)
     }
 }

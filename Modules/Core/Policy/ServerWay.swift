@@ -7,6 +7,11 @@ package struct ServerWay: Sendable {
     package let versions: TLSVersions
     /// The rules that decided.
     package let revision: UInt64
+
+    /// The same by other relays of the cluster.
+    package func through(_ relay: RelayAccess) -> ServerWay {
+        ServerWay(decision: decision, relay: relay, versions: versions, revision: revision)
+    }
 }
 
 extension AccessGate {

@@ -8,7 +8,7 @@ internal import NIOSSL
 
 /// HTTP/1.1, with TLS or without, under the gateway's limits of connections.
 struct HTTPListener: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
+    typealias Value = AcceptedConnection
 
     /// TLS of a listener, and who an authenticated peer is.
     struct Security: Sendable {
@@ -30,11 +30,13 @@ struct HTTPListener: ServerChildChannel {
 
     /// For ``Application``.
     static func builder(_ security: Security?, _ connections: Connections) -> HTTPServerBuilder {
-        HTTPServerBuilder { responder in
-            HTTPListener(
-                http: HTTP1Channel(responder: responder, configuration: Self.configuration), security: security,
-                connections: connections)
-        }
+        HTTPServerBuilder { HTTPListener(responder: $0, security, connections) }
+    }
+
+    init(responder: @escaping HTTPChannelHandler.Responder, _ security: Security?, _ connections: Connections) {
+        http = HTTP1Channel(responder: responder, configuration: Self.configuration)
+        self.security = security
+        self.connections = connections
     }
 
     private static var configuration: HTTP1Channel.Configuration {
@@ -51,18 +53,21 @@ struct HTTPListener: ServerChildChannel {
             channel.close(promise: nil)
             return channel.eventLoop.makeFailedFuture(error)
         }
-        let value = http.setup(channel: channel, logger: logger).flatMapThrowing { value in
-            let decoder = try channel.pipeline.syncOperations.handler(
-                type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try channel.pipeline.syncOperations.addHandler(
-                RequestHandler(watch.value, logger: logger), position: .after(decoder))
-            return value
-        }
+        let value = http.setup(channel: channel, logger: logger).map { AcceptedConnection($0) }
+            .flatMapThrowing { accepted in
+                let decoder = try channel.pipeline.syncOperations.handler(
+                    type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+                try channel.pipeline.syncOperations.addHandler(
+                    RequestHandler(watch.value, logger: logger), position: .after(decoder))
+                return accepted
+            }
         value.whenFailure { _ in channel.close(promise: nil) }
         return value
     }
 
-    func handle(value: Value, logger: Logger) async { await http.handle(value: value, logger: logger) }
+    func handle(value: AcceptedConnection, logger: Logger) async {
+        await http.handle(value: value.take(), logger: logger)
+    }
 
     private func add(to channel: any Channel) throws -> ConnectionWatch {
         guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }

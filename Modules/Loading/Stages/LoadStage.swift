@@ -8,6 +8,20 @@ public import SallyportCore
 /// runs on the task of the caller, is cancelled with it, and does not keep the response's body.
 public protocol LoadStage: Sendable {
     func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
+
+    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without changing
+    /// anything. Unless implemented, nothing is said.
+    ///
+    /// - Parameter request: as it comes to the stage; what is put into it, the stages below see.
+    func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async
+}
+
+extension LoadStage {
+    public func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {}
 }
 
 /// The rest of the stages below a stage.
@@ -33,6 +47,14 @@ public struct LoadChain: Sendable {
         }
         let rest = LoadChain(stages: stages, position: position + 1)
         return try await stages[position].load(request, in: context, next: rest)
+    }
+
+    /// What the stages would decide, from the top down.
+    package func explain(
+        _ request: LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        var request = request
+        for stage in stages[position...] { await stage.explain(&request, in: context, into: &explanation) }
     }
 }
 

@@ -1,9 +1,11 @@
 public import SallyportAuthorization
+package import SallyportConnecting
 public import SallyportCore
 
 /// Finds out what is in the way: the documents' `GDDiagnostic`, and `GDConnectivityManager`'s reset.
 public struct Diagnostics: Sendable {
     private let authorization: Authorization
+    private let connector: Connector
     private let reachability: Reachability?
     private let resetting: @Sendable () -> Bool
 
@@ -12,7 +14,8 @@ public struct Diagnostics: Sendable {
     ///
     /// - Parameter reachability: tells whether there is a network, and whether it changed during a check.
     public init(_ authorization: Authorization, reachability: Reachability? = nil) {
-        self.init(authorization, reachability: reachability) {
+        let connector = Connector(gate: authorization, decisions: authorization)
+        self.init(authorization, through: connector, reachability: reachability) {
             authorization.callChannel(drops: true)
             return true
         }
@@ -20,9 +23,11 @@ public struct Diagnostics: Sendable {
 
     /// - Parameter resetting: closes all connections.
     package init(
-        _ authorization: Authorization, reachability: Reachability?, resetting: @escaping @Sendable () -> Bool
+        _ authorization: Authorization, through connector: Connector, reachability: Reachability?,
+        resetting: @escaping @Sendable () -> Bool
     ) {
         self.authorization = authorization
+        self.connector = connector
         self.reachability = reachability
         self.resetting = resetting
     }
@@ -45,20 +50,10 @@ public struct Diagnostics: Sendable {
     ) async throws(AddressError) -> ServerReachability {
         let endpoint = try Endpoint(host: Host(host), port: port)
         let before = reachability?.networkVersion
-        let access: ServerAccess
-        do throws(AccessDenied) {
-            access = try authorization.access(to: endpoint)
-        } catch {
-            if case .denied(let decision) = error.reason {
-                return ServerReachability(endpoint, by: decision, [], else: .refused)
-            }
-            return ServerReachability(endpoint, by: nil, [], else: .notAuthorized)
-        }
         let check = ServerCheck(
             endpoint: endpoint, isSecure: isSecure, validatesCertificate: validatesCertificate,
             trust: trust.anchors, limit: limit)
-        let attempts = await check.run(access).map { explained($0, since: before) }
-        return ServerReachability(endpoint, by: access.decision, attempts, else: .notReachable)
+        return await check.run(through: connector).map { explained($0, since: before) }
     }
 
     /// Tries to reach the gateway's control port, over a connection of its own (`checkManagementConsoleReachability`).

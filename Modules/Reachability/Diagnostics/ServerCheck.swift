@@ -1,64 +1,73 @@
+internal import Logging
 internal import SallyportBase
-internal import SallyportCore
+package import SallyportConnecting
+package import SallyportCore
 internal import SallyportTransport
 
 /// Tries to reach a server by each way that a policy gives: opens a connection, with TLS where it is asked for, sends nothing
 /// over it and closes it.
-struct ServerCheck: Sendable {
+package struct ServerCheck: Sendable {
     let endpoint: Endpoint
     let isSecure: Bool
     /// Whether the server's certificate must be good. Nothing is sent to a server either way.
-    var validatesCertificate = true
-    /// Who may issue its certificate.
-    var trust = TrustAnchors.system
-    var limit: Duration
+    let validatesCertificate: Bool
+    /// The authorities that may have issued its certificate.
+    let trust: TrustAnchors
+    /// The longest time for each way.
+    let limit: Duration
 
-    /// All ways at once, each within the time.
-    func run(_ access: ServerAccess) async -> [ServerReachability.Attempt] {
-        let transport = Transport()
-        let ways = paths(access)
+    package init(
+        endpoint: Endpoint, isSecure: Bool, validatesCertificate: Bool = true, trust: TrustAnchors = .system,
+        limit: Duration
+    ) {
+        self.endpoint = endpoint
+        self.isSecure = isSecure
+        self.validatesCertificate = validatesCertificate
+        self.trust = trust
+        self.limit = limit
+    }
+
+    /// Tries the direct way, or each relay of the cluster by itself; all at once.
+    ///
+    /// Cancelling the task ends it, with what was found until then.
+    package func run(through connector: Connector) async -> ServerReachability {
+        let way: Way
+        do throws(LoadError) {
+            way = try connector.way(to: endpoint, isSecure: isSecure, with: settings)
+        } catch {
+            return ServerReachability(endpoint, by: error.deniedBy, [], else: DiagnosticCode(error))
+        }
         let attempts = await withTaskGroup(of: (Int, ServerReachability.Attempt).self) { group in
-            for (number, path) in ways.enumerated() {
-                group.addTask { (number, await attempt(path, with: transport)) }
+            for (number, way) in way.apart.enumerated() {
+                group.addTask { (number, await attempt(way, through: connector)) }
             }
             var found: [(Int, ServerReachability.Attempt)] = []
             for await attempt in group { found.append(attempt) }
             return found.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        await transport.shutdown()
-        return attempts
+        return ServerReachability(endpoint, by: way.decision, attempts, else: .notReachable)
     }
 
-    private func paths(_ access: ServerAccess) -> [ConnectionPath] {
-        var path = ConnectionPath(partition: ConnectionPartition(.diagnostics))
-        path.trust = validatesCertificate ? trust : .unverified
-        guard let relay = access.relay else {
-            path.addresses = access.decision.addresses
-            return [path]
-        }
-        path.versions = path.versions.restricted(blocking: access.blockedTLSVersions, floor: access.tlsFloor)
-        return relay.relays.sorted { $0.priority < $1.priority }.map { one in
-            var path = path
-            path.relay = RelayAccess(
-                cluster: relay.cluster, relays: [one], authorities: relay.authorities, identity: relay.identity)
-            return path
-        }
+    private var settings: ConnectionSettings {
+        var settings = ConnectionSettings(scope: .diagnostics)
+        settings.trust = validatesCertificate ? trust : .unverified
+        return settings
     }
 
-    private func attempt(_ path: ConnectionPath, with transport: Transport) async -> ServerReachability.Attempt {
+    private func attempt(_ way: Way, through connector: Connector) async -> ServerReachability.Attempt {
         let start = ContinuousClock.now
         var request = TunnelRequest(to: endpoint, isSecure: isSecure)
         request.connectTimeout = limit
-        let asked = request
+        let (asked, settings) = (request, settings)
         let outcome = await untilDeadline(start + limit) { () -> LoadError? in
             do throws(LoadError) {
-                try await transport.tunnel(asked, via: path).close()
+                try await connector.tunnel(asked, by: way, with: settings, asking: Self.questions).close()
                 return nil
             } catch {
                 return error
             }
         }
-        let relay = path.relay?.relays.first?.endpoint
+        let relay = way.relay?.relays.first?.endpoint
         let duration = start.duration(to: .now)
         if Task.isCancelled {
             return .init(relay: relay, code: .cancelled, failure: .cancelled(), duration: duration)
@@ -69,5 +78,17 @@ struct ServerCheck: Sendable {
         }
         let code = DiagnosticCode(failure, after: duration, of: limit)
         return .init(relay: relay, code: code, failure: failure, duration: duration)
+    }
+
+    private static var questions: ConnectionQuestions {
+        ConnectionQuestions(principal: .instance, logger: Logger(label: "sallyport.diagnostics"))
+    }
+}
+
+extension LoadError {
+    /// The decision by which a policy refuses the server; nil for other failures.
+    fileprivate var deniedBy: RouteDecision? {
+        guard let denied = underlying as? AccessDenied, case .denied(let decision) = denied.reason else { return nil }
+        return decision
     }
 }

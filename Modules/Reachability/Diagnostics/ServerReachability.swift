@@ -34,4 +34,9 @@ public struct ServerReachability: Sendable, Hashable {
         let codes = attempts.map(\.code)
         self.code = codes.contains(.noError) ? .noError : codes.first ?? code
     }
+
+    /// With each attempt as `body` says it.
+    func map(_ body: (Attempt) -> Attempt) -> ServerReachability {
+        ServerReachability(endpoint, by: decision, attempts.map(body), else: code)
+    }
 }

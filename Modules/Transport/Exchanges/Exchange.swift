@@ -39,30 +39,23 @@ final class Exchange: @unchecked Sendable {
     private let upload: Upload
     private var download: Download
     private var pipe: BodyPipe?
-    private var isDownloadPaused = false
-    /// Suspended from outside, in both directions.
-    private var isHeld = false
-    /// libcurl forgets a pause that comes before it sends: it is made when the turn ends.
-    private var isHoldDue = false
-    /// How often the request was about to be sent.
-    private var sends = 0
+    private var flow = TransferFlow()
+    private var sends: SendRule
+    private var clock: ExchangeClock
     private let asksToContinue: Bool
     /// The connection that it has made, on a path with one owner.
     private var madeConnection: UInt64?
     private static let connectionNumbers = Atomic<UInt64>(0)
     /// Of the connection with the server, where the server asks who somebody is.
-    private var channelBinding: ChannelBinding?
+    private(set) var channelBinding: ChannelBinding?
     /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
     private(set) var isExpectationRefused = false
     private var controlNumber: UInt64 = 0
     private(set) var pool: Pool?
-    private var queueTime = Duration.zero
-    private let deadline: LoopInstant
-    private let idleNanoseconds: Int64
-    private var lastActivity = LoopInstant.never
+    private(set) var queueTime = Duration.zero
     /// What is known of TLS while the connection is there; nil where nobody asks for a report.
-    private var tls: TLSFacts?
-    private var requestDone: LoopInstant?
+    private(set) var tls: TLSFacts?
+    private(set) var requestDone: LoopInstant?
 
     /// - Parameter endpoint: the one of the request's URL.
     init(_ request: ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
@@ -80,8 +73,8 @@ final class Exchange: @unchecked Sendable {
         lines = HeaderLines(request.headerFields, extra: upload.extraLines(for: request))
         proxyLines = request.proxyAuthorization.flatMap(HeaderLines.init(proxyAuthorization:))
         download = Download(headerLimit: request.headerLimit.octets)
-        idleNanoseconds = request.idleTimeout.wholeNanoseconds
-        deadline = request.deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+        sends = SendRule(isIdempotent: request.isIdempotent, requiredConnection: request.requiredConnection)
+        clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
     }
 
     /// Lets whoever steers the exchange reach it, until it ends. Called once, by the caller before the start.
@@ -104,9 +97,7 @@ final class Exchange: @unchecked Sendable {
     }
 
     func resumeReceiving() {
-        guard isDownloadPaused else { return }
-        isDownloadPaused = false
-        flowChanged()
+        if flow.readerHasRoom() { flowChanged() }
     }
 
     func resumeSending() {
@@ -117,9 +108,8 @@ final class Exchange: @unchecked Sendable {
 
     private func flowChanged() {
         guard let handle = attempt.handle, let pool else { return }
-        lastActivity = pool.now
-        let bits = (isDownloadPaused || isHeld ? CURLPAUSE_RECV : 0) | (upload.isPaused || isHeld ? CURLPAUSE_SEND : 0)
-        _ = unsafe curl_easy_pause(handle.raw, bits)
+        clock.active(at: pool.now)
+        _ = unsafe curl_easy_pause(handle.raw, flow.bits(isSendingPaused: upload.isPaused))
         pool.scheduleTurn()
     }
 
@@ -127,9 +117,7 @@ final class Exchange: @unchecked Sendable {
     func controlChanged() {
         guard let pool else { return }
         guard attempt.handle != nil else { return pool.requeue(self) }
-        guard isHeld != isSuspended else { return }
-        isHeld.toggle()
-        if sends > 0 { flowChanged() }
+        if flow.hold(isSuspended, hasSent: sends.isBegun) { flowChanged() }
     }
 
     /// Answers an exchange that never reached a pool.
@@ -142,38 +130,30 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Time
 
-    /// The earliest instant at which it may be overdue, as things stand. Waiting for its turn is not idleness.
-    var dueAt: LoopInstant {
-        attempt.handle == nil ? deadline : min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds))
-    }
+    /// The earliest instant at which it may be overdue, as things stand.
+    var dueAt: LoopInstant { clock.dueAt(hasBegun: attempt.handle != nil) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
-        if now >= deadline {
-            return LoadError(.resourceTimeout, at: attempt.reachedStep, "The time for the whole load is over.")
-        }
-        // Whoever stops the flow on this side is not waited for by this clock.
-        if isPaused { lastActivity = now }
-        guard now >= dueAt else { return nil }
-        return LoadError(.idleTimeout, at: attempt.reachedStep, "No byte came or went for \(request.idleTimeout).")
+        clock.overdue(at: now, hasBegun: attempt.handle != nil, isPaused: isPaused, step: attempt.reachedStep)
     }
 
-    private func active() { if let pool { lastActivity = pool.now } }
+    private func active() { if let pool { clock.active(at: pool.now) } }
 }
 
 // MARK: Pool
 
 extension Exchange: PoolMember {
-    var isPaused: Bool { isDownloadPaused || upload.isPaused || isHeld }
+    var isPaused: Bool { !flow.mayReceive || upload.isPaused }
     var isSuspended: Bool { request.control?.isSuspended ?? false }
     var urgency: Urgency { request.control.map { Urgency($0.priority) } ?? .standard }
     var tlsVersion: TLSVersion? {
-        guard request.url.isSecure, sends > 0 else { return nil }
+        guard request.url.isSecure, sends.isBegun else { return nil }
         return attempt.handle?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
     }
 
     func begins(with handle: EasyHandle) {
         active()
-        queueTime = .nanoseconds(lastActivity.nanoseconds - attempt.start.nanoseconds)
+        queueTime = .nanoseconds(clock.lastActivity.nanoseconds - attempt.start.nanoseconds)
         pool?.watchdog.watch(self)
         handle.set(CURLOPT_URL, url)
         unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
@@ -219,10 +199,7 @@ extension Exchange: PoolMember {
 
     func turnEnds() {
         guard pool != nil else { return }
-        if isHoldDue {
-            isHoldDue = false
-            flowChanged()
-        }
+        if flow.turnEnds() { flowChanged() }
         answer(isComplete: false)
     }
 
@@ -243,7 +220,7 @@ extension Exchange: PoolMember {
             returning: .success(
                 Answer(
                     head: download.head, body: body, timing: timing, connection: connectionFacts,
-                    retries: max(0, sends - 1), earlyHints: download.earlyHints)))
+                    retries: sends.retries, earlyHints: download.earlyHints)))
     }
 
     private func openPipe() -> BodyPipe {
@@ -265,8 +242,7 @@ extension Exchange: PoolMember {
 
     private func pushChunk() {
         guard !download.chunk.isEmpty else { return }
-        guard case .full = openPipe().push(download.takeChunk()), !isDownloadPaused else { return }
-        isDownloadPaused = true
+        if case .full = openPipe().push(download.takeChunk()) { flow.readerIsFull() }
     }
 }
 
@@ -274,7 +250,8 @@ extension Exchange: PoolMember {
 
 extension Exchange {
     func willConnect(_ descriptor: Int32) -> Bool {
-        guard request.requiredConnection == nil else { return losesConnection() }
+        let verdict = sends.willConnect(hasSentNothing: hasSentNothing, canStartAnew: upload.canStartAnew)
+        guard obeys(verdict) else { return false }
         attempt.step = .connect
         pool?.opened(descriptor, to: attempt.claim?.origin)
         if pool?.configuration.path.owner != nil {
@@ -288,38 +265,34 @@ extension Exchange {
         unsafe attempt.willHandshake(pool.configuration, context)
     }
 
-    /// libcurl sends a request again, up to five times, where a connection that was used before ends without an octet of
-    /// an answer, or where the server refused the stream: whatever the method, unless it is kept from it here.
     func willSendRequest() -> Bool {
         if let madeConnection { pool?.connectionNumber = madeConnection }
-        guard request.requiredConnection == nil || request.requiredConnection == pool?.connectionNumber else {
-            return losesConnection()
-        }
-        sends += 1
-        guard sends == 1 || mayBeSentAgain else { return failsOnce() }
+        let verdict = sends.willSend(
+            over: pool?.connectionNumber, hasSentNothing: hasSentNothing, canStartAnew: upload.canStartAnew)
+        guard obeys(verdict) else { return false }
         attempt.step = upload.isSent ? .response : .request
         active()
         if request.reporter != nil, request.url.isSecure { tls = attempt.handle?.tlsFacts }
-        if isHeld {
-            isHoldDue = true
-            pool?.signal(self)
-        }
+        if flow.requestIsSent() { pool?.signal(self) }
         guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return true }
         pool?.learned(origin, isMultiplexed: handshake.choseHTTP2)
         return true
     }
 
-    /// The connection that it has to go over is gone.
-    private func losesConnection() -> Bool {
-        let isUnsent = sends == 0 || mayBeSentAgain && upload.canStartAnew
-        attempt.failure = LoadError(
-            .connectionLost, at: .request, "The connection that the request has to go over is gone.",
-            underlying: isUnsent ? BoundConnectionLost() : nil)
-        return false
-    }
+    private var hasSentNothing: Bool { attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
 
-    /// RFC 9110 §9.2.2: idempotent methods, and others of which no octet was sent.
-    private var mayBeSentAgain: Bool { request.isIdempotent || attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
+    /// - Returns: whether the request goes out; else why not is the attempt's failure.
+    private func obeys(_ verdict: SendRule.Verdict) -> Bool {
+        switch verdict {
+        case .send: return true
+        case .notTwice: return failsOnce()
+        case .connectionIsGone(let isUnsent):
+            attempt.failure = LoadError(
+                .connectionLost, at: .request, "The connection that the request has to go over is gone.",
+                underlying: isUnsent ? BoundConnectionLost() : nil)
+            return false
+        }
+    }
 
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
         active()
@@ -349,7 +322,7 @@ extension Exchange {
     }
 
     func received(body: UnsafeRawBufferPointer) -> Int {
-        guard !isDownloadPaused, !isHeld else { return Int(CURL_WRITEFUNC_PAUSE) }
+        guard flow.mayReceive else { return Int(CURL_WRITEFUNC_PAUSE) }
         active()
         unsafe download.append(body)
         if download.chunk.count >= Download.chunkSize { pushChunk() }
@@ -358,71 +331,23 @@ extension Exchange {
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard !isHeld else { return Int(CURL_READFUNC_PAUSE) }
+        guard !flow.isHeld else { return Int(CURL_READFUNC_PAUSE) }
         active()
         let count = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
         request.control?.sent(upload.sentOctets, of: upload.totalOctets)
         if upload.isSent {
             attempt.step = .response
-            requestDone = lastActivity
+            requestDone = clock.lastActivity
         }
         return count
     }
 
-    func rewindBody() -> Bool { mayBeSentAgain && upload.rewind() || failsOnce() }
+    func rewindBody() -> Bool { sends.mayBeSentAgain(hasSentNothing) && upload.rewind() || failsOnce() }
 
     /// Ends the exchange instead of sending it a second time.
     private func failsOnce() -> Bool {
         attempt.failure = LoadError(
             .connectionLost, at: .request, "The connection ended, and the request is not one to be sent twice.")
         return false
-    }
-}
-
-// MARK: Facts
-
-extension Exchange {
-    private func report(_ failure: LoadError?) {
-        guard let reporter = request.reporter else { return }
-        var report = ExchangeReport()
-        report.failure = failure
-        report.end = attempt.elapsed(until: .now)
-        if let handle = attempt.handle {
-            (report.timing, report.connection) = (timing, connectionFacts)
-            report.requestDone = requestDone.map(attempt.elapsed)
-            (report.sent, report.received) = (handle.sentOctets, handle.receivedOctets)
-        }
-        (report.tlsVersion, report.tlsCipher) = (tls?.version, tls?.cipher)
-        reporter(report)
-    }
-
-    private var isReused: Bool { attempt.handle?.long(CURLINFO_NUM_CONNECTS) == 0 }
-
-    private var timing: ExchangeTiming {
-        var timing = ExchangeTiming()
-        timing.queue = queueTime
-        guard let handle = attempt.handle else { return timing }
-        timing.requestSent = queueTime + handle.microseconds(CURLINFO_PRETRANSFER_TIME_T)
-        timing.firstByte = queueTime + handle.microseconds(CURLINFO_STARTTRANSFER_TIME_T)
-        guard !isReused else { return timing }
-        timing.nameLookup = queueTime + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = queueTime + handle.microseconds(CURLINFO_CONNECT_TIME_T)
-        let path = pool?.configuration.path
-        attempt.tellHandshakes(to: &timing, isDirect: path?.relay == nil && path?.proxy == nil)
-        let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
-        if secured > .zero { timing.secured = queueTime + secured }
-        return timing
-    }
-
-    private var connectionFacts: ConnectionFacts {
-        guard let handle = attempt.handle else { return ConnectionFacts() }
-        var facts = attempt.connectionFacts(handle, proxy: pool?.configuration.path.proxy)
-        facts.isReused = isReused
-        facts.httpVersion =
-            handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0)
-            ? "HTTP/2" : "HTTP/1.1"
-        if let pool, pool.configuration.path.owner != nil { facts.number = pool.connectionNumber }
-        facts.channelBinding = channelBinding
-        return facts
     }
 }

@@ -4,7 +4,9 @@ internal import SallyportTransport
 
 extension ConnectionSettings {
     /// What a session's settings say about its connections.
-    init(_ configuration: SessionConfiguration, tag: String, _ kind: SecureSession.Kind) {
+    ///
+    /// - Parameter hasPolicy: whether it is a session of an instance, whose stages answer the challenges of proxies.
+    init(_ configuration: SessionConfiguration, tag: String, hasPolicy: Bool) {
         self.init(scope: .session(tag), principal: configuration.principal)
         minimumTLSVersion = configuration.minimumTLSVersion
         maximumTLSVersion = configuration.maximumTLSVersion
@@ -16,6 +18,6 @@ extension ConnectionSettings {
         allowsBasicOverPlainHTTP = configuration.allowsBasicOverPlainHTTP
         connectTimeout = configuration.connectTimeout
         connectionsPerOrigin = configuration.connectionsPerOrigin
-        if case .system = kind { tellsProxiesAtOnce = true }
+        tellsProxiesAtOnce = !hasPolicy
     }
 }

@@ -77,7 +77,7 @@ extension SecureSession {
                 if let response = try await load(request, with: handler, in: context) { return response }
             }
         }
-        if case .secure(let engine) = kind { try engine.checkAuthorized() }
+        try engine.checkAuthorized()
         throw LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
     }
 
@@ -85,8 +85,8 @@ extension SecureSession {
     private func load(
         _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {
-        if case .secure(let engine) = kind { try engine.checkAuthorized() }
-        let loads = handlerLoads
+        try engine.checkAuthorized()
+        let loads = engine.handlerLoads
         let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
         loads.insert(load)
         let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(load) }

@@ -15,34 +15,12 @@ internal import Synchronization
 ///
 /// All functions run on the caller's task, are cancelled with it (`cancelled`), and may be called from anywhere.
 public final class SecureSession: Sendable {
-    enum Kind: Sendable {
-        case secure(SecureEngine)
-        /// With the handlers of the instance whose `shared` this session is, if it is one.
-        case system(SystemEngine, ProtocolRegistry?)
-
-        var connector: Connector {
-            switch self {
-            case .secure(let engine): engine.connector
-            case .system(let engine, _): engine.connector
-            }
-        }
-
-        var waitingLoads: WaitingLoads {
-            switch self {
-            case .secure(let engine): engine.waitingLoads
-            case .system(let engine, _): engine.waitingLoads
-            }
-        }
-
-        var sites: (any SiteRules)? {
-            if case .secure(let engine) = self { engine.sites } else { nil }
-        }
-    }
-
     public let configuration: SessionConfiguration
     /// Answers the challenges of loads that have no delegate of their own. Kept as long as the session.
     public let delegate: (any SessionDelegate)?
-    let kind: Kind
+    let engine: LoadingEngine
+    /// Of the instance that this session is of, or that it is the system session of.
+    private let registry: ProtocolRegistry
     /// Names the session in the keys of its connections.
     let tag: String
     /// The generation in which the session was made; nil where switching off does not invalidate it.
@@ -60,48 +38,44 @@ public final class SecureSession: Sendable {
     private static let requestNumbers = Atomic(UInt64(0))
 
     init(
-        _ configuration: SessionConfiguration, _ kind: Kind, delegate: (any SessionDelegate)? = nil,
-        generation: Int? = nil
+        _ configuration: SessionConfiguration, of engine: LoadingEngine, registry: ProtocolRegistry? = nil,
+        delegate: (any SessionDelegate)? = nil, generation: Int? = nil
     ) {
         self.configuration = configuration
         self.delegate = delegate
-        self.kind = kind
+        self.engine = engine
+        self.registry = registry ?? engine.registry
         self.generation = generation
         trust = TrustScopes(configuration)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
-        let settings = ConnectionSettings(configuration, tag: tag, kind)
-        var waiter = ConnectivityWaiter(configuration, tag: tag, kind)
-        var own: [any LoadStage] = []
-        switch kind {
-        case .secure(let engine):
-            logger = engine.logger
-            waiter.infrastructure = engine.infrastructure
-            own = engine.stages(configuration)
-        case .system:
-            logger = Logger(label: "sallyport.system")
-        }
+        logger = engine.logger
+        let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
+        let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
         // The whole list, from the top down.
         chain = LoadChain(
-            [RedirectStage(configuration, sites: kind.sites), DecodingStage()] + own
-                + [ConnectorStage(connector: kind.connector, settings: settings, waiter: waiter)])
+            [RedirectStage(configuration, sites: engine.sites), DecodingStage()] + engine.stages(configuration)
+                + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
         tunnels = SessionTunnels(
-            connector: kind.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
+            connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
             logger: logger)
     }
 
     deinit {
-        kind.connector.decisions.forget(.session(tag))
-        kind.connector.client.closeConnections { [tag] in $0.partition.scope == .session(tag) }
+        // Tags are not used again: what is left until then is memory, and no decision.
+        if engine.connector.hasDecisions {
+            Task { [connector = engine.connector, tag] in await connector.forget(.session(tag)) }
+        }
+        engine.connector.client.closeConnections { [tag] in $0.partition.scope == .session(tag) }
     }
 
     /// Ends the session: loads in flight end with `sessionInvalidated`, and so does every later one.
     ///
     /// ``shared`` cannot be invalidated; the call has no effect on it.
     public func invalidate() {
-        guard case .secure(let engine) = kind, generation != nil else { return }
+        guard generation != nil else { return }
         isInvalidated.store(true, ordering: .releasing)
-        engine.end(SecureEngine.invalidated()) { [tag] in $0 == tag }
+        engine.end(LoadingEngine.invalidated()) { [tag] in $0 == tag }
     }
 }
 
@@ -110,12 +84,11 @@ public final class SecureSession: Sendable {
 extension SecureSession {
     /// - Throws: why the session takes no request now.
     func admit() throws(LoadError) {
-        guard case .secure(let engine) = kind else { return }
         try engine.checkSwitchedOn()
         let isOutdated = generation.map { $0 != engine.currentGeneration } ?? false
         guard isOutdated || isInvalidated.load(ordering: .acquiring) else { return }
         try engine.checkAuthorized()
-        throw SecureEngine.invalidated()
+        throw LoadingEngine.invalidated()
     }
 
     /// The request with the session's fields, where it has none of the name.
@@ -155,30 +128,17 @@ extension SecureSession {
     }
 
     private func principal(of request: LoadRequest) -> Principal {
-        if case .secure(let engine) = kind, let principal = engine.principals.principal(of: request) {
-            return principal
-        }
-        return request.differing?.options.principal ?? configuration.principal
+        engine.principals?.principal(of: request) ?? request.differing?.options.principal ?? configuration.principal
     }
 
     /// The handlers to ask, in order.
     var entries: [HandlerEntry] {
-        let registered: [HandlerEntry] =
-            switch kind {
-            case .secure(let engine): engine.registry.secureEntries
-            case .system(_, let registry): registry?.systemEntries ?? [.systemHTTP]
-            }
+        let registered = isSystem ? registry.systemEntries : registry.secureEntries
         guard !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty else { return registered }
         return configuration.handlers.map(HandlerEntry.plugin) + configuration.protocolClasses.map(HandlerEntry.init)
             + registered
     }
 
-    var handlerLoads: HandlerLoads {
-        switch kind {
-        case .secure(let engine): engine.handlerLoads
-        case .system(let engine, _): engine.handlerLoads
-        }
-    }
-
-    var isSystem: Bool { if case .system = kind { true } else { false } }
+    /// Whether loads go direct and ask no policy.
+    var isSystem: Bool { engine.gate == nil }
 }

@@ -16,7 +16,7 @@ public final class URLLoadingSystem: Sendable {
     /// The handlers of all sessions of this instance.
     public var protocols: ProtocolRegistry { engine.registry }
 
-    let engine: SecureEngine
+    let engine: LoadingEngine
     private let ownsConnector: Bool
     private let current: Lock<SecureSession>
     private let system: SecureSession
@@ -47,7 +47,7 @@ public final class URLLoadingSystem: Sendable {
     convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
-        client: any ExchangeClient, system: SystemEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
+        client: any ExchangeClient, system: LoadingEngine = .process, infrastructure: (any InfrastructureStatus)? = nil,
         sites: (any SiteRules)? = nil, logger: Logger = Logger(label: "sallyport.loading")
     ) {
         let connector = Connector(gate: gate, client: client, decisions: decisions, control: controlTLSVersions)
@@ -69,15 +69,15 @@ public final class URLLoadingSystem: Sendable {
 
     private init(
         connector: Connector, gate: any AccessGate, ownsConnector: Bool, stages: @escaping SessionStages,
-        principalKey: Redacted<[UInt8]>?, system: SystemEngine = .process,
+        principalKey: Redacted<[UInt8]>?, system: LoadingEngine = .process,
         infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?, logger: Logger
     ) {
         self.ownsConnector = ownsConnector
-        engine = SecureEngine(
+        engine = LoadingEngine(
             gate: gate, connector: connector, stages: stages, principals: PrincipalNames(key: principalKey),
             infrastructure: infrastructure, sites: sites, logger: logger)
-        current = Lock(SecureSession(SessionConfiguration(), .secure(engine)))
-        self.system = SecureSession(SessionConfiguration(), .system(system, engine.registry))
+        current = Lock(SecureSession(SessionConfiguration(), of: engine))
+        self.system = SecureSession(SessionConfiguration(), of: system, registry: engine.registry)
     }
 
     // MARK: Sessions
@@ -98,7 +98,8 @@ public final class URLLoadingSystem: Sendable {
     public func makeSession(
         _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
     ) -> SecureSession {
-        SecureSession(configuration, .secure(engine), delegate: delegate, generation: engine.currentGeneration)
+        SecureSession(
+            configuration, of: engine, delegate: delegate, generation: engine.currentGeneration)
     }
 
     // MARK: Trust
@@ -113,12 +114,11 @@ public final class URLLoadingSystem: Sendable {
         guard let endpoint = url.endpoint else {
             throw LoadError(.invalidRequest, "The URL names no server.")
         }
-        let wasTrusted = engine.connector.decisions.forgetTrust(at: endpoint)
-        let wasStored = try await engine.connector.decisions.store?.forgetTrust(at: endpoint) ?? false
+        let wasTrusted = try await engine.connector.forgetTrust(at: endpoint)
         engine.connector.client.closeConnections { path in
             if case .decided(_, isTrusted: true) = path.decision { true } else { false }
         }
-        return wasTrusted || wasStored
+        return wasTrusted
     }
 
     // MARK: The switch
@@ -129,7 +129,7 @@ public final class URLLoadingSystem: Sendable {
     /// Registers ``SecureHTTPHandler`` and gives ``session`` a new value. Each successful `authorize()` does it too.
     public func enable() {
         engine.enable()
-        let session = SecureSession(SessionConfiguration(), .secure(engine))
+        let session = SecureSession(SessionConfiguration(), of: engine)
         current.withLock { $0 = session }
     }
 
@@ -159,15 +159,10 @@ public final class URLLoadingSystem: Sendable {
     }
 
     private var isAuthorized: Bool {
-        do throws(AccessDenied) {
-            try engine.gate.checkAuthorized()
-            return true
-        } catch {
-            return false
-        }
+        (try? engine.checkAuthorized()) != nil
     }
 
-    private var isWithdrawn: Bool { !isAuthorized && !SecureEngine.isUnauthorized(engine.gate) }
+    private var isWithdrawn: Bool { !isAuthorized && !engine.isUnauthorized }
 
     // MARK: The default instance
 
@@ -191,5 +186,5 @@ extension SecureSession {
     /// The value changes with each `authorize()` and `enable()`: ask for it where you use it.
     public static var shared: SecureSession { URLLoadingSystem.default?.shared ?? processSystem }
 
-    private static let processSystem = SecureSession(SessionConfiguration(), .system(.process, nil))
+    private static let processSystem = SecureSession(SessionConfiguration(), of: .process)
 }

@@ -98,12 +98,11 @@ struct ConnectivityWaiter: Sendable {
 }
 
 extension ConnectivityWaiter {
-    init(
-        _ configuration: SessionConfiguration, tag: String, _ kind: SecureSession.Kind
-    ) {
+    init(_ configuration: SessionConfiguration, tag: String, _ engine: LoadingEngine) {
         isOn = configuration.waitsForConnectivity
         self.tag = tag
-        loads = kind.waitingLoads
+        loads = engine.waitingLoads
+        infrastructure = engine.infrastructure
     }
 }
 

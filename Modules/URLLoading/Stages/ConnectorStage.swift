@@ -17,6 +17,12 @@ struct ConnectorStage: LoadStage {
         }
     }
 
+    func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        connector.explain(request, in: context, with: settings, into: &explanation)
+    }
+
     /// A request that only the cache may answer goes nowhere, also where the session has none.
     private func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
         guard request.differing?.options.cachePolicy != .returnCacheDataDontLoad else {

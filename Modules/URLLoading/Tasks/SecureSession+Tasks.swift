@@ -115,11 +115,6 @@ extension SecureSession {
         response.body = ResponseBody(TaskBody(response, control, endsTask: endsTask, counts: counts))
         return response
     }
-
-    /// - Throws: `notAuthorized` or `withdrawn`; never in the system session.
-    func checkAuthorized() throws(LoadError) {
-        if case .secure(let engine) = kind { try engine.checkAuthorized() }
-    }
 }
 
 extension LoadRequest {

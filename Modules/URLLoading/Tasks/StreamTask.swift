@@ -145,7 +145,7 @@ public final class StreamTask: Sendable {
         guard failure.code == .connectionLost else { return failure }
         do throws(LoadError) {
             try session.admit()
-            try session.checkAuthorized()
+            try session.engine.checkAuthorized()
             return failure
         } catch {
             return error

@@ -1,9 +1,10 @@
 /// Whether a condition that another thread or process brings about comes true within a time; asked every 5 ms.
 package func eventually(
-    within limit: Duration = .seconds(10), _ isTrue: () throws -> Bool
+    within limit: Duration = .seconds(10), isolation: isolated (any Actor)? = #isolation,
+    _ isTrue: () async throws -> Bool
 ) async throws -> Bool {
     let end = ContinuousClock.now + limit
-    while try !isTrue() {
+    while try await !isTrue() {
         guard ContinuousClock.now < end else { return false }
         try await Task.sleep(for: .milliseconds(5))
     }

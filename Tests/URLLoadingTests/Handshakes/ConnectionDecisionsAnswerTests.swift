@@ -6,9 +6,9 @@ import Testing
 @testable import SallyportConnecting
 @testable import SallyportURLLoading
 
-/// Whoever comes with a question when it has just been answered finds the answer.
+/// A load that comes with a question when it has just been answered finds the answer.
 struct ConnectionDecisionsAnswerTests {
-    private let decisions = ConnectionDecisions()
+    private var decisions = ConnectionDecisions()
     private let place: ConnectionDecisions.Place
     private let wish: AuthenticationChallenge
 
@@ -37,26 +37,26 @@ struct ConnectionDecisionsAnswerTests {
     }
 
     @Test(arguments: [TrustPersistence.forSession, .permanent])
-    func aTrustedChainIsKnownAndNoOther(_ persistence: TrustPersistence) throws {
+    mutating func aTrustedChainIsKnownAndNoOther(_ persistence: TrustPersistence) throws {
         decisions.note(.trust(persistence), to: try chain(1), at: place)
         #expect(try decisions.answer(to: chain(1), at: place) == .trust(.forSession))
         #expect(try decisions.answer(to: chain(2), at: place) == nil)
         #expect(try decisions.answer(to: chain(1), at: .init(scope: .session("2"), endpoint: place.endpoint)) == nil)
     }
 
-    @Test func defaultHandlingIsKnownOfAChainThatVerifies() throws {
+    @Test mutating func defaultHandlingIsKnownOfAChainThatVerifies() throws {
         decisions.note(.performDefaultHandling, to: try chain(1), at: place)
         #expect(try decisions.answer(to: chain(1), at: place) == nil)
         decisions.note(.performDefaultHandling, to: try chain(1, isTrusted: true), at: place)
         #expect(try decisions.answer(to: chain(1, isTrusted: true), at: place) == .performDefaultHandling)
     }
 
-    @Test func aCertificateThatIsNotShownIsKnown() {
+    @Test mutating func aCertificateThatIsNotShownIsKnown() {
         decisions.note(.rejectProtectionSpace, to: wish, at: place)
         #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
     }
 
-    @Test func whatHoldsForOneLoadIsNotKept() throws {
+    @Test mutating func whatHoldsForOneLoadIsNotKept() throws {
         decisions.note(.cancel, to: wish, at: place)
         decisions.note(.trust(.none), to: try chain(1), at: place)
         decisions.note(.cancel, to: try chain(1), at: place)

@@ -160,8 +160,8 @@ struct TrustQuestionTests {
         let request = try site.request()
         try await withThrowingTaskGroup(of: LoadError?.self) { group in
             for _ in 0..<6 { group.addTask { await session.failure(request) } }
-            let pending = loading.engine.connector.decisions.pending
-            #expect(try await eventually { pending.waiterCount == 6 })
+            let connector = loading.engine.connector
+            #expect(try await eventually { await connector.waiterCount == 6 })
             answer.fire()
             for try await failure in group { #expect(failure == nil) }
         }
@@ -173,8 +173,8 @@ struct TrustQuestionTests {
         let session = try session(delegate)
         let request = try site.request()
         let loads = (0..<2).map { _ in Task { await session.failure(request) } }
-        let pending = loading.engine.connector.decisions.pending
-        #expect(try await eventually { pending.waiterCount == 2 && delegate.asked.count == 1 })
+        let connector = loading.engine.connector
+        #expect(try await eventually { await connector.waiterCount == 2 && delegate.asked.count == 1 })
         loads[0].cancel()
         #expect(await loads[0].value?.code == .cancelled)
         answer.fire()

@@ -102,7 +102,7 @@ struct ProxyRoutingTests {
         var configuration = SessionConfiguration()
         let credential = Credential(user: "ann", password: Redacted("pässword"))
         configuration.proxies = try .all(Proxy("https://p:1", credential: credential))
-        let session = SecureSession(configuration, .system(SystemEngine(client: client), nil))
+        let session = SecureSession(configuration, of: LoadingEngine(client: client))
         _ = try await session.text("http://a.example/")
         #expect(client.exchanges.first?.path.proxy?.authorization?.reveal() == "Basic YW5uOnDDpHNzd29yZA==")
     }
@@ -114,7 +114,7 @@ struct ProxyRoutingTests {
         configuration.proxies = try .all(
             Proxy("http://p:1", credential: Credential(user: "ann", password: Redacted("1"))))
         configuration.allowsBasicOverPlainHTTP = isAllowed
-        let session = SecureSession(configuration, .system(SystemEngine(client: client), nil))
+        let session = SecureSession(configuration, of: LoadingEngine(client: client))
         _ = try await session.text("http://a.example/")
         #expect((client.exchanges.first?.path.proxy?.authorization != nil) == isAllowed)
     }

@@ -26,7 +26,7 @@ struct Fixture {
         gate = StubGate(denied: denied)
         self.client = client
         systemClient = system
-        loading = URLLoadingSystem(gate: gate, client: client, system: SystemEngine(client: system))
+        loading = URLLoadingSystem(gate: gate, client: client, system: LoadingEngine(client: system))
     }
 }
 

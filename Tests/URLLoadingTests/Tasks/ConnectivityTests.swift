@@ -33,7 +33,7 @@ import Testing
         _ client: StubClient, gate: StubGate = StubGate(), _ infrastructure: InfrastructureBoard? = nil
     ) -> URLLoadingSystem {
         URLLoadingSystem(
-            gate: gate, client: client, system: SystemEngine(client: client), infrastructure: infrastructure)
+            gate: gate, client: client, system: LoadingEngine(client: client), infrastructure: infrastructure)
     }
 
     private var waiting: LoadRequest {

@@ -4,32 +4,39 @@ internal import SallyportCore
 internal import SallyportTransport
 internal import Synchronization
 
-/// What the secure sessions of one instance share: the gate, the connections, the handlers, and the switch.
+/// What the sessions of one instance share, or the system sessions of the process: the policy where there is one, the
+/// connections, the handlers, and the switch.
 ///
 /// Two locks: the registry's, and that of the plugins' loads. Both are leaves. The switch is two atomics, because
 /// each load reads it.
-final class SecureEngine: Sendable {
-    let gate: any AccessGate
+final class LoadingEngine: Sendable {
+    /// What system sessions share: connections of their own, straight from this machine. It is never shut down, as the
+    /// system session is always there.
+    static let process = LoadingEngine(client: Transport())
+
+    /// Nil for system sessions, which have no policy.
+    let gate: (any AccessGate)?
     let connector: Connector
     let registry: ProtocolRegistry
     let handlerLoads = HandlerLoads()
     let waitingLoads = WaitingLoads()
-    /// Whether the gateway is within reach; nil where nobody knows.
+    /// Whether the gateway is within reach; nil where it is not known.
     let infrastructure: (any InfrastructureStatus)?
-    /// Stages of other modules, between Decoding and Routing.
+    /// Stages of other modules, between Decoding and the connector.
     let stages: SessionStages
-    let principals: PrincipalNames
-    /// Which hosts are of one site; nil where nobody has a list.
+    /// Names principals after requests' own credentials; nil where they have no names.
+    let principals: PrincipalNames?
+    /// Which hosts are of one site; nil where there is no list.
     let sites: (any SiteRules)?
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
     private let isShutDown = Atomic(false)
     private let generation = Atomic(0)
-    private let observation: AccessObservation
+    private let observation: AccessObservation?
 
     init(
-        gate: any AccessGate, connector: Connector, stages: @escaping SessionStages,
-        principals: PrincipalNames = PrincipalNames(),
+        gate: (any AccessGate)?, connector: Connector, stages: @escaping SessionStages,
+        principals: PrincipalNames? = PrincipalNames(),
         infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil, logger: Logger
     ) {
         self.infrastructure = infrastructure
@@ -42,20 +49,27 @@ final class SecureEngine: Sendable {
         for item in connector.control.ineffective {
             logger.notice("A version of TLS is offered in any case.", metadata: ["setting": "\(item)"])
         }
-        let wasAuthorized = WasAuthorized(gate)
-        registry = ProtocolRegistry(logger: logger) { wasAuthorized.isTrue }
-        observation = gate.onAccessChange { [handlerLoads, waitingLoads] change in
-            if case .open = change.to { wasAuthorized.note() }
+        let wasAuthorized = gate.map { WasAuthorized($0) }
+        registry = ProtocolRegistry(logger: logger) { wasAuthorized?.isTrue ?? false }
+        observation = gate?.onAccessChange { [handlerLoads, waitingLoads] change in
+            if case .open = change.to { wasAuthorized?.note() }
             guard let failure = change.ending.map({ LoadError($0) }) else { return }
             handlerLoads.end(with: failure)
             waitingLoads.end(with: failure)
         }
     }
 
+    /// Of system sessions: without policy, stages, principals and names of sites.
+    convenience init(client: any ExchangeClient) {
+        self.init(
+            gate: nil, connector: Connector(gate: nil, client: client), stages: { _ in [] }, principals: nil,
+            logger: Logger(label: "sallyport.system"))
+    }
+
     /// Whether `authorize()` has not succeeded yet; withdrawal comes after it.
-    static func isUnauthorized(_ gate: any AccessGate) -> Bool {
+    var isUnauthorized: Bool {
         do throws(AccessDenied) {
-            try gate.checkAuthorized()
+            try gate?.checkAuthorized()
             return false
         } catch {
             return error.reason == .notAuthorized
@@ -103,13 +117,8 @@ final class SecureEngine: Sendable {
         throw LoadError(.disabled, at: .routing, "Secure communication is switched off; call enable().")
     }
 
-    func checkAuthorized() throws(LoadError) {
-        do throws(AccessDenied) {
-            try gate.checkAuthorized()
-        } catch {
-            throw LoadError(error)
-        }
-    }
+    /// - Throws: `notAuthorized` or `withdrawn`; never without a policy.
+    func checkAuthorized() throws(LoadError) { try gate?.requireAuthorized() }
 
     static func invalidated() -> LoadError { LoadError(.sessionInvalidated, "The session was invalidated.") }
 }

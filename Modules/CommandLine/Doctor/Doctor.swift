@@ -1,20 +1,22 @@
-internal import HTTPTypes
-package import SallyportAuthorization
-package import SallyportCore
-internal import SallyportLoading
-internal import SallyportTransport
-internal import SallyportWire
+import HTTPTypes
+import SallyportAuthorization
+import SallyportConnecting
+import SallyportCore
+import SallyportLoading
+import SallyportReachability
+import SallyportTransport
+import SallyportWire
 
 /// Checks everything between a store and a server, step by step, and says in words what is wrong and what to do.
 ///
 /// Changes nothing: the store is only read, no event stream is opened, and what the gateway sends is not kept.
-package struct Doctor: Sendable {
+struct Doctor: Sendable {
     /// A server to look at.
-    package struct Server: Sendable, Hashable {
-        package let endpoint: Endpoint
-        package let isSecure: Bool
+    struct Server: Sendable, Hashable {
+        let endpoint: Endpoint
+        let isSecure: Bool
 
-        package init(_ endpoint: Endpoint, isSecure: Bool) { (self.endpoint, self.isSecure) = (endpoint, isSecure) }
+        init(_ endpoint: Endpoint, isSecure: Bool) { (self.endpoint, self.isSecure) = (endpoint, isSecure) }
     }
 
     private let stored: StoredAuthorization
@@ -26,7 +28,7 @@ package struct Doctor: Sendable {
     /// - Parameters:
     ///   - trust: who may issue the certificates of servers.
     ///   - limit: the longest time for each step.
-    package init(
+    init(
         _ stored: StoredAuthorization, trusting trust: ServerTrust = .system, within limit: Duration = .seconds(10),
         clock: any AuthorizationClock = SystemClock()
     ) {
@@ -38,7 +40,7 @@ package struct Doctor: Sendable {
     }
 
     /// What each check found, in their order. Those that need what an earlier one missed are skipped.
-    package func examine(_ servers: [Server]) async -> [Finding] {
+    func examine(_ servers: [Server]) async -> [Finding] {
         var findings = StoreFindings.of(stored, contact, at: clock.wall)
         guard let contact else { return findings }
         let transport = Transport()
@@ -52,7 +54,7 @@ package struct Doctor: Sendable {
             if asked.policy != nil { findings.append(await names(contact, client)) }
         }
         findings += await relays(policy, client)
-        for server in servers { findings.append(await check(server, policy)) }
+        findings += await check(servers, policy)
         await transport.shutdown()
         return findings
     }
@@ -148,22 +150,22 @@ package struct Doctor: Sendable {
         return attempt
     }
 
-    private func check(_ server: Server, _ policy: StoredPolicy?) async -> Finding {
-        let access: ServerAccess
-        do throws(AccessDenied) {
-            guard let policy else { throw AccessDenied(.notAuthorized) }
-            access = try policy.access(to: server.endpoint)
-        } catch {
-            var (decision, code) = (nil as RouteDecision?, DiagnosticCode.notAuthorized)
-            if case .denied(let denied) = error.reason { (decision, code) = (denied, .refused) }
-            return WayFindings.server(
-                server.endpoint, ServerReachability(server.endpoint, by: decision, [], else: code))
+    private func check(_ servers: [Server], _ policy: StoredPolicy?) async -> [Finding] {
+        guard let policy else {
+            return servers.map { server in
+                WayFindings.server(
+                    server.endpoint, ServerReachability(server.endpoint, by: nil, [], else: .notAuthorized))
+            }
         }
-        let attempts = await ServerCheck(
-            endpoint: server.endpoint, isSecure: server.isSecure, trust: trust.anchors, limit: limit
-        ).run(access)
-        return WayFindings.server(
-            server.endpoint, ServerReachability(server.endpoint, by: access.decision, attempts, else: .notReachable))
+        let connector = Connector(gate: StoredGate(policy: policy))
+        var findings: [Finding] = []
+        for server in servers {
+            let check = ServerCheck(
+                endpoint: server.endpoint, isSecure: server.isSecure, trust: trust.anchors, limit: limit)
+            findings.append(WayFindings.server(server.endpoint, await check.run(through: connector)))
+        }
+        await connector.shutdown()
+        return findings
     }
 }
 

@@ -1,7 +1,7 @@
 /// What one check found, in words.
-package struct Finding: Sendable, Hashable {
+struct Finding: Sendable, Hashable {
     /// In the order in which they are made.
-    package enum Check: String, Sendable, Hashable, CaseIterable {
+    enum Check: String, Sendable, Hashable, CaseIterable {
         /// The store opens, and holds an activation.
         case store, activation
         /// Of the instance.
@@ -22,7 +22,7 @@ package struct Finding: Sendable, Hashable {
         case server
     }
 
-    package enum Outcome: String, Sendable, Hashable {
+    enum Outcome: String, Sendable, Hashable {
         case ok
         /// All works, but not for long, or not as well as it could.
         case warning
@@ -32,32 +32,32 @@ package struct Finding: Sendable, Hashable {
     }
 
     /// What stands in the way, as exit statuses tell it apart.
-    package enum Trouble: Sendable, Hashable {
+    enum Trouble: Sendable, Hashable {
         case usage, unreachable, store, protocolError, notAuthorized
     }
 
-    package let check: Check
-    package let outcome: Outcome
+    let check: Check
+    let outcome: Outcome
     /// What is so.
-    package let message: String
+    let message: String
     /// What to do; nil where nothing is to be done.
-    package let advice: String?
+    let advice: String?
     /// Nil where the check did not fail.
-    package let trouble: Trouble?
+    let trouble: Trouble?
 
-    package static func ok(_ check: Check, _ message: String) -> Finding {
+    static func ok(_ check: Check, _ message: String) -> Finding {
         Finding(check: check, outcome: .ok, message: message, advice: nil, trouble: nil)
     }
 
-    package static func warning(_ check: Check, _ message: String, _ advice: String) -> Finding {
+    static func warning(_ check: Check, _ message: String, _ advice: String) -> Finding {
         Finding(check: check, outcome: .warning, message: message, advice: advice, trouble: nil)
     }
 
-    package static func failed(_ check: Check, _ trouble: Trouble, _ message: String, _ advice: String) -> Finding {
+    static func failed(_ check: Check, _ trouble: Trouble, _ message: String, _ advice: String) -> Finding {
         Finding(check: check, outcome: .failed, message: message, advice: advice, trouble: trouble)
     }
 
-    package static func skipped(_ check: Check, _ message: String) -> Finding {
+    static func skipped(_ check: Check, _ message: String) -> Finding {
         Finding(check: check, outcome: .skipped, message: message, advice: nil, trouble: nil)
     }
 }

@@ -1,5 +1,5 @@
-internal import SallyportAuthorization
-internal import SallyportCore
+import SallyportAuthorization
+import SallyportCore
 
 /// What answers and failures of the gateway's control port say: values only.
 enum GatewayFindings {

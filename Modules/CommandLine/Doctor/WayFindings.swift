@@ -1,5 +1,6 @@
-internal import SallyportAuthorization
-internal import SallyportCore
+import SallyportAuthorization
+import SallyportCore
+import SallyportReachability
 
 /// What relays, look-ups of names and servers say: values only.
 enum WayFindings {

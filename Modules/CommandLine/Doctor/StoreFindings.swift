@@ -1,5 +1,5 @@
-internal import SallyportAuthorization
-internal import SallyportCore
+import SallyportAuthorization
+import SallyportCore
 
 /// What a store by itself says: values only.
 enum StoreFindings {

@@ -1,9 +1,10 @@
 import SallyportAuthorization
 import SallyportCore
 import SallyportLoading
+import SallyportReachability
 import Testing
 
-@testable import SallyportReachability
+@testable import SallyportCommandLine
 
 /// What the doctor makes of answers and failures: each names its own check, the trouble, and what to do.
 @Suite struct FindingsTests {

@@ -1,0 +1,34 @@
+internal import HTTPTypes
+internal import SallyportCore
+public import SallyportLoading
+
+extension CacheStage {
+    /// Looks what is stored, and whether it would answer now. Counts nothing.
+    public func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        guard let place = place(for: request, in: context) else { return }
+        let load = CachedLoad(request, in: context, next: LoadChain([]), at: place)
+        let (result, reason) = load.expectation
+        explanation.decided(.cache, result.rawValue, because: reason)
+    }
+}
+
+extension CachedLoad {
+    /// What would come of the load, as far as the stored entries say.
+    fileprivate var expectation: (CacheResult, reason: String) {
+        if isForServer { return (.bypassed, "the request is for the server alone") }
+        guard case .slot(let slot) = cache.find(key, for: selecting, joins: false),
+            let stored = cache.read(slot, of: request.url, context.principal, under: place.trust)
+        else { return (.miss, "nothing is stored") }
+        guard let decision = try? presentDecision(), stored.answer.way == CachedAnswer.Way(decision.route) else {
+            return (.miss, "what is stored came by another kind of route")
+        }
+        guard part(of: stored) != nil else { return (.miss, "what is stored has not all that is asked for") }
+        switch rules.decide(stored.answer, now: cache.now()) {
+        case .use(isStale: false): return (.hit, "what is stored is fresh")
+        case .use(isStale: true), .useAndValidate: return (.stale, "what is stored may be used though it is stale")
+        case .validate: return (.revalidated, "the server is asked whether what is stored holds")
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package import SallyportCore
+internal import SallyportLoading
+package import SallyportTransport
+
+// What was decided about servers, as a handshake's dialogue asks for it.
+extension Connector {
+    typealias Place = ConnectionDecisions.Place
+
+    /// What is known of a server, and what it is offered next.
+    func begin(_ offer: TLSVersionOffer, at place: Place) -> (TLSVersionStep, ConnectionDecisions.Standing) {
+        dropOutdated()
+        return (history.step(offer, to: place.endpoint, at: .now), decisions.standing(at: place))
+    }
+
+    func set(_ decision: TrustDecision?, at place: Place) { change { $0.set(decision, at: place) } }
+    func set(_ shown: ServerTrustEvaluation, at place: Place) { change { $0.set(shown, at: place) } }
+    func set(_ wish: CertificateRequest, at place: Place) { change { $0.set(wish, at: place) } }
+
+    /// What another load has decided on the chain since, or was decided for good; nil where there is nothing.
+    ///
+    /// - Parameter countsRefusals: whether a decision of the session against the chain counts too.
+    func decision(
+        on fingerprint: ChainFingerprint, at place: Place, countsRefusals: Bool
+    ) async -> TrustDecision? {
+        dropOutdated()
+        if let known = decisions.standing(at: place).trust, case .decided(fingerprint, let isTrusted) = known,
+            isTrusted || countsRefusals
+        {
+            return known
+        }
+        let edition = edition
+        guard await store?.trustedChain(at: place.endpoint) == fingerprint else { return nil }
+        let decision = TrustDecision.decided(fingerprint, isTrusted: true)
+        change(ofEdition: edition) { $0.set(decision, at: place) }
+        return decision
+    }
+
+    /// Trusts a chain in the session, and for good where the app said so.
+    ///
+    /// - Throws: why the store cannot keep it. It is not trusted then.
+    func trust(_ fingerprint: ChainFingerprint, at place: Place, forGood: Bool) async throws(LoadError) {
+        let edition = edition
+        do throws(LoadError) {
+            if forGood { try await store?.trust(fingerprint, at: place.endpoint) }
+        } catch {
+            change { $0.set(nil as TrustDecision?, at: place) }
+            throw error
+        }
+        change(ofEdition: edition) { $0.set(.decided(fingerprint, isTrusted: true), at: place) }
+    }
+
+    // MARK: Questions
+
+    /// How many loads wait for the app's answers.
+    var waiterCount: Int { questions.waiterCount }
+
+    /// Asks the app, or waits with those that have asked the same.
+    ///
+    /// The app answers in a task of its own, because the load that asked first may be cancelled while others wait; it
+    /// is cancelled when none waits any more. Docs/Concurrency.md lists it.
+    ///
+    /// - Returns: nil where the caller's task was cancelled.
+    func answer(
+        to challenge: AuthenticationChallenge, _ question: PendingQuestions.Question,
+        by responder: any ChallengeResponder
+    ) async -> ChallengeDisposition? {
+        dropOutdated()
+        // One that comes with the question when it has just been answered finds the answer.
+        if responder.isOfSession, let known = decisions.answer(to: challenge, at: question.place) { return known }
+        let number = questions.nextNumber()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard !Task.isCancelled else { return continuation.resume(returning: nil) }
+                guard questions.join(question, number, continuation) else { return }
+                questions.began(question, ask(question, number, challenge, responder))
+            }
+        } onCancel: {
+            Task { await self.leave(question, number) }
+        }
+    }
+
+    private func ask(
+        _ question: PendingQuestions.Question, _ number: UInt64, _ challenge: AuthenticationChallenge,
+        _ responder: any ChallengeResponder
+    ) -> Task<Void, Never> {
+        let edition = edition
+        return Task {
+            let answer = await responder.respond(to: challenge)
+            if responder.isOfSession {
+                change(ofEdition: edition) { $0.note(answer, to: challenge, at: question.place) }
+            }
+            for waiter in questions.answered(question, number) { waiter.resume(returning: answer) }
+        }
+    }
+
+    private func leave(_ question: PendingQuestions.Question, _ number: UInt64) {
+        guard let (continuation, abandoned) = questions.leave(question, number) else { return }
+        abandoned?.cancel()
+        continuation.resume(returning: nil)
+    }
+
+    // MARK: Forgetting
+
+    /// Forgets that a server's chain is trusted though it does not verify, in all scopes and in the store.
+    ///
+    /// - Returns: whether there was such a decision.
+    /// - Throws: why the store cannot be written.
+    package func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
+        let wasTrusted = decisions.forgetTrust(at: endpoint)
+        let wasStored = try await store?.forgetTrust(at: endpoint) ?? false
+        return wasTrusted || wasStored
+    }
+
+    /// The session of the scope is gone.
+    package func forget(_ scope: ConnectionPartition.Scope) { decisions.forget(scope) }
+
+    /// Drops what was decided before access was withdrawn.
+    func dropOutdated() {
+        let present = edition
+        guard decisionsEdition != present else { return }
+        decisionsEdition = present
+        decisions = ConnectionDecisions()
+    }
+
+    /// - Parameter edition: of the access under which the change was decided; nothing is kept across a withdrawal.
+    private func change(ofEdition edition: UInt64? = nil, _ body: (inout ConnectionDecisions) -> Void) {
+        dropOutdated()
+        if let edition, edition != decisionsEdition { return }
+        body(&decisions)
+        if !decisions.isEmpty { noteDecisions() }
+    }
+}

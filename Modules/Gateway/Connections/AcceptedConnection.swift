@@ -1,0 +1,27 @@
+internal import HummingbirdCore
+internal import NIOCore
+internal import Synchronization
+
+/// A connection that was accepted, on its way to the task that serves it.
+///
+/// A listener that ends drops those that it has accepted and not handed over, and `NIOAsyncChannel` ends the process
+/// where it is dropped like that (swift-nio, issue 2813). This closes the connection instead.
+final class AcceptedConnection: ServerChildChannelValue {
+    private let http: HTTP1Channel.Value
+    private let isTaken = Atomic(false)
+
+    var channel: any Channel { http.channel }
+
+    init(_ http: HTTP1Channel.Value) { self.http = http }
+
+    /// For the task that serves the connection, and closes it.
+    func take() -> HTTP1Channel.Value {
+        isTaken.store(true, ordering: .relaxed)
+        return http
+    }
+
+    deinit {
+        guard !isTaken.load(ordering: .relaxed) else { return }
+        Task { [http] in try? await http.executeThenClose { _, _ in } }
+    }
+}

@@ -1,0 +1,61 @@
+internal import HTTPTypes
+package import SallyportCore
+
+/// What a session would do with a request now, and why. It is found without a connection; nothing is sent and nothing
+/// changes.
+///
+/// What is decided only when the server answers, as redirects and challenges, is not in it.
+public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConvertible {
+    /// One thing that is decided before the request is sent; kinds and values are those of ``LoadRecord/Decision``.
+    public struct Decision: Sendable, Hashable, Codable {
+        public var kind: LoadRecord.Decision.Kind
+        public var value: String
+        public var reason: String?
+    }
+
+    public var method: String
+    /// Without user, query and fragment.
+    public var url: String
+    /// What takes the request: `http`, or the name of a plugin's type. Nil where nothing does.
+    public var handler: String?
+    /// In the order in which the request meets them.
+    public var decisions: [Decision] = []
+    /// The relays' cluster; nil for a direct connection.
+    public var cluster: String?
+    /// What the server is offered, as `TLS1.2`; empty for plain http. Lower versions are offered only after a failed
+    /// handshake.
+    public var tlsVersions: [String] = []
+    /// The authentication schemes that a challenge could be answered by, in the alphabet's order.
+    public var schemes: [String] = []
+    /// Why the request would not be sent; nil where it would.
+    public var refusal: LoadRecord.Failure?
+    /// ``refusal`` in words.
+    public var refusalText: String?
+
+    package init(_ request: LoadRequest) {
+        method = request.method.rawValue
+        url = request.url.redacted
+    }
+
+    package mutating func decided(
+        _ kind: LoadRecord.Decision.Kind, _ value: String, because reason: String? = nil
+    ) {
+        decisions.append(Decision(kind: kind, value: value, reason: reason))
+    }
+
+    package mutating func refused(_ error: LoadError) {
+        refusal = LoadRecord.Failure(error)
+        refusalText = error.message
+    }
+
+    /// One line for each decision.
+    public var description: String {
+        var lines = ["\(method) \(url)"]
+        lines.append("handler: \(handler ?? "none")")
+        lines += decisions.map { one in "\(one.kind.rawValue): \(one.value)" + (one.reason.map { " (\($0))" } ?? "") }
+        if !tlsVersions.isEmpty { lines.append("tls: \(tlsVersions.joined(separator: ", "))") }
+        if !schemes.isEmpty { lines.append("schemes: \(schemes.joined(separator: ", "))") }
+        if let refusal { lines.append("refused: \(refusal.code): \(refusalText ?? "")") }
+        return lines.joined(separator: "\n")
+    }
+}

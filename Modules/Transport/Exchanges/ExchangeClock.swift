@@ -1,0 +1,36 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+
+/// The times of an exchange: its deadline, and how long it may be without a byte. A value.
+struct ExchangeClock {
+    private let deadline: LoopInstant
+    private let idleTimeout: Duration
+    private let idleNanoseconds: Int64
+    private(set) var lastActivity = LoopInstant.never
+
+    /// - Parameter deadline: nil for none.
+    init(deadline: ContinuousClock.Instant?, idleTimeout: Duration) {
+        self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
+        self.idleTimeout = idleTimeout
+        idleNanoseconds = idleTimeout.wholeNanoseconds
+    }
+
+    mutating func active(at now: LoopInstant) { lastActivity = now }
+
+    /// The earliest instant at which it may be overdue, as things stand. Waiting for its turn is not idleness.
+    func dueAt(hasBegun: Bool) -> LoopInstant {
+        hasBegun ? min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds)) : deadline
+    }
+
+    /// - Parameters:
+    ///   - isPaused: it stands still from this side, which this clock does not count.
+    ///   - step: how far it has come.
+    mutating func overdue(
+        at now: LoopInstant, hasBegun: Bool, isPaused: Bool, step: LoadError.Step
+    ) -> LoadError? {
+        if now >= deadline { return LoadError(.resourceTimeout, at: step, "The time for the whole load is over.") }
+        if isPaused { lastActivity = now }
+        guard now >= dueAt(hasBegun: hasBegun) else { return nil }
+        return LoadError(.idleTimeout, at: step, "No byte came or went for \(idleTimeout).")
+    }
+}

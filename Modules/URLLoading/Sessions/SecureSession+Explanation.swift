@@ -1,0 +1,44 @@
+internal import SallyportCore
+public import SallyportLoading
+
+extension SecureSession {
+    /// Says what the session would do with a request now, and why: handler, route, versions of TLS, authentication,
+    /// cookies, cache. No connection is made, nothing is sent and nothing changes.
+    ///
+    /// ```swift
+    /// print(await session.explain(.get("https://reports.corp.example/today")))
+    /// ```
+    ///
+    /// What a refused request would end with is in ``LoadExplanation/refusal``.
+    public func explain(_ request: LoadRequest) async -> LoadExplanation {
+        let request = prepared(request)
+        var explanation = LoadExplanation(request)
+        do throws(LoadError) {
+            try admit()
+            try await explain(request, into: &explanation)
+        } catch {
+            explanation.refused(error)
+        }
+        return explanation
+    }
+
+    private func explain(
+        _ request: LoadRequest, into explanation: inout LoadExplanation
+    ) async throws(LoadError) {
+        var context = context(for: request, collectsUpTo: nil, delegate: nil)
+        context.recorder = nil
+        for entry in entries {
+            switch entry {
+            case .secureHTTP, .systemHTTP:
+                guard (entry == .systemHTTP) == isSystem, request.url.endpoint != nil else { continue }
+                explanation.handler = "http"
+                return await chain.explain(request, in: context, into: &explanation)
+            case .plugin(let handler):
+                guard handler.canHandle(request) else { continue }
+                explanation.handler = (handler as? HandlerOfType).map { "\($0.type)" } ?? "\(type(of: handler))"
+                return try engine.checkAuthorized()
+            }
+        }
+        throw LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
+    }
+}
