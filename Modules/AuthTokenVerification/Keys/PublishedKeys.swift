@@ -1,6 +1,5 @@
 internal import Crypto
 internal import Glibc
-internal import SallyportBase
 internal import SallyportWire
 
 /// The gateway's published keys, kept and fetched again as needed: after 10 minutes, and for a key that is not known, at
@@ -8,29 +7,23 @@ internal import SallyportWire
 ///
 /// While they cannot be fetched, the last ones count for a day. At most 10,000 tasks wait for a fetch; one more is told
 /// `unavailable`.
-public final class PublishedKeys: Sendable {
-    private struct State {
-        var cache = KeyCache()
-        var isFetching = false
-        var waiters: [UInt64: Waiter<Waiting>] = [:]
-    }
-
+public actor PublishedKeys {
     private enum Step {
         case done(Result<P256.Signing.PublicKey, AuthTokenVerificationError>)
         case fetch(otherwise: P256.Signing.PublicKey?)
         case wait
     }
 
-    private enum Waiting {
-        case over, full, cancelled
-    }
-
-    private let state = Lock(State())
+    private var cache = KeyCache()
+    private var isFetching = false
+    /// Those that wait for a fetch of another, by number.
+    private var waiters: [UInt64: AsyncStream<Void>.Continuation] = [:]
+    private var lastWaiter: UInt64 = 0
     private let maximumWaiters: Int
     private let source: any AuthTokenKeySource
-    let clock: @Sendable () -> Int64
+    nonisolated let clock: @Sendable () -> Int64
 
-    public convenience init(from source: any AuthTokenKeySource) {
+    public init(from source: any AuthTokenKeySource) {
         self.init(from: source, clock: WallClock.seconds)
     }
 
@@ -44,7 +37,7 @@ public final class PublishedKeys: Sendable {
     }
 
     /// How many tasks wait for a fetch of another.
-    var waiting: Int { state.withLock { $0.waiters.count } }
+    var waiting: Int { waiters.count }
 
     /// - Throws: `malformed` for a key that is not published; `unavailable` where the keys cannot be had; `cancelled`.
     func key(named id: String) async throws(AuthTokenVerificationError) -> P256.Signing.PublicKey {
@@ -64,27 +57,22 @@ public final class PublishedKeys: Sendable {
     }
 
     private func step(for id: String, hasFetched: Bool) -> Step {
-        let now = clock()
-        return state.withLock { state in
-            switch state.cache.decide(id, at: now) {
-            case .key(let key): return .done(.success(key))
-            case .unavailable: return .done(.failure(Self.unavailable()))
-            case .fetch(let key) where !hasFetched:
-                guard state.isFetching else {
-                    state.isFetching = true
-                    return .fetch(otherwise: key)
-                }
-                // Whoever has a key that counts need not wait for a newer one.
-                return key.map { .done(.success($0)) } ?? .wait
-            case .fetch(let key?): return .done(.success(key))
-            case .unknown, .fetch:
-                return .done(.failure(.init(.malformed, "The token's key is none of the published ones.")))
-            }
+        switch cache.decide(id, at: clock()) {
+        case .key(let key): return .done(.success(key))
+        case .unavailable: return .done(.failure(Self.unavailable()))
+        case .fetch(let key) where !hasFetched:
+            guard isFetching else { return .fetch(otherwise: key) }
+            // Whoever has a key that counts need not wait for a newer one.
+            return key.map { .done(.success($0)) } ?? .wait
+        case .fetch(let key?): return .done(.success(key))
+        case .unknown, .fetch:
+            return .done(.failure(.init(.malformed, "The token's key is none of the published ones.")))
         }
     }
 
     /// One try, for all that wait; nil where it went well.
     private func fetch() async -> AuthTokenVerificationError? {
+        isFetching = true
         let result: Result<[String: P256.Signing.PublicKey], AuthTokenVerificationError>
         do {
             result = .success(try Self.ready(await source.fetchKeys()))
@@ -93,37 +81,29 @@ public final class PublishedKeys: Sendable {
         }
         // A task that was cancelled says nothing of the source: the next may try at once.
         let isCancelled = Task.isCancelled
-        let now = clock()
-        let waiters = state.withLock { state in
-            switch result {
-            case .success(let keys): state.cache.received(keys, at: now)
-            case .failure where isCancelled: break
-            case .failure: state.cache.failed(at: now)
-            }
-            state.isFetching = false
-            defer { state.waiters = [:] }
-            return state.waiters
+        switch result {
+        case .success(let keys): cache.received(keys, at: clock())
+        case .failure where isCancelled: break
+        case .failure: cache.failed(at: clock())
         }
-        for waiter in waiters.values { waiter.resume(returning: .over) }
+        isFetching = false
+        for waiter in waiters.values { waiter.yield() }
+        waiters = [:]
         guard case .failure(let failure) = result else { return nil }
         return isCancelled ? Self.cancelled() : failure
     }
 
-    /// Until the fetch of another task is over, or this one is cancelled.
+    /// Until the fetch of another task is over, or this one is cancelled, which ends a stream without an element.
     private func wait() async throws(AuthTokenVerificationError) {
-        let waiting = await state.wait(orCancelled: Waiting.cancelled) { [maximumWaiters] state, waiter in
-            guard state.isFetching else { return .over }
-            guard state.waiters.count < maximumWaiters else { return .full }
-            state.waiters[waiter.number] = waiter
-            return nil
-        } leave: { state, number in
-            state.waiters.removeValue(forKey: number)
-        }
-        switch waiting {
-        case .over: return
-        case .full: throw Self.unavailable()
-        case .cancelled: throw Self.cancelled()
-        }
+        guard waiters.count < maximumWaiters else { throw Self.unavailable() }
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        lastWaiter += 1
+        let number = lastWaiter
+        waiters[number] = continuation
+        var iterator = stream.makeAsyncIterator()
+        let isOver = await iterator.next(isolation: self) != nil
+        waiters[number] = nil
+        if !isOver { throw Self.cancelled() }
     }
 
     private static func ready(_ document: [UInt8]) throws -> [String: P256.Signing.PublicKey] {
