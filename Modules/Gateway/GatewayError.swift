@@ -1,56 +1,72 @@
-package import SallyportBase
+public import SallyportBase
+internal import SallyportSecureStore
 
-/// Why the gateway refused or failed.
-package struct GatewayError: CodedError, Sendable {
-    /// What went wrong.
-    package struct Code: Sendable, Hashable, CustomStringConvertible {
+/// Why the gateway refused or failed. Of these, `inUse`, `limited`, `unreachable` and `store` may pass by themselves.
+public struct GatewayError: CodedError, Sendable {
+    /// What went wrong. New codes may come.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired,
                 limited, keyUsed, keyExpired
             case unsafePermissions, notInitialized, alreadyInitialized, inUse, cannotBind, fileSystem
-            case unreachable, internalFailure
+            case unreachable, store, ended, cancelled, internalFailure
         }
         private let value: Value
 
         /// A value outside what is allowed; the message says which.
-        package static let invalid = Code(value: .invalid)
-        package static let notFound = Code(value: .notFound)
-        package static let exists = Code(value: .exists)
+        public static let invalid = Code(value: .invalid)
+        /// No user, application, instance or key of this name.
+        public static let notFound = Code(value: .notFound)
+        /// There is one of this name already.
+        public static let exists = Code(value: .exists)
         /// Instances would be wiped, and that was not confirmed.
-        package static let needsConfirmation = Code(value: .needsConfirmation)
+        public static let needsConfirmation = Code(value: .needsConfirmation)
         /// Neither a certificate nor credentials that are accepted.
-        package static let unauthorized = Code(value: .unauthorized)
+        public static let unauthorized = Code(value: .unauthorized)
         /// Known, and not allowed.
-        package static let forbidden = Code(value: .forbidden)
+        public static let forbidden = Code(value: .forbidden)
         /// A certificate that a renewed one has replaced.
-        package static let retired = Code(value: .retired)
+        public static let retired = Code(value: .retired)
         /// A replaced certificate asked for renewal: the store was copied.
-        package static let locked = Code(value: .locked)
-        package static let expired = Code(value: .expired)
+        public static let locked = Code(value: .locked)
+        /// A certificate, or what else has a time, after it.
+        public static let expired = Code(value: .expired)
         /// More than one instance or one source may ask.
-        package static let limited = Code(value: .limited)
+        public static let limited = Code(value: .limited)
         /// The right access key, after its use.
-        package static let keyUsed = Code(value: .keyUsed)
+        public static let keyUsed = Code(value: .keyUsed)
         /// The right access key, after its time.
-        package static let keyExpired = Code(value: .keyExpired)
-        package static let unsafePermissions = Code(value: .unsafePermissions)
-        package static let notInitialized = Code(value: .notInitialized)
-        package static let alreadyInitialized = Code(value: .alreadyInitialized)
-        package static let inUse = Code(value: .inUse)
-        package static let cannotBind = Code(value: .cannotBind)
-        package static let fileSystem = Code(value: .fileSystem)
+        public static let keyExpired = Code(value: .keyExpired)
+        /// Others may read the data folder.
+        public static let unsafePermissions = Code(value: .unsafePermissions)
+        /// The folder has no gateway.
+        public static let notInitialized = Code(value: .notInitialized)
+        /// The folder has a gateway already.
+        public static let alreadyInitialized = Code(value: .alreadyInitialized)
+        /// Another process has the data folder, or the same thing is under way.
+        public static let inUse = Code(value: .inUse)
+        /// A port is taken, or an address is not this machine's.
+        public static let cannotBind = Code(value: .cannotBind)
+        /// A directory or a socket could not be made.
+        public static let fileSystem = Code(value: .fileSystem)
         /// The running gateway does not answer on its administration socket.
-        package static let unreachable = Code(value: .unreachable)
-        package static let internalFailure = Code(value: .internalFailure)
+        public static let unreachable = Code(value: .unreachable)
+        /// The store of the data folder failed; ``GatewayError/underlying`` is the `StoreError`.
+        public static let store = Code(value: .store)
+        /// The gateway was shut down.
+        public static let ended = Code(value: .ended)
+        /// The task was cancelled.
+        public static let cancelled = Code(value: .cancelled)
+        public static let internalFailure = Code(value: .internalFailure)
 
-        package var description: String { value.rawValue }
+        public var description: String { value.rawValue }
     }
 
-    package let code: Code
+    public let code: Code
     /// For the administrator or the client. Holds no secret.
-    package let message: String
-    package let underlying: (any Error)?
-    package let location: ErrorLocation
+    public let message: String
+    public let underlying: (any Error)?
+    public let location: ErrorLocation
 
     package init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
@@ -60,5 +76,18 @@ package struct GatewayError: CodedError, Sendable {
         self.message = message
         self.underlying = underlying
         location = ErrorLocation(fileID: fileID, line: line)
+    }
+}
+
+extension GatewayError {
+    /// An error of whatever a gateway consists of.
+    init(_ error: any Error) {
+        switch error {
+        case let error as GatewayError: self = error
+        case let error as StoreError:
+            self.init(error.code == .cancelled ? .cancelled : .store, error.message, underlying: error)
+        case is CancellationError: self.init(.cancelled, "The task was cancelled.", underlying: error)
+        default: self.init(.internalFailure, "The gateway failed: \(error)", underlying: error)
+        }
     }
 }

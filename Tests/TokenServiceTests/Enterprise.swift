@@ -58,24 +58,13 @@ struct Enterprise: Sendable {
         ] {
             try #require(await data.perform(command) == .done)
         }
-        var configuration = Gateway.Configuration()
-        (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
-        (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
         let (ready, continuation) = AsyncStream.makeStream(of: Int.self)
         let gateway = Gateway(
-            data: data, at: folder.file("gateway"), configuration: configuration,
-            logger: Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
-        ) {
-            continuation.yield($0.controlPort)
-        }
+            data: data, at: folder.file("gateway"), configuration: .loopback,
+            logger: Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() })
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                // What cannot start ends the wait below.
-                defer { continuation.finish() }
-                try await gateway.run()
-            }
-            var ports = ready.makeAsyncIterator()
-            let control = try #require(await ports.next())
+            group.addTask { try await gateway.run() }
+            let control = try await gateway.listeners().controlPort
             // The keys of tokens are thirty days old; the app and its certificate begin an hour ago.
             offset.withLock { $0 = -3600 }
             let file = try folder.write(PEM.certificate(await data.authorityDER), to: "ca.pem")
@@ -85,7 +74,12 @@ struct Enterprise: Sendable {
             settings.use = wish.use == .session ? .session : .once
             settings.origin = "https://reports.corp.example"
             let service = try TokenService.application(settings) { continuation.yield($0) }
-            group.addTask { try await service.run() }
+            group.addTask {
+                // What cannot start ends the wait below.
+                defer { continuation.finish() }
+                try await service.run()
+            }
+            var ports = ready.makeAsyncIterator()
             let port = try #require(await ports.next())
             try await withApp(folder, data) { app in
                 let transport = Transport()

@@ -31,7 +31,7 @@ struct GatewayHost {
         try Self.keepFromDumps()
         let name = try name ?? Self.machineName()
         protection.warnIfNew()
-        try await GatewayDirectory.initialize(location.data, name: name, protectedBy: protection.protector())
+        try await Gateway.create(at: location.data, name: name, protectedBy: protection.protector())
         return Made(data: location.data, name: name)
     }
 
@@ -42,27 +42,32 @@ struct GatewayHost {
         /// Without TLS, where it was asked for.
         let verification: String?
         let ready = true
+
+        init(_ bound: Gateway.Listeners, of configuration: Gateway.Configuration) {
+            control = Self.address(configuration.controlHost, bound.controlPort)
+            relay = Self.address(configuration.relayHost, bound.relayPort)
+            verification = bound.verificationPort.map {
+                Self.address(configuration.plainVerification?.host ?? "", $0)
+            }
+        }
+
+        private static func address(_ host: String, _ port: Int) -> String {
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
     }
 
-    /// Runs until SIGTERM or SIGINT, which drain; what has not ended 15 s later is cut off.
+    /// Runs until SIGTERM or SIGINT, which drain it.
     func run(
         _ configuration: Gateway.Configuration, logger: Logger, whenReady: @escaping @Sendable (Addresses) -> Void
     ) async throws {
         try Self.keepFromDumps()
-        let data = try await GatewayDirectory.open(location.data, protectedBy: protection.protector())
-        let gateway = Gateway(data: data, at: location.data, configuration: configuration, logger: logger) { bound in
-            whenReady(
-                Addresses(
-                    control: Self.address(configuration.controlHost, bound.controlPort),
-                    relay: Self.address(configuration.relayHost, bound.relayPort),
-                    verification: bound.verificationPort.map {
-                        Self.address(configuration.plainVerification?.host ?? "", $0)
-                    }))
-        }
-        var group = ServiceGroupConfiguration(
-            services: [.init(service: gateway)], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-        group.maximumGracefulShutdownDuration = .seconds(15)
-        try await ServiceGroup(configuration: group).run()
+        let gateway = try await Gateway(
+            at: location.data, protectedBy: protection.protector(), configuration: configuration, logger: logger)
+        let group = ServiceGroup(services: [gateway], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        // Where it cannot start, the group has the same error.
+        async let ready: Void = whenReady(Addresses(gateway.listeners(), of: configuration))
+        try await group.run()
+        _ = try? await ready
     }
 
     /// What `gateway certificate` wrote.
@@ -87,10 +92,6 @@ struct GatewayHost {
         try NewFile.write(issued.certificate, to: files.certificate, mode: 0o644)
         try NewFile.write(issued.authority, to: files.authority, mode: 0o644)
         return files
-    }
-
-    private static func address(_ host: String, _ port: Int) -> String {
-        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
     /// The machine's full name, as far as it knows one.

@@ -182,9 +182,9 @@ extension CommandFailure {
         switch code {
         case .cannotBind, .unreachable: .unavailable
         case .inUse: .inUse
-        case .fileSystem, .unsafePermissions: .inputOutput
+        case .fileSystem, .unsafePermissions, .store: .inputOutput
         case .unauthorized, .forbidden, .locked, .expired, .keyUsed, .keyExpired: .notAuthorized
-        case .internalFailure: .software
+        case .internalFailure, .ended, .cancelled: .software
         default: .usage
         }
     }

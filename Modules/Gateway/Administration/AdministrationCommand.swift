@@ -47,10 +47,7 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     /// Answered with ``AdministrationReply/authority(_:)``, as it is afterwards.
     case authority(AuthorityAction)
 
-    /// What befalls an instance, or no longer does.
-    package enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {
-        case block, unblock, lock, unlock, wipe
-    }
+    package typealias Withdrawal = Gateway.Withdrawal
 
     /// Which access keys.
     package enum KeySelection: Sendable, Hashable, Codable {

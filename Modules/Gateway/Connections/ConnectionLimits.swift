@@ -1,19 +1,19 @@
 /// How many connections a gateway takes, and how long each may keep it waiting. One value for all its listeners.
-package struct ConnectionLimits: Sendable, Hashable {
-    /// Unauthenticated connections of one source; one more takes the place of the oldest.
-    package var perSource = 64
+public struct ConnectionLimits: Sendable, Hashable {
+    /// Unauthenticated connections of one source, an IPv4 address or 64 bits of IPv6; one more takes the place of the oldest.
+    public var perSource = 64
     /// Unauthenticated connections of all sources; one more takes the place of the oldest.
-    package var unauthenticated = 4096
+    public var unauthenticated = 4096
     /// Authenticated connections of one instance, its tunnels included; one more is closed.
     package var perInstance = 1024 + 64
     /// From the accept to the end of the TLS handshake.
-    package var handshakeTime: Duration = .seconds(5)
+    public var handshakeTime: Duration = .seconds(5)
     /// For the head and the body of a request: from the end of the handshake, and later from a request's first byte.
-    package var requestTime: Duration = .seconds(15)
+    public var requestTime: Duration = .seconds(15)
     /// How the descriptors of the process are shared out.
     package var descriptors = DescriptorShares()
 
-    package init() {}
+    public init() {}
 }
 
 /// How the descriptors of the process are shared out among its connections.

@@ -18,12 +18,11 @@ struct ControlPlane: Sendable {
     let data: GatewayData
     let events: EventHub
     let names: NameService
-    let policy: CurrentRelayPolicy
+    let current: CurrentState
     let tokens: TokenEndpoints
-    /// Of queries for names.
-    let limiter = Lock(RateLimiter<InstanceIdentifier>(.queries))
-    private let fetches = Lock(RateLimiter<InstanceIdentifier>(.configurations))
-    private let renewals = Lock(RateLimiter<InstanceIdentifier>(.renewals))
+    private let queries = SharedLimiter<InstanceIdentifier>(.queries)
+    private let fetches = SharedLimiter<InstanceIdentifier>(.configurations)
+    private let renewals = SharedLimiter<InstanceIdentifier>(.renewals)
     let logger: Logger
 
     private static let transferEncoding = HTTPField.Name("Content-Transfer-Encoding")
@@ -68,8 +67,7 @@ struct ControlPlane: Sendable {
 
     private func reenroll(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await presented(context)
-        let now = data.clock()
-        guard renewals.withLock({ $0.takes(presented.name.instance, at: now) }) else {
+        guard await renewals.takes(presented.name.instance, at: data.clock()) else {
             throw GatewayError(.limited, "More renewals than an instance needs.")
         }
         let chain = try await data.reenroll(presented, request: Self.body(of: request))
@@ -111,8 +109,7 @@ struct ControlPlane: Sendable {
 
     /// Fetches of one instance above its pace wait for their turn, a second at most; more of them are refused.
     func waitForTurn(_ instance: InstanceIdentifier) async throws {
-        let now = data.clock()
-        let wait = fetches.withLock { $0.turn(of: instance, within: Self.patience, at: now) }
+        let wait = await fetches.turn(of: instance, within: Self.patience, at: data.clock())
         // A refusal takes as long, so that asking again at once gains nothing and costs the gateway little.
         if wait != 0 { try await Task.sleep(for: .seconds(wait ?? Self.patience)) }
         guard wait == nil else { return }
@@ -129,7 +126,7 @@ struct ControlPlane: Sendable {
         let status = await data.status(of: record)
         guard status != .wiped, status != .denied else { throw GatewayError(.forbidden, "The instance is withdrawn.") }
         let lastID = Self.lastEventID.flatMap { request.headers[$0] }
-        let stream = events.begin(presented.name.instance, lastEventID: lastID)
+        let stream = await events.begin(presented.name.instance, lastEventID: lastID)
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.events, .cacheControl: "no-store"],
             body: .init { writer in
@@ -151,8 +148,7 @@ struct ControlPlane: Sendable {
     private func name(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await current(context)
         let record = try await data.admitted(presented)
-        let now = data.clock()
-        guard limiter.withLock({ $0.takes(record.name.instance, at: now) }) else {
+        guard await queries.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.queries.rate)) queries a second for long: try again in a second.")
         }
@@ -164,7 +160,7 @@ struct ControlPlane: Sendable {
         guard let query = try? DNSMessage(parsing: Array(body.readableBytesView)) else {
             throw GatewayError(.invalid, "The body is no query for A, AAAA, CNAME or SRV.")
         }
-        let answer = await names.answer(query) { policy.judge(record, name: $0) }
+        let answer = await names.answer(query) { current.judge(record, name: $0) }
         return Response(
             status: .ok, headers: [.contentType: ControlAPI.MediaType.query, .cacheControl: "no-store"],
             body: .init(byteBuffer: .init(bytes: try answer.serialized())))
@@ -183,7 +179,7 @@ struct ControlPlane: Sendable {
         guard let der = try await context.peerCertificate() else {
             throw GatewayError(.unauthorized, "This path needs an instance's certificate.")
         }
-        return try data.presented(der)
+        return try current.presented(der)
     }
 
     /// A certificate that has not expired: what every path but renewal demands.

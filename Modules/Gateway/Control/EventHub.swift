@@ -1,32 +1,27 @@
-internal import SallyportBase
 internal import SallyportWire
 
 /// The event streams of all instances, one each: the newest takes the place of an older one.
 ///
 /// Hints may be dropped where a client does not read: the newest 16 are kept, and any one of them makes the client
 /// fetch the configuration.
-final class EventHub: Sendable {
+actor EventHub {
     enum Item: Sendable {
         case event(ControlEvent)
         case heartbeat
     }
 
-    private struct Stream: Sendable {
-        var token: UInt64
-        var continuation: AsyncStream<Item>.Continuation
-    }
+    private typealias Continuation = AsyncStream<Item>.Continuation
 
-    private struct State: Sendable {
-        var streams: [InstanceIdentifier: Stream] = [:]
-        var lastID: UInt64
-        var sent: [InstanceIdentifier: UInt64] = [:]
-        var isFinished = false
-    }
-
-    private let state: Lock<State>
+    private var streams: [InstanceIdentifier: Continuation] = [:]
+    private var lastID: UInt64
+    private var sent: [InstanceIdentifier: UInt64] = [:]
+    private var isFinished = false
 
     /// - Parameter start: rises with each start of the gateway, so that its ids follow those of the one before.
-    init(start: UInt64) { state = Lock(State(lastID: start << 32)) }
+    init(start: UInt64) { lastID = start << 32 }
+
+    /// Of streams that were not found ended yet.
+    var count: Int { streams.count }
 
     /// Begins the stream of an instance; a stream that was there ends with `replaced`.
     ///
@@ -34,63 +29,47 @@ final class EventHub: Sendable {
     ///   `resync`.
     func begin(_ instance: InstanceIdentifier, lastEventID: String?) -> AsyncStream<Item> {
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self, bufferingPolicy: .bufferingNewest(16))
-        let displaced = state.withLock { state -> AsyncStream<Item>.Continuation? in
-            guard !state.isFinished else {
-                continuation.finish()
-                return nil
-            }
-            state.lastID += 1
-            let token = state.lastID
-            continuation.onTermination = { _ in self.ended(instance, token: token) }
-            let displaced = state.streams.updateValue(
-                Stream(token: token, continuation: continuation), forKey: instance)
-            let known = state.sent[instance].map { "\($0)" }
-            if let lastEventID, lastEventID != known {
-                continuation.yield(.event(ControlEvent(.resync, id: Self.nextID(&state, instance))))
-            }
-            return displaced?.continuation
+        guard !isFinished else {
+            continuation.finish()
+            return stream
         }
-        displaced?.yield(.event(ControlEvent(.replaced)))
-        displaced?.finish()
+        if let displaced = streams.updateValue(continuation, forKey: instance) {
+            displaced.yield(.event(ControlEvent(.replaced)))
+            displaced.finish()
+        }
+        let known = sent[instance].map { "\($0)" }
+        if let lastEventID, lastEventID != known {
+            continuation.yield(.event(ControlEvent(.resync, id: nextID(of: instance))))
+        }
         return stream
     }
 
-    /// Forgets a stream whose client has gone, unless a newer one took its place.
-    private func ended(_ instance: InstanceIdentifier, token: UInt64) {
-        state.withLock { state in
-            if state.streams[instance]?.token == token { state.streams[instance] = nil }
+    private func nextID(of instance: InstanceIdentifier) -> UInt64 {
+        lastID += 1
+        sent[instance] = lastID
+        return lastID
+    }
+
+    /// Tells those whom a change concerns that their configuration changed.
+    func notify(_ hints: ChangeHints) {
+        for instance in hints.concernsAll ? Array(streams.keys) : Array(hints.instances) {
+            guard let stream = streams[instance] else { continue }
+            stream.yield(.event(ControlEvent(.configuration, id: nextID(of: instance))))
         }
     }
 
-    private static func nextID(_ state: inout State, _ instance: InstanceIdentifier) -> UInt64 {
-        state.lastID += 1
-        state.sent[instance] = state.lastID
-        return state.lastID
-    }
-
-    /// Tells one instance, or all, that its configuration changed.
-    func notify(_ instance: InstanceIdentifier? = nil) {
-        state.withLock { state in
-            let instances = instance.map { [$0] } ?? Array(state.streams.keys)
-            for instance in instances {
-                guard let stream = state.streams[instance] else { continue }
-                stream.continuation.yield(.event(ControlEvent(.configuration, id: Self.nextID(&state, instance))))
-            }
-        }
-    }
-
-    /// Keeps all streams alive.
+    /// Keeps all streams alive, and forgets those whose clients have gone.
     func beat() {
-        let streams = state.withLock { Array($0.streams.values) }
-        for stream in streams { stream.continuation.yield(.heartbeat) }
+        for (instance, stream) in streams {
+            guard case .terminated = stream.yield(.heartbeat) else { continue }
+            streams[instance] = nil
+        }
     }
 
+    /// Ends all streams, and those that are begun later.
     func finish() {
-        let streams = state.withLock { state -> [Stream] in
-            state.isFinished = true
-            defer { state.streams = [:] }
-            return Array(state.streams.values)
-        }
-        for stream in streams { stream.continuation.finish() }
+        isFinished = true
+        for stream in streams.values { stream.finish() }
+        streams = [:]
     }
 }

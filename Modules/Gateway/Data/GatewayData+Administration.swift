@@ -6,15 +6,16 @@ internal import SallyportWire
 internal import X509
 
 extension GatewayData {
-    /// Carries out one command, as one transaction.
+    /// Carries out one command, as one transaction; what went wrong is part of the reply.
     package func perform(_ command: AdministrationCommand) async -> AdministrationReply {
-        do {
-            return try await performed(command)
-        } catch let error as GatewayError {
+        do throws(GatewayError) { return try await carryOut(command) } catch {
             return .failure(.init(name: error.code.description, message: error.message))
-        } catch {
-            return .failure(.init(name: "internalFailure", message: "The gateway's store failed: \(error)"))
         }
+    }
+
+    /// Carries out one command, as one transaction.
+    func carryOut(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
+        do { return try await performed(command) } catch { throw GatewayError(error) }
     }
 
     private func performed(_ command: AdministrationCommand) async throws -> AdministrationReply {

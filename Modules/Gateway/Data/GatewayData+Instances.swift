@@ -59,11 +59,6 @@ extension GatewayData {
 // MARK: Who is there
 
 extension GatewayData {
-    /// What the control plane asks for each presented certificate, on the thread of each request.
-    nonisolated func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
-        try accepted.withLock { $0 }.instance(presented: der, now: clock())
-    }
-
     nonisolated func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
 
     /// The instance that a certificate stands for. The first use of a renewed certificate retires the old one.
@@ -90,11 +85,6 @@ extension GatewayData {
 
     func status(of record: InstanceRecord) -> ConfigurationDocument.Status {
         ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status
-    }
-
-    /// What the relay asks from here on.
-    func relayPolicy() -> CurrentRelayPolicy {
-        CurrentRelayPolicy(relaySnapshot(), authorities: authorities, clock: clock)
     }
 
     /// What the relay decides with, as a value that needs no actor.

@@ -22,18 +22,16 @@ package actor GatewayData {
     let maker = ConfigurationMaker()
     /// What the relay decides with, but for the instances, and the revision that it is of.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
-    var authorities: Authorities {
-        didSet {
-            revision += 1
-            let authorities = authorities
-            accepted.withLock { $0 = authorities }
-        }
-    }
-    /// The same, for the threads of requests.
-    nonisolated let accepted: Lock<Authorities>
+    var authorities: Authorities { didSet { revision += 1 } }
     var signer: StoredIdentity
     var server: StoredIdentity
-    var tokenKeys: TokenKeys
+    var tokenKeys: TokenKeys { didSet { readyTokenKeys = ReadyTokenKeys(tokenKeys) } }
+    private(set) var readyTokenKeys: ReadyTokenKeys
+    /// Kept as the data is, from when it was asked for.
+    private var current: CurrentState?
+    /// What event streams have still to tell, and the signal that there is something.
+    private var hints = ChangeHints()
+    private var hinted: AsyncStream<Void>.Continuation?
     let clock: @Sendable () -> Date
     /// While other authorities or certificates of the gateway are written.
     var isKeepingIdentities = false
@@ -67,7 +65,7 @@ package actor GatewayData {
     package static func initialize(_ store: SecureStore, name: String) async throws {
         let collections = Collections(store)
         guard let host = (try? Host(name))?.bareText else {
-            throw GatewayError(.invalid, "--name is the host name that apps reach the gateway under.")
+            throw GatewayError(.invalid, "A gateway's name is the host name that apps reach it by.")
         }
         guard try store.read({ try $0.value(for: "gateway", in: collections.settings) }) == nil else {
             throw GatewayError(.alreadyInitialized, "The directory holds a gateway already.")
@@ -110,18 +108,19 @@ package actor GatewayData {
         else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` makes one.") }
         self.settings = settings
         self.directory = directory
-        let ready = try Authorities(authorities)
-        self.authorities = ready
-        accepted = Lock(ready)
+        self.authorities = try Authorities(authorities)
         self.server = server
         self.signer = signer
         tokenKeys = TokenKeys(loaded.6.map(\.1))
+        readyTokenKeys = ReadyTokenKeys(tokenKeys)
         instances = Dictionary(loaded.2.map { ($0.1.name.instance, $0.1) }) { first, _ in first }
     }
 
     /// Closes the store. Observers hear of nothing more, and are let go of.
     package func close() {
         observers = []
+        hinted?.finish()
+        hinted = nil
         store.close()
     }
 
@@ -131,12 +130,47 @@ package actor GatewayData {
     /// Calls `observer` after each change, on this actor, so that no later change overtakes this one.
     func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
+    /// Publishes what holds now, and then tells of the change.
     func tell(_ change: GatewayChange) {
         switch change {
         case .directory, .identities: revision += 1
         case .instance, .tokenKeys: break
         }
+        current?.update(state)
         for observer in observers { observer(self, change) }
+        guard let hinted else { return }
+        hints.note(change)
+        if !hints.isEmpty { hinted.yield() }
+    }
+}
+
+// MARK: For those who cannot wait
+
+extension GatewayData {
+    private var state: GatewayState {
+        GatewayState(
+            policy: relaySnapshot(), authorities: authorities, server: server, tokenKeys: readyTokenKeys)
+    }
+
+    /// What is in force, from here on.
+    func currentState() -> CurrentState {
+        if let current { return current }
+        let made = CurrentState(state, clock: clock)
+        current = made
+        return made
+    }
+
+    /// A signal each time that ``takeHints()`` has something; ends with ``close()``. For one who follows.
+    func followHints() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        hinted = continuation
+        return stream
+    }
+
+    /// Who is to be told of changes since this was asked last.
+    func takeHints() -> ChangeHints {
+        defer { hints = ChangeHints() }
+        return hints
     }
 }
 

@@ -10,12 +10,13 @@ internal import ServiceLifecycle
 /// mutual TLS, TLS 1.2 or 1.3.
 ///
 /// Both sides of a tunnel live on one event loop. What a tunnel may do is decided by a ``RelayPolicy``, at CONNECT
-/// and again after each ``policyChanged()``.
-package final class Relay: Sendable {
+/// and again after each ``policyChanged()``. The actor has what begins and ends the relay; connections and tunnels ask
+/// only what is nonisolated.
+package actor Relay {
     private enum Phase {
         case idle
         case starting
-        case listening(any Channel, port: UInt16)
+        case listening(any Channel)
         case ended
     }
 
@@ -27,8 +28,9 @@ package final class Relay: Sendable {
     private let registry = TunnelRegistry()
     /// Shared with the gateway's other listeners.
     private let connections: Connections
+    /// A lock, because connections are accepted synchronously: it guards one reference.
     private let context: Lock<NIOSSLContext>
-    private let phase = Lock(Phase.idle)
+    private var phase = Phase.idle
 
     /// Throws `.invalid` where certificate, key or authority cannot be used.
     init(
@@ -46,48 +48,45 @@ package final class Relay: Sendable {
     }
 
     /// The tunnels that are open or being opened, of all instances.
-    package var tunnelCount: Int { registry.tunnelCount }
+    package nonisolated var tunnelCount: Int { registry.tunnelCount }
 
     /// Uses a renewed certificate for connections from now on, and takes instances' certificates of these authorities, DER.
     /// Throws `.invalid`, and then changes nothing.
-    package func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
+    package nonisolated func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
         let renewed = try RelayTLS.context(identity: identity, trust: trust)
         context.withLock { $0 = renewed }
     }
 
     /// Asks the policy anew for every open tunnel, and resets those that it refuses: within a second, the time that
     /// the policy takes to answer aside. Call it when the policy already answers by the new rules.
-    package func policyChanged() { registry.forEach { $0.reconsider() } }
+    package nonisolated func policyChanged() { registry.forEach { $0.reconsider() } }
 }
 
 extension Relay {
     /// Listens, and returns the port. Can be called once. Throws `.cannotBind`.
+    ///
+    /// - Parameter ports: further ports that the gateway listens on; with the relay's own they are refused at each of the
+    ///   host's addresses.
     @discardableResult
-    package func start() async throws(GatewayError) -> UInt16 {
-        let mayStart = phase.withLock { phase in
-            guard case .idle = phase else { return false }
-            phase = .starting
-            return true
-        }
-        guard mayStart else { throw GatewayError(.cannotBind, "A relay is started once.") }
+    package func start(besides ports: Set<UInt16> = []) async throws(GatewayError) -> UInt16 {
+        guard case .idle = phase else { throw GatewayError(.cannotBind, "A relay is started once.") }
+        phase = .starting
         let channel: any Channel
         do {
-            channel = try await bootstrap().bind(to: SocketAddress(configuration.host, port: configuration.port)).get()
+            let address = SocketAddress(configuration.host, port: configuration.port)
+            channel = try await bootstrap(besides: ports).bind(to: address).get()
         } catch {
             throw GatewayError(
                 .cannotBind, "The relay cannot listen on \(configuration.host) port \(configuration.port).",
                 underlying: error)
         }
         let port = UInt16(channel.localAddress?.port ?? 0)
-        let isListening = phase.withLock { phase in
-            guard case .starting = phase else { return false }
-            phase = .listening(channel, port: port)
-            return true
-        }
-        guard isListening else {
+        // It may have been shut down meanwhile.
+        guard case .starting = phase else {
             try? await channel.close().get()
             throw GatewayError(.cannotBind, "The relay was shut down.")
         }
+        phase = .listening(channel)
         logger.debug("Relay listens", metadata: ["port": "\(port)"])
         return port
     }
@@ -95,18 +94,16 @@ extension Relay {
     /// Runs until its task is cancelled or the service group shuts down, and shuts down then. Starts the relay if
     /// that was not done. Throws `.cannotBind`.
     package func run() async throws(GatewayError) {
-        if phase.withLock({ if case .idle = $0 { true } else { false } }) { try await start() }
+        if case .idle = phase { try await start() }
         try? await gracefulShutdown()
         await shutdown()
     }
 
     /// Stops listening, waits for open tunnels as long as the configuration says, resets the rest. Idempotent.
     package func shutdown() async {
-        let listener = phase.withLock { phase -> (any Channel)? in
-            defer { phase = .ended }
-            if case .listening(let channel, _) = phase { return channel } else { return nil }
-        }
-        try? await listener?.close().get()
+        let before = phase
+        phase = .ended
+        if case .listening(let channel) = before { try? await channel.close().get() }
         let loop = group.any()
         let drained = registry.close(on: loop)
         registry.forEach { $0.dropUnlessOpen() }
@@ -118,21 +115,21 @@ extension Relay {
         timer.cancel()
     }
 
-    private func bootstrap() -> ServerBootstrap {
+    private nonisolated func bootstrap(besides ports: Set<UInt16>) -> ServerBootstrap {
         ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: ListenerLimits.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // A FIN is not the end of a tunnel: close_notify is, and then only of one direction.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try self.accept(channel) }
+                channel.eventLoop.makeCompletedFuture { try self.accept(channel, besides: ports) }
             }
     }
 
-    private func accept(_ channel: any Channel) throws {
+    private nonisolated func accept(_ channel: any Channel, besides ports: Set<UInt16>) throws {
         let services = RelayServices(
             configuration: configuration, policy: policy, resolver: resolver, registry: registry, logger: logger,
-            port: UInt16(channel.localAddress?.port ?? 0))
+            ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]))
         guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
         let tunnel = Tunnel(client: channel, services: services)
         guard registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }

@@ -21,9 +21,6 @@ package struct RelayConfiguration: Sendable {
     package var headerLimit = 8 * 1024
     /// How long ``Relay/shutdown()`` waits for open tunnels.
     package var drainTime: Duration = .seconds(2)
-    /// Further ports that the gateway listens on; with the relay's own they are refused at each of the host's
-    /// addresses. Asked at each CONNECT.
-    package var ownPorts: @Sendable () -> Set<UInt16> = { [] }
 
     package init(host: IPAddress, port: UInt16, trust: [[UInt8]]) {
         self.host = host

@@ -8,11 +8,11 @@ struct RelayServices: Sendable {
     let resolver: any NameResolver
     let registry: TunnelRegistry
     let logger: Logger
-    /// The relay's own port, once it is known.
-    let port: UInt16
+    /// The ports of all listeners of the gateway.
+    let ownPorts: Set<UInt16>
 
-    /// The rule for addresses as it stands now.
-    var addressCheck: AddressCheck { AddressCheck(ownPorts: configuration.ownPorts().union([port])) }
+    /// The rule for addresses.
+    var addressCheck: AddressCheck { AddressCheck(ownPorts: ownPorts) }
 }
 
 extension Duration {

@@ -2,7 +2,6 @@ internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import Logging
-internal import SallyportBase
 internal import SallyportWire
 
 /// The paths of tokens: issuing, the documented verification, and the published keys.
@@ -10,8 +9,8 @@ struct TokenEndpoints: Sendable {
     let data: GatewayData
     let service: TokenService
     let logger: Logger
-    private let issuing = Lock(RateLimiter<InstanceIdentifier>(.tokens))
-    private let verifying = Lock(RateLimiter<[UInt8]>(.verifications))
+    private let issuing = SharedLimiter<InstanceIdentifier>(.tokens)
+    private let verifying = SharedLimiter<[UInt8]>(.verifications)
 
     init(data: GatewayData, service: TokenService, logger: Logger) {
         (self.data, self.service, self.logger) = (data, service, logger)
@@ -19,7 +18,7 @@ struct TokenEndpoints: Sendable {
 
     /// Of the control listener; issuing stands with the paths that need a certificate.
     func addRoutes(to router: Router<ControlContext>) {
-        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try verify($0, $1) }
+        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try await verify($0, $1) }
         router.get(RouterPath(AuthTokenAPI.Path.keys)) { _, _ in try keys() }
     }
 
@@ -27,13 +26,13 @@ struct TokenEndpoints: Sendable {
     func plainRouter() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
         router.add(middleware: FailureMiddleware(logger: logger))
-        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try verify($0, $1) }
+        router.get(RouterPath(AuthTokenAPI.Path.verify)) { try await verify($0, $1) }
         return router
     }
 
     /// - Parameter record: of the instance whose certificate was presented and admitted.
     func issue(_ request: Request, to record: InstanceRecord) async throws -> Response {
-        guard issuing.withLock({ $0.takes(record.name.instance, at: service.clock()) }) else {
+        guard await issuing.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.tokens.rate)) tokens a second for long: try again in a second.")
         }
@@ -54,15 +53,15 @@ struct TokenEndpoints: Sendable {
     /// The documented service: the verdict stands in a field, the status is 200 whatever it is.
     ///
     /// Only a token that holds is told about: who reads the user and forgets the code gets none.
-    private func verify(_ request: Request, _ context: ControlContext) throws -> Response {
+    private func verify(_ request: Request, _ context: ControlContext) async throws -> Response {
         let source = context.network
-        guard verifying.withLock({ $0.takes(source, at: service.clock()) }) else {
+        guard await verifying.takes(source, at: data.clock()) else {
             throw GatewayError(
                 .limited, "More than \(Int(RatePace.verifications.rate)) tokens a second for long: wait a second.")
         }
         let token = HTTPField.Name(AuthTokenAPI.Field.token).flatMap { request.headers[$0] } ?? ""
         let (verdict, claims) = service.verify(token)
-        if verdict == .malformed { verifying.withLock { $0.charges(source, RatePace.priceOfMalformed - 1) } }
+        if verdict == .malformed { await verifying.charges(source, RatePace.priceOfMalformed - 1) }
         var headers: HTTPFields = [.contentType: "text/plain", .cacheControl: "no-store"]
         headers.add(AuthTokenAPI.Field.code, verdict.text)
         headers.add(AuthTokenAPI.Field.version, AuthTokenAPI.version)
@@ -78,7 +77,7 @@ struct TokenEndpoints: Sendable {
             headers: [
                 .contentType: AuthTokenAPI.MediaType.keys, .cacheControl: "public, max-age=\(TokenKeys.maximumAge)",
             ],
-            body: .init(byteBuffer: .init(bytes: try service.keys.published.serialized())))
+            body: .init(byteBuffer: .init(bytes: try service.current.value.tokenKeys.published.serialized())))
     }
 }
 

@@ -1,6 +1,5 @@
 internal import Crypto
 internal import Foundation
-internal import SallyportBase
 internal import SallyportWire
 
 /// A key that auth tokens are signed with, as it lies in the store, which wraps it as it does the authority's.
@@ -53,49 +52,39 @@ struct TokenKeys: Sendable, Hashable {
     }
 }
 
-/// The keys that are in force, read and ready, for whoever signs and verifies.
-final class CurrentTokenKeys: Sendable {
+/// Keys of tokens, read and ready, for whoever signs and verifies. A value.
+struct ReadyTokenKeys: Sendable {
     struct Key: Sendable {
         let record: TokenKeyRecord
         let privateKey: P256.Signing.PrivateKey
         var publicKey: P256.Signing.PublicKey { privateKey.publicKey }
     }
 
-    private struct State: Sendable {
-        var keys: TokenKeys
+    private let keys: TokenKeys
+    private let ready: [String: Key]
+
+    init(_ keys: TokenKeys) {
+        self.keys = keys
         var ready: [String: Key] = [:]
-    }
-
-    private let state: Lock<State>
-
-    init(_ keys: TokenKeys) { state = Lock(Self.state(of: keys)) }
-
-    func update(_ keys: TokenKeys) {
-        let new = Self.state(of: keys)
-        state.withLock { $0 = new }
-    }
-
-    private static func state(of keys: TokenKeys) -> State {
-        var state = State(keys: keys)
         for record in keys.records {
             guard let key = try? P256.Signing.PrivateKey(pemRepresentation: record.key) else { continue }
-            state.ready[record.id] = Key(record: record, privateKey: key)
+            ready[record.id] = Key(record: record, privateKey: key)
         }
-        return state
+        self.ready = ready
     }
 
     /// - Throws: `internalFailure` where no key can be read.
     func signing(at now: Date) throws(GatewayError) -> Key {
-        let key = state.withLock { state in state.keys.signing(at: now).flatMap { state.ready[$0.id] } }
-        guard let key else { throw GatewayError(.internalFailure, "There is no key to sign tokens with.") }
+        guard let key = keys.signing(at: now).flatMap({ ready[$0.id] }) else {
+            throw GatewayError(.internalFailure, "There is no key to sign tokens with.")
+        }
         return key
     }
 
-    func key(named id: String) -> Key? { state.withLock { $0.ready[id] } }
+    func key(named id: String) -> Key? { ready[id] }
 
     /// What stands at ``AuthTokenAPI/Path/keys``.
     var published: JWKSet {
-        let keys = state.withLock { state in state.keys.records.compactMap { state.ready[$0.id] } }
-        return JWKSet(keys.map { JWK($0.publicKey, keyID: $0.record.id) })
+        JWKSet(keys.records.compactMap { ready[$0.id] }.map { JWK($0.publicKey, keyID: $0.record.id) })
     }
 }

@@ -4,9 +4,7 @@ internal import SallyportWire
 
 /// Issues auth tokens and says what holds of them. Works on snapshots, so that signatures wait for nobody.
 struct TokenService: Sendable {
-    let keys: CurrentTokenKeys
-    let policy: CurrentRelayPolicy
-    let clock: @Sendable () -> Date
+    let current: CurrentState
 
     /// A token for an instance that was admitted.
     ///
@@ -20,17 +18,18 @@ struct TokenService: Sendable {
             throw GatewayError(
                 .invalid, "A challenge is up to 256 ASCII letters and digits, a server up to 255 visible characters.")
         }
-        let now = clock()
+        let now = current.clock()
         let seconds = Int64(now.timeIntervalSince1970)
         let claims = AuthTokenClaims(
             issuer: "https://\(settings.name):\(settings.controlPort)", user: record.user, server: request.server,
             challenge: request.challenge, issuedAt: seconds, expires: seconds + AuthTokenClaims.lifetime,
             identifier: UUID().uuidString.lowercased(), entitlement: record.name.entitlement,
             instance: record.name.instance, keyThumbprint: request.jkt)
-        guard policy.standing(of: claims) == .valid else {
+        let state = current.value
+        guard state.policy.standing(of: claims) == .valid else {
             throw GatewayError(.forbidden, "The instance is withdrawn.")
         }
-        let key = try keys.signing(at: now)
+        let key = try state.tokenKeys.signing(at: now)
         let token = try SignedAuthToken.sign(claims, with: key.privateKey, keyID: key.record.id)
         return AuthTokenAPI.Answer(token: token, expires: claims.expires)
     }
@@ -39,13 +38,15 @@ struct TokenService: Sendable {
     ///
     /// - Returns: with the claims where the gateway signed them, whatever the verdict.
     func verify(_ token: String) -> (verdict: AuthTokenAPI.Verdict, claims: AuthTokenClaims?) {
-        guard let signed = try? SignedAuthToken(Array(token.utf8)), let key = keys.key(named: signed.keyID),
+        let state = current.value
+        guard let signed = try? SignedAuthToken(Array(token.utf8)),
+            let key = state.tokenKeys.key(named: signed.keyID),
             let claims = try? signed.claims(signedWith: key.publicKey)
         else { return (.malformed, nil) }
-        let now = Int64(clock().timeIntervalSince1970)
+        let now = Int64(current.clock().timeIntervalSince1970)
         guard now < claims.expires else { return (.expired, claims) }
         guard claims.begins <= now else { return (.notYetValid, claims) }
-        return (policy.standing(of: claims), claims)
+        return (state.policy.standing(of: claims), claims)
     }
 }
 

@@ -150,9 +150,9 @@ import Testing
     @Test func onlyAnInstanceThatMayDoSomethingIsInGoodStanding() async throws {
         let fixture = try await DataFixture()
         let identity = try await fixture.identity()
-        let name = try fixture.data.presented(identity.certificates[0]).name.instance.description
+        let name = try await fixture.data.presented(identity.certificates[0]).name.instance.description
         func standing() async -> String? {
-            await fixture.data.relayPolicy().client(presenting: identity.certificates[0])?.instanceInGoodStanding
+            await fixture.data.currentState().client(presenting: identity.certificates[0])?.instanceInGoodStanding
         }
         #expect(await standing() == name)
         for (withdrawal, end) in [

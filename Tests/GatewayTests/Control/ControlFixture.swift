@@ -40,24 +40,13 @@ struct ControlFixture: Sendable {
         _ body: @Sendable (ControlFixture) async throws -> Void
     ) async throws {
         let data = if let data { data } else { try await DataFixture() }
-        let (ports, continuation) = AsyncStream.makeStream(of: Gateway.Listeners.self)
-        var configuration = Gateway.Configuration()
-        (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
-        (configuration.relayHost, configuration.relayPort) = ("127.0.0.1", 0)
+        var configuration = Gateway.Configuration.loopback
         configuration.plainVerification = .init(host: "localhost", port: 0)
         configuration.connections = limits
-        let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger) {
-            continuation.yield($0)
-            continuation.finish()
-        }
+        let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                // A gateway that cannot start ends the wait below.
-                defer { continuation.finish() }
-                try await gateway.run()
-            }
-            var iterator = ports.makeAsyncIterator()
-            let listeners = try #require(await iterator.next())
+            group.addTask { try await gateway.run() }
+            let listeners = try await gateway.listeners()
             let transport = Transport()
             let fixture = await ControlFixture(
                 data: data, listeners: listeners, plainPort: try #require(listeners.verificationPort),

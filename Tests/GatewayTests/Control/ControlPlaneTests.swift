@@ -64,7 +64,7 @@ import Testing
     @Test func aWipedInstanceHearsOfItAndGetsNothingElse() async throws {
         try await ControlFixture.with { fixture in
             let identity = try await fixture.activated()
-            let name = try fixture.data.data.presented(identity.certificates[0]).name
+            let name = try await fixture.data.data.presented(identity.certificates[0]).name
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .wipe))
             #expect(try await fixture.get(ControlAPI.Path.configuration, as: identity).status == 200)
             #expect(try await fixture.get(ControlAPI.Path.events, as: identity).status == 403)

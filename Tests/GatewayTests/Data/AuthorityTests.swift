@@ -102,7 +102,7 @@ import X509
         let next = try CertificateAuthority(#require(await fixture.data.authorities.record.next).identity)
         let key = Certificate.PublicKey(P256.Signing.PrivateKey().publicKey)
         let early = try next.instance(presented.name, key: key, now: Date())
-        #expect(throws: GatewayError.self) { try fixture.data.presented(early) }
+        await #expect(throws: GatewayError.self) { try await fixture.data.presented(early) }
     }
 
     @Test func timePutsItInForceAndGivesUpTheOldOne() async throws {
@@ -123,9 +123,9 @@ import X509
         let old = try await fixture.enrolled()
         _ = try await perform(.rotate)
         _ = try await perform(.finish(confirmed: true))
-        _ = try fixture.data.presented(old)
+        _ = try await fixture.data.presented(old)
         fixture.advance(AuthorityRecord.overlap)
-        #expect(throws: GatewayError.self) { try fixture.data.presented(old) }
+        await #expect(throws: GatewayError.self) { try await fixture.data.presented(old) }
     }
 
     @Test func aRevocationBeginsAnotherGeneration() async throws {
@@ -150,17 +150,16 @@ import X509
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443")))
         _ = try await perform(.rotate)
         _ = try await perform(.finish(confirmed: true))
-        let policy = await fixture.data.relayPolicy()
-        await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot(), data.authorities) }
+        let policy = await fixture.data.currentState()
         let client = try #require(policy.client(presenting: old))
         guard case .allowed = try client.decide(Endpoint("in.example:443")) else {
             Issue.record("a former authority's certificate is good")
             return
         }
         await expect("needsConfirmation", of: .revoke(confirmed: false))
-        _ = try fixture.data.presented(old)
+        _ = try await fixture.data.presented(old)
         _ = try await perform(.revoke(confirmed: true))
-        #expect(throws: GatewayError.self) { try fixture.data.presented(old) }
+        await #expect(throws: GatewayError.self) { try await fixture.data.presented(old) }
         #expect(policy.client(presenting: old) == nil)
         // A tunnel that is open does not outlive it either.
         guard case .refused = try client.reconsider(Endpoint("in.example:443")) else {

@@ -72,6 +72,13 @@ final class DataFixture: Sendable {
     }
 }
 
+extension GatewayData {
+    /// As the listeners read a certificate.
+    func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
+        try authorities.instance(presented: der, now: clock())
+    }
+}
+
 @Suite struct EnrolmentTests {
     @Test func anAccessKeyWorksOnceAndItsKeyAgainForTenMinutes() async throws {
         let fixture = try await DataFixture()
@@ -164,7 +171,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let old = try await fixture.enroll(fixture.link(), DataFixture.request())
         let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
-        let new = try fixture.data.presented(chain[0])
+        let new = try await fixture.data.presented(chain[0])
         #expect(new.serial != old.serial && new.name == old.name)
         _ = try await fixture.document(old)
         #expect(try await fixture.document(new).status == .active)
@@ -178,7 +185,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         let old = try await fixture.enroll(fixture.link(), DataFixture.request())
         let chain = try await fixture.data.reenroll(old, request: DataFixture.request())
-        let new = try fixture.data.presented(chain[0])
+        let new = try await fixture.data.presented(chain[0])
         _ = try await fixture.document(new)
         let error = await #expect(throws: GatewayError.self) {
             try await fixture.data.reenroll(old, request: DataFixture.request())
@@ -190,10 +197,10 @@ final class DataFixture: Sendable {
     @Test func theRelaysUseOfARenewedCertificateRetiresTheOldOne() async throws {
         let fixture = try await DataFixture()
         let first = try await fixture.chain(fixture.link(), DataFixture.request())
-        let old = try fixture.data.presented(first[0])
+        let old = try await fixture.data.presented(first[0])
         let second = try await fixture.data.reenroll(old, request: DataFixture.request())
         try await fixture.perform(.addServer(.init(endpoint: "a.example:443")))
-        let policy = await fixture.data.relayPolicy()
+        let policy = await fixture.data.currentState()
         let clients = try [first[0], second[0]].map { try #require(policy.client(presenting: $0)) }
         let target = try Endpoint("a.example:443")
         for client in clients {
@@ -204,7 +211,7 @@ final class DataFixture: Sendable {
         }
         var renewals = policy.renewals.makeAsyncIterator()
         let seen = try #require(await renewals.next())
-        #expect(try seen == fixture.data.presented(second[0]))
+        #expect(try await seen == fixture.data.presented(second[0]))
         await fixture.data.sawAtRelay(seen)
         let snapshot = await fixture.data.relaySnapshot()
         guard case .refused = snapshot.judge(old, target: target).verdict,
@@ -345,7 +352,7 @@ final class DataFixture: Sendable {
         try await fixture.perform(.setRoute(domain: "default", route: "relay", ports: [80, 443]))
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
-        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
         for target in ["127.0.0.1:80", "127.1:443", "[::1]:80", "169.254.1.1:80", "localhost:80"] {
             guard case .allowed(_, nil, mayBeLocal: false, _) = try client.decide(Endpoint(target)) else {
                 Issue.record("\(target) may be local")
@@ -368,7 +375,7 @@ final class DataFixture: Sendable {
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
         let document = try await fixture.document(fixture.data.presented(chain[0]))
         #expect(document.deniedNetworks.map(\.description) == ["10.0.0.0/8"])
-        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
         for target in ["10.1.1.1:443", "10.2.2.2:80", "[::ffff:10.0.0.1]:80", "192.0.2.9:443", "169.254.169.254:80"] {
             guard case .refused = try client.decide(Endpoint(target)) else {
                 Issue.record("\(target) is denied")
@@ -383,7 +390,7 @@ final class DataFixture: Sendable {
         #expect(rules.denial(of: .v4(0x0a09_0909), port: 443).map { "\($0)" } == "network 10.0.0.0/8")
         #expect(rules.denial(of: .v4(0xc000_0209), port: 443).map { "\($0)" } == "server 192.0.2.9:443")
         try await fixture.perform(.removeRoute(domain: "10.0.0.0/8"))
-        let now = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        let now = try #require(await fixture.data.currentState().client(presenting: chain[0]))
         guard case .allowed(_, _, _, let later) = try now.decide(Endpoint("a.example:443")) else {
             Issue.record("the default relays still")
             return
@@ -397,10 +404,10 @@ final class DataFixture: Sendable {
         try await fixture.perform(.addServer(.init(endpoint: "127.0.0.1:8080")))
         try await fixture.perform(.addServer(.init(endpoint: "out.example:443", route: "direct")))
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
-        let id = try fixture.data.presented(chain[0]).name.instance.description
+        let id = try await fixture.data.presented(chain[0]).name.instance.description
 
         func verdict(_ target: String, _ certificate: [UInt8]? = nil) async throws -> RelayVerdict? {
-            let client = await fixture.data.relayPolicy().client(presenting: certificate ?? chain[0])
+            let client = await fixture.data.currentState().client(presenting: certificate ?? chain[0])
             return try client?.decide(Endpoint(target))
         }
         guard case .allowed(let instance, let address, true, _) = try await verdict("IN.example.:443") else {
@@ -434,7 +441,7 @@ final class DataFixture: Sendable {
         let fixture = try await DataFixture()
         try await fixture.perform(.addServer(.init(endpoint: "in.example:443")))
         let chain = try await fixture.chain(fixture.link(), DataFixture.request())
-        let client = try #require(await fixture.data.relayPolicy().client(presenting: chain[0]))
+        let client = try #require(await fixture.data.currentState().client(presenting: chain[0]))
         guard case .allowed = try client.decide(Endpoint("in.example:443")) else {
             Issue.record("a listed server is relayed")
             return

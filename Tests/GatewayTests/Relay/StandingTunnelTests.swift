@@ -74,7 +74,7 @@ private let day: TimeInterval = 86_400
         try await World.with { world in
             let renewed = try await world.fixture.renewed(world.identity)
             _ = try await world.fixture.document(as: renewed)
-            let name = try world.fixture.data.data.presented(renewed.certificates[0]).name
+            let name = try await world.fixture.data.data.presented(renewed.certificates[0]).name
             try await world.fixture.data.perform(.withdraw(instance: name.instance.description, withdrawal))
             #expect(try await world.isReset())
         }

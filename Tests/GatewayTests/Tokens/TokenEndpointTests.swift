@@ -45,7 +45,7 @@ import Testing
                 #expect(answer.status == 200 && answer.body.isEmpty)
                 #expect(answer.fields[.cacheControl] == "no-store" && answer.fields[.contentType] == "text/plain")
                 #expect(answer.fields[.contentLength] == "0")
-                let name = try fixture.data.data.presented(identity.certificates[0]).name
+                let name = try await fixture.data.data.presented(identity.certificates[0]).name
                 for (field, value) in [
                     ("X-Good-GD-AuthResponseCode", "100 OK"), ("X-Good-GD-AuthTokenVersion", "2"),
                     ("X-Good-GD-UserID", "ann"), ("X-Good-GD-Server", "app.example"),
@@ -79,7 +79,7 @@ import Testing
             #expect(try await verdict("x") == "400 Malformed")
             #expect(try await verdict(String(repeating: "A", count: 8193)) == "400 Malformed")
             #expect(try await verdict("\(token),\(token)") == "400 Malformed")
-            let name = try fixture.data.data.presented(identity.certificates[0]).name
+            let name = try await fixture.data.data.presented(identity.certificates[0]).name
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .lock))
             #expect(try await verdict(token) == "403 Instance Withdrawn")
             try await fixture.data.perform(.removeUser("ann", confirmed: true))
@@ -102,7 +102,7 @@ import Testing
             let padding = String(repeating: " ", count: AuthTokenAPI.Limits.request - body.utf8.count)
             #expect(try await Self.ask(fixture, body + padding, as: identity).status == 200)
             #expect(try await Self.ask(fixture, body + padding + " ", as: identity).status == 413)
-            let name = try fixture.data.data.presented(identity.certificates[0]).name
+            let name = try await fixture.data.data.presented(identity.certificates[0]).name
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .block))
             #expect(try await Self.ask(fixture, body, as: identity).status == 403)
             try await fixture.data.perform(.withdraw(instance: name.instance.description, .unblock))
@@ -159,6 +159,5 @@ import Testing
         configuration.plainVerification = .init(host: host, port: 0)
         let gateway = Gateway(data: data.data, at: data.path, configuration: configuration, logger: .init(label: "t"))
         await #expect(throws: GatewayError(.invalid, "")) { try await gateway.run() }
-        await data.data.close()
     }
 }

@@ -12,8 +12,8 @@ import Testing
         let keys = TokenKeys([]).renewed(at: start)
         let key = try #require(keys.signing(at: start))
         #expect(keys.records == [key] && keys.renewed(at: start) == keys)
-        #expect(CurrentTokenKeys(keys).published.keys.map(\.keyID) == [key.id])
-        #expect(CurrentTokenKeys(keys).published.keys.map(\.thumbprint) == [key.id])
+        #expect(ReadyTokenKeys(keys).published.keys.map(\.keyID) == [key.id])
+        #expect(ReadyTokenKeys(keys).published.keys.map(\.thumbprint) == [key.id])
     }
 
     /// Whoever keeps the published keys for as long as they may be kept has the new one before it signs.

@@ -13,16 +13,12 @@ import Testing
     struct World {
         let fixture: DataFixture
         let instance: PresentedCertificate
-        let keys: CurrentTokenKeys
         let service: TokenService
 
         init() async throws {
             fixture = try await DataFixture()
             try await fixture.data.renewTokenKeys()
-            keys = CurrentTokenKeys(await fixture.data.tokenKeys)
-            let policy = await fixture.data.relayPolicy()
-            service = TokenService(keys: keys, policy: policy, clock: await fixture.data.clock)
-            await fixture.data.onChange { data, _ in policy.update(data.relaySnapshot(), data.authorities) }
+            service = TokenService(current: await fixture.data.currentState())
             instance = try await fixture.enroll(fixture.link(), DataFixture.request())
         }
 
@@ -43,7 +39,7 @@ import Testing
             let token = try await token()
             var claims = try #require(service.verify(token).claims)
             change(&claims)
-            let key = try keys.signing(at: await fixture.data.clock())
+            let key = try service.current.value.tokenKeys.signing(at: await fixture.data.clock())
             return try SignedAuthToken.sign(claims, with: key.privateKey, keyID: key.record.id)
         }
     }
@@ -141,7 +137,7 @@ import Testing
         let world = try await World()
         let token = try await world.token()
         let claims = try #require(world.service.verify(token).claims)
-        let own = try world.keys.signing(at: await world.fixture.data.clock())
+        let own = try world.service.current.value.tokenKeys.signing(at: await world.fixture.data.clock())
         let foreign = P256.Signing.PrivateKey()
         let payload = Base64URL.encode(try claims.serialized())
         let none = Base64URL.encode(

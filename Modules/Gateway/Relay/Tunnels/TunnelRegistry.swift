@@ -2,6 +2,8 @@ internal import NIOCore
 internal import SallyportBase
 
 /// All connections of a relay on all loops, and how many tunnels each instance has.
+///
+/// A lock and no actor: event loops ask at each accept, CONNECT and close, and do not wait.
 final class TunnelRegistry: Sendable {
     private struct State {
         var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]

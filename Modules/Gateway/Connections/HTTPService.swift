@@ -1,0 +1,41 @@
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+
+/// An HTTP listener of the gateway, and the port that it took.
+struct HTTPService: Sendable {
+    private let application: any ApplicationProtocol
+    private let address: String
+    private let ports: AsyncStream<UInt16>
+    private let continuation: AsyncStream<UInt16>.Continuation
+
+    /// - Parameter security: nil for a listener without TLS.
+    init(
+        _ router: Router<ControlContext>, _ security: HTTPListener.Security?, _ connections: Connections,
+        host: String, port: Int, logger: Logger
+    ) {
+        let (ports, continuation) = AsyncStream.makeStream(of: UInt16.self, bufferingPolicy: .bufferingOldest(1))
+        (self.ports, self.continuation) = (ports, continuation)
+        address = "\(host) port \(port)"
+        application = Application(
+            router: router, server: HTTPListener.builder(security, connections),
+            configuration: ApplicationConfiguration(
+                address: .hostname(host, port: port), serverName: nil, backlog: Int(ListenerLimits.backlog)),
+            onServerRunning: { continuation.yield(UInt16($0.localAddress?.port ?? 0)) }, logger: logger)
+    }
+
+    /// Serves until the task is cancelled, or the service group that it is part of shuts down.
+    func run() async throws {
+        defer { continuation.finish() }
+        do { try await application.run() } catch let error where error is IOError || error is SocketAddressError {
+            throw GatewayError(.cannotBind, "The gateway cannot listen on \(address).", underlying: error)
+        }
+    }
+
+    /// The port, once it listens; nil where it ended without. For one who waits.
+    func port() async -> UInt16? {
+        for await port in ports { return port }
+        return nil
+    }
+}

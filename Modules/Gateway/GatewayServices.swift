@@ -1,0 +1,221 @@
+internal import Foundation
+internal import Logging
+internal import SallyportCore
+internal import SallyportLoading
+internal import SallyportWire
+internal import ServiceLifecycle
+
+/// What a running gateway consists of, from the first listener to the closing of its data.
+struct GatewayServices: Service {
+    let data: GatewayData
+    /// The data directory, in which the administration socket is made.
+    let folder: String
+    let configuration: Gateway.Configuration
+    let logger: Logger
+    /// Called once, when all listen.
+    let onReady: @Sendable (Gateway.Listeners) async -> Void
+
+    /// What the listeners share.
+    private struct Parts {
+        let current: CurrentState
+        let events: EventHub
+        let connections: Connections
+        let relay: Relay
+        let tokens: TokenEndpoints
+    }
+
+    func run() async throws {
+        do { try await open() } catch {
+            await data.close()
+            throw error
+        }
+        await data.close()
+    }
+
+    private func open() async throws {
+        let plain = try plainAddress()
+        // Before anybody sees them.
+        try await data.renewOwnCertificates()
+        try await data.renewTokenKeys()
+        let parts = try await makeParts()
+        await observe(parts.relay)
+        do { try await serve(parts, plain) } catch {
+            await parts.relay.shutdown()
+            throw error
+        }
+        await parts.relay.shutdown()
+    }
+
+    /// The relay stops what is open with a change, before whoever made the change goes on.
+    private func observe(_ relay: Relay) async {
+        await data.onChange { data, change in
+            relay.policyChanged()
+            guard case .identities = change else { return }
+            try? relay.use(data.serverIdentity.relayIdentity, trust: data.authorityDERs)
+        }
+    }
+
+    private func serve(_ parts: Parts, _ plain: Gateway.PlainVerification?) async throws {
+        let control = try await makeControl(parts)
+        let verification = plain.map { makeVerification($0, parts) }
+        let administration = try await AdministrationServer.bind(data: data, path: folder, logger: logger)
+        let hints = await data.followHints()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await control.run() }
+            if let verification { group.addTask { try await verification.run() } }
+            group.addTask { try await Self.untilShutdown { try await administration.run() } }
+            group.addTask { try await Self.untilShutdown { try await tick(parts) } }
+            group.addTask {
+                for await renewed in parts.current.renewals.cancelOnGracefulShutdown() {
+                    await data.sawAtRelay(renewed)
+                }
+            }
+            group.addTask {
+                for await _ in hints.cancelOnGracefulShutdown() { await parts.events.notify(data.takeHints()) }
+            }
+            group.addTask {
+                try? await gracefulShutdown()
+                await parts.events.finish()
+            }
+            try await begin(parts.relay, control, verification)
+            try await group.waitForAll()
+        }
+    }
+
+    /// Starts the relay behind the others, whose ports it must know, and tells that all listen. A listener that cannot
+    /// ends the group by its own error.
+    private func begin(_ relay: Relay, _ control: HTTPService, _ verification: HTTPService?) async throws {
+        guard let port = await control.port() else { return }
+        var ports: Set<UInt16> = [port]
+        var verificationPort: UInt16?
+        if let verification {
+            guard let port = await verification.port() else { return }
+            ports.insert(port)
+            verificationPort = port
+        }
+        let relayPort = try await relay.start(besides: ports)
+        try await data.listens(controlPort: port, relayPort: relayPort)
+        await onReady(
+            .init(
+                controlPort: Int(port), relayPort: Int(relayPort), verificationPort: verificationPort.map(Int.init)))
+    }
+
+    private static func untilShutdown(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
+    }
+
+    /// Every two seconds a heartbeat; once a minute a look at the tunnels of instances that did not renew, and once an
+    /// hour at the gateway's own certificates and keys.
+    private func tick(_ parts: Parts) async throws {
+        var beats = 0
+        var lastLook = data.clock()
+        while !Task.isCancelled {
+            try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
+            await parts.events.beat()
+            beats += 1
+            // By the clock that certificates end by.
+            if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
+                lastLook = data.clock()
+                parts.relay.policyChanged()
+            }
+            guard beats % 1800 == 0 else { continue }
+            try await data.renewOwnCertificates()
+            try await data.renewTokenKeys()
+            try await data.forgetOldKeys()
+        }
+    }
+}
+
+// MARK: Parts
+
+extension GatewayServices {
+    private func makeParts() async throws -> Parts {
+        let current = await data.currentState()
+        let connections = Connections(connectionLimits(), logger: logger)
+        return Parts(
+            current: current, events: EventHub(start: await data.settings.starts + 1), connections: connections,
+            relay: try await makeRelay(current, connections),
+            tokens: TokenEndpoints(data: data, service: TokenService(current: current), logger: logger))
+    }
+
+    private func makeControl(_ parts: Parts) async throws -> HTTPService {
+        let current = parts.current
+        let plane = ControlPlane(
+            data: data, events: parts.events, names: NameService(queries: try queries()), current: current,
+            tokens: parts.tokens, logger: logger)
+        let security = try HTTPListener.Security(.control(current, authority: await data.authorityDER)) {
+            current.client(presenting: $0)?.instanceInGoodStanding
+        }
+        return HTTPService(
+            plane.router(), security, parts.connections, host: configuration.controlHost,
+            port: configuration.controlPort, logger: logger)
+    }
+
+    private func makeVerification(_ address: Gateway.PlainVerification, _ parts: Parts) -> HTTPService {
+        logger.notice("Tokens are verified without TLS: for development only.", metadata: ["host": "\(address.host)"])
+        return HTTPService(
+            parts.tokens.plainRouter(), nil, parts.connections, host: address.host, port: address.port, logger: logger)
+    }
+
+    /// The configured limits, and what follows from the process's limit of descriptors, which is raised as far as it
+    /// may be: a tunnel takes two.
+    private func connectionLimits() -> ConnectionLimits {
+        let limit = DescriptorLimit.raise() ?? 1024
+        // Files, sockets and loops that are opened from now on; administration has its share of what is kept back.
+        let ownUse = DescriptorLimit.used + 32
+        var limits = configuration.connections
+        limits.perInstance = configuration.maximumTunnels + 64
+        limits.descriptors = DescriptorShares(limit: limit, used: ownUse)
+        logger.debug("Descriptors", metadata: ["limit": "\(limit)", "connections": "\(limits.descriptors.all)"])
+        return limits
+    }
+
+    /// Where plain verification listens: on this machine only, unless the administrator insists.
+    private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
+        guard var plain = configuration.plainVerification else { return nil }
+        // The name may be made to lead elsewhere.
+        if plain.host == "localhost" { plain.host = "127.0.0.1" }
+        guard plain.isInsecureAllowed || IPAddress(plain.host)?.scope == .loopback else {
+            throw GatewayError(
+                .invalid, "Verification without TLS is for this machine only, 127.0.0.1 or ::1, without --insecure.")
+        }
+        return plain
+    }
+
+    private func makeRelay(_ current: CurrentState, _ connections: Connections) async throws -> Relay {
+        guard let port = UInt16(exactly: configuration.relayPort) else {
+            throw GatewayError(.invalid, "A port is 0 to 65535.")
+        }
+        var settings = RelayConfiguration(
+            host: try Self.address(configuration.relayHost), port: port, trust: await data.authorityDERs)
+        settings.egress = configuration.egress
+        settings.maximumTunnels = configuration.maximumTunnels
+        return try Relay(
+            configuration: settings, identity: current.value.server.relayIdentity, policy: current,
+            resolver: try resolver(), connections: connections, logger: logger)
+    }
+
+    private func queries() throws(GatewayError) -> any QueryResolver {
+        configuration.resolver == nil ? SystemQueries() : try dnsResolver()
+    }
+
+    private func resolver() throws(GatewayError) -> any NameResolver {
+        configuration.resolver == nil ? SystemResolver() : try dnsResolver()
+    }
+
+    private func dnsResolver() throws(GatewayError) -> DNSResolver {
+        guard let server = configuration.resolver else { throw GatewayError(.internalFailure, "no resolver") }
+        guard case .address(let address) = server.host else {
+            throw GatewayError(.invalid, "The resolver of names is named by its address.")
+        }
+        return DNSResolver(server: address, port: server.port)
+    }
+
+    private static func address(_ host: String) throws(GatewayError) -> IPAddress {
+        if host == "localhost" { return .v4(0x7f00_0001) }
+        guard let address = IPAddress(host) else {
+            throw GatewayError(.invalid, "The relay listens on an address of this machine, not on a name.")
+        }
+        return address
+    }
+}
