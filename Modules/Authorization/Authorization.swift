@@ -1,7 +1,7 @@
-package import Logging
+public import Logging
 internal import SallyportBase
 public import SallyportCore
-package import SallyportSecureStore
+public import SallyportSecureStore
 package import SallyportTransport
 internal import SallyportWire
 
@@ -42,10 +42,28 @@ public actor Authorization {
         var blocks: [LocalBlock] = []
     }
 
-    /// Opens the authorization that a store holds; makes no connection.
+    /// Opens the authorization that a store holds, with connections to the gateway of its own; makes none yet.
     ///
-    /// - Parameter application: Who the app says it is; nil takes what the store was activated for.
+    /// ```swift
+    /// let store = try await SecureStore.open(at: "/var/lib/report", protectedBy: .systemdCredential("sallyport"))
+    /// let authorization = try Authorization.open(store: store)
+    /// try await authorization.authorize()
+    /// let sockets = SocketSystem(gate: authorization)
+    /// ```
+    ///
+    /// For programs that compose the modules themselves; `Sallyport.open` does the same and more. The store is the caller's: close
+    /// it after ``shutdown()``.
+    ///
+    /// - Parameter application: the app's entitlement and version; nil takes what the store was activated for.
     /// - Throws: ``AuthorizationError/Code/wrongApplication`` where the store is activated for another application.
+    public static func open(
+        store: SecureStore, application: ApplicationIdentity? = nil,
+        logger: Logger = Logger(label: "sallyport.authorization")
+    ) throws(AuthorizationError) -> Authorization {
+        try open(store: store, application: application, transport: Transport(), logger: logger)
+    }
+
+    /// As ``open(store:application:logger:)``, over connections that the caller shuts down.
     package static func open(
         store: SecureStore, application: ApplicationIdentity?, transport: Transport,
         logger: Logger = Logger(label: "sallyport.authorization")

@@ -1,4 +1,4 @@
-package import SallyportCore
+internal import SallyportCore
 package import SallyportLoading
 
 extension Connector {

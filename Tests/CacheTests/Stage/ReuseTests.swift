@@ -18,6 +18,17 @@ import Testing
         #expect(try await site.get() == "2")
     }
 
+    @Test func explanationSaysWhatTheCacheWouldDoAndChangesNothing() async throws {
+        let site = try await Site(.fresh(60))
+        #expect(try await site.explained() == ["miss"])
+        _ = try await site.get()
+        #expect(try await site.explained() == ["hit"] && site.explained(method: .post).isEmpty)
+        #expect(try await site.explained(policy: .reloadIgnoringLocalCacheData) == ["bypassed"])
+        site.clock.pass(61)
+        #expect(try await site.explained() == ["revalidated"] && site.count == 1)
+        #expect(site.cache.statistics.hits == 0 && site.cache.statistics.misses == 1)
+    }
+
     @Test func s4_theAgeIsTold() async throws {
         let site = try await Site(Answer(200, ["Cache-Control": "max-age=60", "Age": "5"]))
         _ = try await site.get()

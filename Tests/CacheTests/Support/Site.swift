@@ -98,6 +98,15 @@ final class Site: Sendable {
         return try await LoadChain([stage, server]).load(request, in: context)
     }
 
+    /// What the stage says that the cache would do.
+    func explained(method: HTTPRequest.Method = .get, policy: CachePolicy? = nil) async throws -> [String] {
+        var request = try request(method: method, policy: policy)
+        var explanation = LoadExplanation(request)
+        let stage = CacheStage(cache: cache, gate: gate)
+        await stage.explain(&request, in: .of(.instance), into: &explanation)
+        return explanation.decisions.map(\.value)
+    }
+
     /// How many requests the server has seen.
     var count: Int { server.requests.count }
     var last: LoadRequest { get throws { try #require(server.requests.last) } }
