@@ -78,7 +78,8 @@ struct GatewayServices: Service {
                 await parts.events.finish()
             }
             try await begin(parts.relay, control, verification)
-            try await group.waitForAll()
+            // The first that fails ends the others; `waitForAll` would wait for them.
+            for try await _ in group {}
         }
     }
 

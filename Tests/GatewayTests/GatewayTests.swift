@@ -148,7 +148,7 @@ import Testing
             let wrong = await #expect(throws: GatewayError(.store, "")) {
                 _ = try await Gateway(
                     at: world.folder.file("gateway"),
-                    protectedBy: .keyFile(world.folder.write("short", to: "other.key")))
+                    protectedBy: .keyFile(world.folder.file("other.key")))
             }
             #expect(wrong?.underlying is StoreError)
             let gateway = try await world.gateway()
