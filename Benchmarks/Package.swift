@@ -97,6 +97,7 @@ let package = Package(
                 .product(name: "Sallyport", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
+                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportSocket", package: "sallyport"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

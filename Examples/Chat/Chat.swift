@@ -17,21 +17,21 @@ final class ChatRoom: SocketDelegate {
     private let (ends, end) = AsyncStream.makeStream(of: Bool.self)
     private let (openings, opening) = AsyncStream.makeStream(of: Void.self)
 
-    func onOpen(_ socket: SecureSocket) {
-        print("* connected by \(socket.peer?.decision.route.description ?? "")")
+    func onOpen(_ socket: SecureSocket) async {
+        print("* connected by \(await socket.peer?.decision?.route.description ?? "")")
         opening.yield()
     }
 
     /// What is no whole text yet stays in the buffer until the rest has come.
-    func onRead(_ socket: SecureSocket) {
-        if let text = socket.readStream.unreadText() { print(text, terminator: "") }
+    func onRead(_ socket: SecureSocket) async {
+        if let text = await socket.readStream.unreadText() { print(text, terminator: "") }
         fflush(nil)
     }
 
-    func onErr(_ error: SocketError, _ socket: SecureSocket) {
+    func onErr(_ error: SocketError, _ socket: SecureSocket) async {
         print("* \(error)")
         // A connection that did not come about is closed by nobody.
-        if socket.socketState == .connecting { end.yield(false) }
+        if await socket.socketState == .connecting { end.yield(false) }
     }
 
     func onClose(_ socket: SecureSocket) {
@@ -56,9 +56,8 @@ struct Chat {
         try await sallyport.authorize()
         let room = ChatRoom()
         let socket = try sallyport.sockets.socket(
-            host: arguments[2], port: port, isSecure: arguments.last == "--tls")
-        socket.delegate = room
-        try socket.connect()
+            host: arguments[2], port: port, isSecure: arguments.last == "--tls", delegate: room)
+        try await socket.connect()
         let talking = Task { try await talk(as: arguments[4], over: socket, in: room) }
         let isGood = await room.hasEnded()
         talking.cancel()
@@ -71,10 +70,10 @@ struct Chat {
     private static func talk(as name: String, over socket: SecureSocket, in room: ChatRoom) async throws {
         await room.isOpen()
         for await line in lines() {
-            try socket.writeStream.append("\(name): \(line)\n")
-            try socket.write()
+            try await socket.writeStream.append("\(name): \(line)\n")
+            try await socket.write()
         }
-        try socket.disconnect()
+        try await socket.disconnect()
     }
 
     private static func lines() -> AsyncStream<String> {

@@ -175,6 +175,34 @@ static inline int sallyport_names_host(const X509 *certificate) {
     return count > 0;
 }
 
+/// The name that a client tells before the handshake (RFC 6066 §3); 0 where memory is out.
+static inline int sallyport_name_server(SSL *tls, const char *name) { return (int)SSL_set_tlsext_host_name(tls, name); }
+
+/// Called where the chain is judged: holds the handshake there, and lets it be judged once more when it goes on. 0 where it
+/// cannot be held.
+static inline int sallyport_hold_verification(SSL *tls) {
+    // An error in the queue would be told instead.
+    ERR_clear_error();
+    return SSL_set_retry_verify(tls);
+}
+
+/// Has a connection show the certificate, with its chain and key, that a context has; 0 where it has none.
+static inline int sallyport_copy_identity(SSL *tls, SSL_CTX *from) {
+    X509 *certificate = SSL_CTX_get0_certificate(from);
+    EVP_PKEY *key = SSL_CTX_get0_privatekey(from);
+    STACK_OF(X509) *chain = NULL;
+    if (certificate == NULL || key == NULL) return 0;
+    if (SSL_use_certificate(tls, certificate) != 1 || SSL_use_PrivateKey(tls, key) != 1) return 0;
+    SSL_CTX_get0_chain_certs(from, &chain);
+    return chain == NULL || SSL_set1_chain(tls, chain);
+}
+
+/// Whether the first error of the queue is that the peer ended TCP in the midst of TLS.
+static inline int sallyport_is_unexpected_end(void) {
+    unsigned long error = ERR_peek_error();
+    return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+}
+
 /// Lets a connection that stands read and write through another one, which must live as long; 0 where memory is out.
 static inline int sallyport_carry_over_tls(SSL *inner, SSL *outer) {
     BIO *bio = BIO_new(BIO_f_ssl());

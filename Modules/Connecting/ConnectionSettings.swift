@@ -1,4 +1,5 @@
 package import SallyportCore
+internal import SallyportLoading
 package import SallyportTransport
 
 /// What a session, or a socket, says about its connections.
@@ -24,11 +25,19 @@ package struct ConnectionSettings: Sendable {
     /// No stage answers the challenges of proxies: one that has a credential is told it with the request.
     package var tellsProxiesAtOnce = false
     package var connectTimeout = Duration.seconds(10)
+    /// How long a server has to end its side of a stream after ours was ended.
+    package var closeTimeout = Duration.seconds(5)
     package var connectionsPerOrigin = 6
 
     package init(scope: ConnectionPartition.Scope, principal: Principal = .instance) {
         self.scope = scope
         self.principal = principal
+    }
+
+    /// What is not verified.
+    var disabledChecks: Set<VerificationCheck> {
+        if trust == .unverified { return [.peer, .host] }
+        return checksHost ? [] : [.host]
     }
 
     /// The connections of the scope and a principal.

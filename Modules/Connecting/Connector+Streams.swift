@@ -1,6 +1,6 @@
 internal import SallyportBase
 package import SallyportCore
-internal import SallyportLoading
+package import SallyportLoading
 package import SallyportTransport
 
 extension Connector {
@@ -10,29 +10,67 @@ extension Connector {
     ///
     /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or where the policy has
     ///   changed meanwhile; `proxyWithRelay`; and why no connection came about.
-    package nonisolated func tunnel(
+    package nonisolated func stream(
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
-    ) async throws(LoadError) -> (tunnel: Tunnel, decision: RouteDecision?) {
+    ) async throws(LoadError) -> ByteStream {
         let way = try way(to: request.endpoint, isSecure: request.isSecure, with: settings)
-        return (try await tunnel(request, by: way, with: settings, asking: questions), way.decision)
+        return try await stream(request, by: way, with: settings, asking: questions)
     }
 
     /// Opens a stream of bytes by a way that the policy gave just now.
     ///
-    /// - Throws: as ``tunnel(_:with:asking:)``.
-    package nonisolated func tunnel(
+    /// - Throws: as ``stream(_:with:asking:)``.
+    package nonisolated func stream(
         _ request: TunnelRequest, by way: Way, with settings: ConnectionSettings, asking questions: ConnectionQuestions
-    ) async throws(LoadError) -> Tunnel {
+    ) async throws(LoadError) -> ByteStream {
         var path = settings.path(of: questions.principal, by: way)
         path.proxy = try proxyAccess(for: request, by: way, with: settings)
         let tunnel = try await open(request, via: path, with: settings, asking: questions)
+        try confirm(way, tunnel)
+        var later = ByteStream.Settings(decision: way.decision)
+        later.disabledChecks = settings.disabledChecks
+        later.closeTimeout = settings.closeTimeout
+        let answerTimeout = ContinuousClock.now.duration(to: questions.deadline)
+        later.startTLS = { start throws(LoadError) in
+            var (start, questions) = (start, questions)
+            if start.applicationProtocols == nil { start.applicationProtocols = request.applicationProtocols }
+            questions.deadline = min(.now + answerTimeout, request.deadline ?? .now + answerTimeout)
+            try await self.startTLS(start, on: tunnel, with: settings, asking: questions)
+        }
+        return ByteStream(over: tunnel, later)
+    }
+
+    /// Begins TLS on a stream that stands. The policy is asked before and behind, as for a new connection.
+    private nonisolated func startTLS(
+        _ start: TLSStart, on tunnel: Tunnel, with settings: ConnectionSettings, asking questions: ConnectionQuestions
+    ) async throws(LoadError) {
+        let way = try way(to: tunnel.endpoint, isSecure: true, with: settings)
+        try await tunnel.prepareTLS()
+        do throws(LoadError) {
+            guard way.relay?.cluster == tunnel.openConnection.cluster else { throw Self.ledElsewhere }
+            var dialogue = HandshakeDialogue(
+                with: tunnel.endpoint, asking: questions, settings, settings.path(of: questions.principal, by: way),
+                self, canReconnect: false)
+            try await dialogue.run { path throws(LoadError) in try await tunnel.handshake(via: path, start) }
+        } catch {
+            tunnel.reset()
+            throw error
+        }
+        try confirm(way, tunnel)
+    }
+
+    private static var ledElsewhere: LoadError {
+        LoadError(.refusedByPolicy, at: .routing, "The policy leads to the server by another route now.")
+    }
+
+    /// A tunnel that the policy of now refuses is of no use.
+    private nonisolated func confirm(_ way: Way, _ tunnel: Tunnel) throws(LoadError) {
         do throws(LoadError) {
             try confirm(way, tunnel.openConnection)
         } catch {
             tunnel.reset()
             throw error
         }
-        return tunnel
     }
 
     private nonisolated func proxyAccess(

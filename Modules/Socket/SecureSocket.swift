@@ -1,6 +1,6 @@
 internal import SallyportBase
 public import SallyportCore
-internal import SallyportTransport
+public import SallyportLoading
 
 /// The documented socket: five states, four callbacks, and two buffers.
 ///
@@ -8,65 +8,61 @@ internal import SallyportTransport
 /// into ``readStream``, and the delegate is told. Which call is allowed when is the table of `Docs/Socket.md`; a call that
 /// is not throws and changes nothing. Releasing a socket resets its connection.
 ///
+/// An actor: calls may come from anywhere, each is whole, and callbacks come while no call is under way.
+///
 /// ```swift
-/// let socket = try sallyport.sockets.socket(host: "chat.corp.example", port: 7000, isSecure: true)
-/// socket.delegate = chat
-/// try socket.connect()
+/// let socket = try sallyport.sockets.socket(host: "chat.corp.example", port: 7000, isSecure: true, delegate: chat)
+/// try await socket.connect()
 /// ```
 ///
 /// TLS is spoken from the start or not at all; its versions, the console's blocks and the trust are those of URL loading.
 /// A security error counts as a failed connection: ``SocketError/cause`` tells it apart.
-public final class SecureSocket: Sendable {
-    public var endpoint: Endpoint { target.endpoint }
+public actor SecureSocket {
+    public nonisolated var endpoint: Endpoint { target.endpoint }
     /// Whether TLS is spoken with the server.
-    public var isSecure: Bool { target.isSecure }
+    public nonisolated var isSecure: Bool { target.isSecure }
     /// The outbound buffer: what ``write()`` sends. Appending to it sends nothing.
-    public let writeStream: DirectByteBuffer
+    public nonisolated var writeStream: DirectByteBuffer { DirectByteBuffer(socket: self, side: .outbound) }
     /// The inbound buffer: what came and was not consumed. While it is full, nothing more is read from the server.
-    public let readStream: DirectByteBuffer
+    public nonisolated var readStream: DirectByteBuffer { DirectByteBuffer(socket: self, side: .inbound) }
 
-    private let target: SocketTarget
-    private let system: SocketSystem
-    private let state: Lock<State>
+    private nonisolated let target: SocketTarget
+    private nonisolated let system: SocketSystem
+    private var machine: SocketStateMachine
+    private var inbound: ByteQueue
+    private var outbound: ByteQueue
+    private var stream: ByteStream?
+    private var run: SocketRun.Handle?
+    /// Told what happens; not kept.
+    public private(set) weak var delegate: (any SocketDelegate)?
 
-    private struct State {
-        var machine: SocketStateMachine
-        weak var delegate: (any SocketDelegate)?
-        var connection: SocketConnection?
-        var task: Task<Void, Never>?
-    }
-
-    init(_ target: SocketTarget, of system: SocketSystem) {
+    init(_ target: SocketTarget, of system: SocketSystem, delegate: (any SocketDelegate)? = nil) {
         self.target = target
         self.system = system
-        writeStream = DirectByteBuffer(limit: target.configuration.outboundLimit)
-        readStream = DirectByteBuffer(limit: target.configuration.inboundLimit)
-        state = Lock(State(machine: SocketStateMachine(disabled: target.configuration.disabled)))
+        self.delegate = delegate
+        inbound = ByteQueue(limit: target.configuration.inboundLimit.octets)
+        outbound = ByteQueue(limit: target.configuration.outboundLimit.octets)
+        machine = SocketStateMachine(disabled: target.configuration.disabled)
     }
 
     deinit {
-        let (task, connection) = state.withLock { ($0.task, $0.connection) }
-        task?.cancel()
-        connection?.close()
+        run?.cancel()
+        stream?.reset()
     }
 
-    /// Told what happens; not kept.
-    public var delegate: (any SocketDelegate)? {
-        get { state.withLock { $0.delegate } }
-        set { state.withLock { $0.delegate = newValue } }
-    }
+    public func setDelegate(_ delegate: (any SocketDelegate)?) { self.delegate = delegate }
 
-    public var socketState: SocketState { state.withLock { $0.machine.state } }
+    public var socketState: SocketState { machine.state }
 
     /// Who is at the other end; nil where the socket is neither open nor disconnecting.
-    public var peer: PeerFacts? { state.withLock { $0.connection }?.peer }
+    public var peer: StreamFacts? { stream?.facts }
 
     // MARK: Before connecting
 
     /// Takes a certificate that is for another host. Who issued it is still checked.
     ///
     /// - Throws: `wrongState` but in ``SocketState/prepared``, `finished`.
-    public func disableHostVerification() throws(SocketError) { try call(.disableHostVerification) }
+    public func disableHostVerification() throws(SocketError) { try machine.called(.disableHostVerification) }
 
     /// Takes any certificate, for any host: whoever stands between can read and change everything.
     ///
@@ -74,7 +70,7 @@ public final class SecureSocket: Sendable {
     ///   (``SocketConfiguration/pin(to:backups:)``).
     public func disablePeerVerification() throws(SocketError) {
         try checkUnpinned([.peer])
-        try call(.disablePeerVerification)
+        try machine.called(.disablePeerVerification)
     }
 
     private func checkUnpinned(_ checks: Set<VerificationCheck>) throws(SocketError) {
@@ -89,16 +85,11 @@ public final class SecureSocket: Sendable {
     /// - Throws: `wrongState` but in ``SocketState/prepared`` and ``SocketState/disconnected``, `finished`;
     ///   `notAuthorized` and `withdrawn`, with no change of state.
     public func connect() throws(SocketError) {
-        try state.withLock { $0.machine }.check(.connect)
+        try machine.check(.connect)
         try system.checkAuthorized()
-        let machine = try call(.connect)
-        readStream.clear()
-        var configuration = target.configuration
-        configuration.disabled = machine.disabled
-        let target = SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration)
-        let run = SocketRun(self, machine.attempt, target, system)
-        let task = Task { await run.run() }
-        state.withLock { $0.task = task }
+        try machine.called(.connect)
+        inbound.clear()
+        run = SocketRun.begin(for: self, machine.attempt, target.disabling(machine.disabled), system)
     }
 
     /// A second attempt after a connection that failed: a socket with the same address, settings and delegate, in
@@ -106,29 +97,23 @@ public final class SecureSocket: Sendable {
     ///
     /// - Throws: `wrongState` where no connection has failed; `invalidRequest` as ``disablePeerVerification()``.
     public func retrying(disabling checks: Set<VerificationCheck>) throws(SocketError) -> SecureSocket {
-        let machine = try call(.retrying)
+        try machine.called(.retrying)
         try checkUnpinned(checks)
-        var configuration = target.configuration
-        configuration.disabled = machine.disabled.union(checks)
-        let socket = SecureSocket(
-            SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration), of: system)
-        socket.delegate = delegate
-        return socket
+        return SecureSocket(target.disabling(machine.disabled.union(checks)), of: system, delegate: delegate)
     }
 
     // MARK: Connected
 
-    /// Sends what lies in ``writeStream``. By one task at a time.
+    /// Sends what lies in ``writeStream``.
     ///
     /// - Throws: `wrongState` but in ``SocketState/open``, `finished`; `bufferFull`, and nothing is taken from the buffer,
     ///   where with it more than ``SocketConfiguration/outboundLimit`` would wait to be sent.
     public func write() throws(SocketError) {
-        let connection = try callConnected(.write)
-        let room = target.configuration.outboundLimit.octets - connection.tunnel.unsentOctets
-        guard let bytes = writeStream.takeAll(upTo: room) else {
+        let channel = try connected(for: .write).channel
+        guard outbound.count + channel.unsentOctets <= outbound.limit else {
             throw SocketError(.bufferFull, "The server takes no more now.")
         }
-        connection.tunnel.send(bytes)
+        channel.send(outbound.take())
     }
 
     /// Ends our side once all is sent; the delegate is told when the server has ended its own, or
@@ -136,42 +121,65 @@ public final class SecureSocket: Sendable {
     ///
     /// - Throws: `wrongState` but in ``SocketState/open``, `finished`.
     public func disconnect() throws(SocketError) {
-        let connection = try callConnected(.disconnect)
-        connection.finish()
-        readStream.stir()
+        try connected(for: .disconnect).finish()
+        run?.stir()
     }
 
-    private func callConnected(_ call: SocketCall) throws(SocketError) -> SocketConnection {
-        let connection = try state.withLock { state throws(SocketError) in
-            try state.machine.called(call)
-            return state.connection
-        }
-        guard let connection else { preconditionFailure("A socket that is open has its connection.") }
-        return connection
+    private func connected(for call: SocketCall) throws(SocketError) -> ByteStream {
+        try machine.called(call)
+        guard let stream else { preconditionFailure("A socket that is open has its connection.") }
+        return stream
+    }
+}
+
+// MARK: Buffers
+
+extension SecureSocket {
+    nonisolated func limit(of side: DirectByteBuffer.Side) -> ByteCount {
+        side == .inbound ? target.configuration.inboundLimit : target.configuration.outboundLimit
     }
 
-    /// - Returns: the machine after the call.
-    @discardableResult
-    private func call(_ call: SocketCall) throws(SocketError) -> SocketStateMachine {
-        try state.withLock { state throws(SocketError) in
-            try state.machine.called(call)
-            return state.machine
-        }
+    func count(of side: DirectByteBuffer.Side) -> Int { side == .inbound ? inbound.count : outbound.count }
+
+    func append(_ bytes: some Collection<UInt8> & Sendable, to side: DirectByteBuffer.Side) -> Bool {
+        side == .inbound ? inbound.append(bytes) : outbound.append(bytes)
     }
+
+    func take(upTo limit: Int, from side: DirectByteBuffer.Side) -> [UInt8] {
+        guard side == .inbound else { return outbound.take(upTo: limit) }
+        defer { stirIfRoom() }
+        return inbound.take(upTo: limit)
+    }
+
+    func takeText(from side: DirectByteBuffer.Side) -> String? {
+        guard side == .inbound else { return outbound.takeText() }
+        defer { stirIfRoom() }
+        return inbound.takeText()
+    }
+
+    private func stirIfRoom() { if !inbound.isFull { run?.stir() } }
 }
 
 // MARK: What happens
 
 extension SecureSocket {
-    /// - Parameter connection: of ``SocketEvent/opened``.
-    func happened(_ event: SocketEvent, in attempt: Int, _ connection: SocketConnection? = nil) -> SocketCallback? {
-        state.withLock { state in
-            let callback = state.machine.happened(event, in: attempt)
-            if callback == .onOpen { state.connection = connection }
-            if callback == .onClose { state.connection = nil }
-            return callback
-        }
+    /// - Parameter stream: of ``SocketEvent/opened``.
+    func happened(_ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil) -> SocketCallback? {
+        let callback = machine.happened(event, in: attempt)
+        if callback == .onOpen { self.stream = stream }
+        if callback == .onClose { self.stream = nil }
+        return callback
     }
+
+    /// - Parameter attempt: the connection that the bytes came over.
+    func received(_ bytes: [UInt8], in attempt: Int) -> SocketCallback? {
+        let callback = machine.happened(.received, in: attempt)
+        if callback != nil { inbound.fill(bytes) }
+        return callback
+    }
+
+    /// The state in which the connection waits for room; nil where there is some.
+    var stateWithoutRoom: SocketState? { inbound.isFull ? machine.state : nil }
 
     func tell(_ callback: SocketCallback, _ error: SocketError?) async {
         guard let delegate else { return }

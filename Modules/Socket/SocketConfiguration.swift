@@ -1,5 +1,6 @@
 public import SallyportBase
 public import SallyportCore
+internal import SallyportLoading
 
 /// The settings of a socket.
 public struct SocketConfiguration: Sendable {
@@ -39,9 +40,9 @@ public struct SocketConfiguration: Sendable {
     ///
     /// - Parameter backups: keys that the server can change to: without one, a lost key locks the app out.
     /// - Throws: `invalidRequest` where there is no backup.
-    public mutating func pin(to key: PublicKeyPin, backups: Set<PublicKeyPin>) throws(SocketError) {
+    public mutating func pin(to key: PublicKeyPin, backups: Set<PublicKeyPin>) throws(LoadError) {
         guard !backups.subtracting([key]).isEmpty else {
-            throw SocketError(.invalidRequest, "A pin needs a backup, another key.")
+            throw LoadError(.invalidRequest, "A pin needs a backup, another key.")
         }
         pins = backups.union([key])
     }

@@ -25,8 +25,4 @@ extension SocketError {
     private static func isTimeout(_ error: LoadError) -> Bool {
         error.underlying is ConnectTimeout || (error.underlying as? RelayRefusal)?.isTimeout == true
     }
-
-    static func address(_ error: AddressError) -> SocketError {
-        SocketError(.invalidRequest, "The address is not valid: \(error.message)", underlying: error)
-    }
 }

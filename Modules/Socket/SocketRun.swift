@@ -1,82 +1,92 @@
 internal import SallyportBase
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// One connection of a documented socket, from `connect()` to `onClose`. Docs/Concurrency.md lists the task that runs it.
 ///
 /// It does not keep the socket: whoever lets go of that wants no more callbacks.
 struct SocketRun: Sendable {
-    private struct Holder { weak var socket: SecureSocket? }
+    /// The socket's hold on its run.
+    struct Handle: Sendable {
+        fileprivate let task: Task<Void, Never>
+        fileprivate let stirring: AsyncStream<Void>.Continuation
 
-    private let holder: Lock<Holder>
+        func cancel() {
+            task.cancel()
+            stirring.finish()
+        }
+
+        /// There may be room, or waiting for some makes no more sense.
+        func stir() { stirring.yield() }
+    }
+
+    /// Nil once nobody holds it.
+    private let socket: @Sendable () -> SecureSocket?
     private let attempt: Int
     private let target: SocketTarget
     private let system: SocketSystem
+    private let stirs: AsyncStream<Void>
+    private let stirring: AsyncStream<Void>.Continuation
 
-    init(_ socket: SecureSocket, _ attempt: Int, _ target: SocketTarget, _ system: SocketSystem) {
-        holder = Lock(Holder(socket: socket))
-        self.attempt = attempt
-        self.target = target
-        self.system = system
+    static func begin(
+        for socket: SecureSocket, _ attempt: Int, _ target: SocketTarget, _ system: SocketSystem
+    ) -> Handle {
+        let (stirs, stirring) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let run = SocketRun(
+            socket: { [weak socket] in socket }, attempt: attempt, target: target, system: system, stirs: stirs,
+            stirring: stirring)
+        return Handle(task: Task { await run.run() }, stirring: stirring)
     }
 
-    private var socket: SecureSocket? { holder.withLock { $0.socket } }
-
-    func run() async {
-        let connection: SocketConnection
-        do throws(SocketError) {
-            connection = try await system.connect(target)
+    @concurrent private func run() async {
+        let stream: ByteStream
+        do throws(LoadError) {
+            stream = try await system.connect(target)
         } catch {
-            return await tell(.failedToConnect, error)
+            return await tell(.failedToConnect, SocketError(error))
         }
-        guard let buffer = socket?.readStream else { return connection.close() }
-        connection.tunnel.whenOver { buffer.stir() }
-        await tell(.opened, connection: connection)
-        if let error = await read(connection, into: buffer) { await tell(.failed, error) }
-        connection.finish()
+        stream.channel.whenOver { [stirring] in stirring.yield() }
+        await tell(.opened, stream: stream)
+        if let error = await read(stream) { await tell(.failed, error) }
+        stream.finish()
         await tell(.closed)
     }
 
     /// Until the server has ended its side; why it broke where it did.
-    private func read(_ connection: SocketConnection, into buffer: DirectByteBuffer) async -> SocketError? {
-        do throws(SocketError) {
-            while let bytes = try await connection.read() {
-                buffer.fill(bytes)
-                await tell(.received)
-                await waitForRoom(in: buffer, connection)
+    private func read(_ stream: ByteStream) async -> SocketError? {
+        do throws(LoadError) {
+            while let bytes = try await stream.read() {
+                guard let callback = await socket()?.received(bytes, in: attempt) else { return nil }
+                await socket()?.tell(callback, nil)
+                await waitForRoom(stream)
             }
             return nil
         } catch {
             // That the server kept its side open is no error of the app's.
-            return error.cause?.underlying is EndTimeout ? nil : error
+            return error.underlying is EndTimeout ? nil : SocketError(error)
         }
     }
 
     /// While the socket is open, and its connection stands, nothing more is read into a buffer that is full. One that is
     /// disconnecting waits for the app as long as for the server.
-    private func waitForRoom(in buffer: DirectByteBuffer, _ connection: SocketConnection) async {
-        while true {
-            let stirs = buffer.stirs
-            guard buffer.isFull, connection.tunnel.failure == nil, let state = socket?.socketState, !Task.isCancelled
-            else { return }
-            guard state == .open else { return await waitBriefly(for: buffer, since: stirs) }
-            await buffer.waitForRoom(since: stirs)
+    private func waitForRoom(_ stream: ByteStream) async {
+        while stream.channel.failure == nil, !Task.isCancelled, let state = await socket()?.stateWithoutRoom {
+            guard state == .open else {
+                _ = await untilDeadline(.now + target.configuration.closeTimeout) { await self.waitForStir() }
+                return
+            }
+            await waitForStir()
         }
     }
 
-    private func waitBriefly(for buffer: DirectByteBuffer, since stirs: Int) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await buffer.waitForRoom(since: stirs) }
-            group.addTask { [target] in try? await Task.sleep(for: target.configuration.closeTimeout) }
-            await group.next()
-            group.cancelAll()
-        }
+    private func waitForStir() async {
+        var stirs = stirs.makeAsyncIterator()
+        await stirs.next()
     }
 
-    private func tell(
-        _ event: SocketEvent, _ error: SocketError? = nil, connection: SocketConnection? = nil
-    ) async {
-        guard let socket, let callback = socket.happened(event, in: attempt, connection) else { return }
+    private func tell(_ event: SocketEvent, _ error: SocketError? = nil, stream: ByteStream? = nil) async {
+        guard let socket = socket(), let callback = await socket.happened(event, in: attempt, stream) else { return }
         await socket.tell(callback, error)
     }
 }

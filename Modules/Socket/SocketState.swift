@@ -23,14 +23,6 @@ public enum SocketCall: String, Sendable, Hashable, CaseIterable, CustomStringCo
     public var description: String { rawValue }
 }
 
-/// A check of TLS with the server that an app may switch off, which takes away what TLS is for.
-public enum VerificationCheck: Sendable, Hashable, CaseIterable {
-    /// That the certificate is the host's (RFC 2818 §3.1, RFC 9525). Who issued it is still checked.
-    case host
-    /// That an authority which is trusted has issued the certificate; implies ``host``.
-    case peer
-}
-
 /// What happens to a socket.
 enum SocketEvent: String, Sendable, CaseIterable {
     case opened, failedToConnect, received, failed, closed

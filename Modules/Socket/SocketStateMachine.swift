@@ -1,3 +1,5 @@
+internal import SallyportLoading
+
 /// Which call is allowed in which state, what each event makes of it, and whom it tells: a value without clock, lock or I/O.
 ///
 /// A refused call changes nothing. An event that does not belong to the present connection changes nothing and tells

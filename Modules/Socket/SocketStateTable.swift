@@ -1,3 +1,5 @@
+internal import SallyportLoading
+
 /// The table of `Docs/Socket.md`, made by asking the machine that runs.
 package enum SocketStateTable {
     /// The machine in every situation that it can be in, with its name.

@@ -1,6 +1,7 @@
 public import Logging
 package import SallyportConnecting
 public import SallyportCore
+public import SallyportLoading
 internal import SallyportTransport
 internal import Synchronization
 
@@ -33,70 +34,74 @@ public final class SocketSystem: Sendable {
         self.logger = logger
     }
 
-    /// Ends all connections with `networkUnavailable`, and those that are being opened; the next are made anew.
+    /// Ends all connections with `connectionLost`, and those that are being opened; the next are made anew.
     package func resetConnections() { end(LoadError(.connectionLost, "All connections were reset.")) }
 
     private func end(_ failure: LoadError) { connector.end(failure) { $0 == .sockets } }
 
     // MARK: Connections
 
-    /// Opens a connection. Cancelling the task gives it up.
+    /// Opens a stream of bytes. Cancelling the task gives it up.
     ///
     /// - Parameters:
     ///   - address: `HOST:PORT`, IPv6 in brackets.
-    ///   - isSecure: whether TLS is spoken with the server.
-    /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before anything is connected; `networkUnavailable` and
-    ///   `serviceTimeOut` with the cause; `invalidRequest`; `cancelled`.
+    ///   - isSecure: whether TLS is spoken with the server from the start; ``/SallyportLoading/ByteStream/startTLS(_:)``
+    ///     begins it later.
+    /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before anything is connected; `invalidRequest` for what is
+    ///   no address; why no connection came about; `cancelled`.
     public func connect(
         to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
-    ) async throws(SocketError) -> SocketConnection {
-        try await connect(to: Self.endpoint(address), isSecure: isSecure, configuration)
+    ) async throws(LoadError) -> ByteStream {
+        let endpoint: Endpoint
+        do throws(AddressError) {
+            endpoint = try Endpoint(address)
+        } catch {
+            throw Self.invalid(error)
+        }
+        return try await connect(to: endpoint, isSecure: isSecure, configuration)
     }
 
     /// The same to an endpoint.
     public func connect(
         to endpoint: Endpoint, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
-    ) async throws(SocketError) -> SocketConnection {
+    ) async throws(LoadError) -> ByteStream {
         try await connect(SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration))
     }
 
-    /// Opens a connection for as long as `body` runs. Where that returns, our side is ended once all is sent, and the server
-    /// has ``SocketConfiguration/closeTimeout`` to end its own; where it throws, the connection is reset.
+    /// Opens a stream for as long as `body` runs. Where that returns, our side is ended once all is sent, and the server
+    /// has ``SocketConfiguration/closeTimeout`` to end its own; where it throws, the stream is reset.
     ///
-    /// - Throws: what `body` throws; ``SocketError`` where there is no connection; `CancellationError` where the task was
+    /// - Throws: what `body` throws; `LoadError` where there is no connection; `CancellationError` where the task was
     ///   cancelled before there was one.
     public func withConnection<Result>(
         to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
-        _ body: (SocketConnection) async throws -> Result
+        _ body: (ByteStream) async throws -> Result
     ) async throws -> Result {
-        let connection: SocketConnection
-        do throws(SocketError) {
-            connection = try await connect(to: address, isSecure: isSecure, configuration)
+        let stream: ByteStream
+        do throws(LoadError) {
+            stream = try await connect(to: address, isSecure: isSecure, configuration)
         } catch {
             if error.code == .cancelled { throw CancellationError() }
             throw error
         }
         do {
-            let result = try await body(connection)
-            await connection.shutdown()
+            let result = try await body(stream)
+            await stream.shutdown()
             return result
         } catch {
-            connection.close()
+            stream.reset()
             throw error
         }
     }
 
-    func connect(_ target: SocketTarget) async throws(SocketError) -> SocketConnection {
-        do throws(LoadError) {
-            guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
-            let questions = ConnectionQuestions(principal: .instance, logger: logger)
-            let (tunnel, decision) = try await connector.tunnel(
-                target.request(from: .now), with: target.settings, asking: questions)
-            guard let decision else { throw LoadError(.internalFailure, "A socket is opened by a policy.") }
-            return SocketConnection(tunnel, decision, target)
-        } catch {
-            throw SocketError(error)
-        }
+    func connect(_ target: SocketTarget) async throws(LoadError) -> ByteStream {
+        guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
+        let questions = ConnectionQuestions(principal: .instance, logger: logger)
+        return try await connector.stream(target.request(from: .now), with: target.settings, asking: questions)
+    }
+
+    private static func invalid(_ error: AddressError) -> LoadError {
+        LoadError(.invalidRequest, "The address is not valid: \(error.message)", underlying: error)
     }
 
     private static func invalidated() -> LoadError {
@@ -111,16 +116,19 @@ public final class SocketSystem: Sendable {
     ///   - host: a name or an address.
     ///   - port: 1 to 65535.
     ///   - isSecure: whether TLS is spoken with the server.
+    ///   - delegate: told what happens; not kept.
     /// - Throws: `invalidRequest` for what is no host or no port.
     public func socket(
-        host: String, port: Int, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
+        host: String, port: Int, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
+        delegate: (any SocketDelegate)? = nil
     ) throws(SocketError) -> SecureSocket {
         do throws(AddressError) {
             let endpoint = try Endpoint(host: Host(host), port: UInt16(exactly: port) ?? 0)
             return SecureSocket(
-                SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration), of: self)
+                SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration), of: self,
+                delegate: delegate)
         } catch {
-            throw .address(error)
+            throw SocketError(Self.invalid(error))
         }
     }
 
@@ -130,14 +138,6 @@ public final class SocketSystem: Sendable {
             try gate.requireAuthorized()
         } catch {
             throw SocketError(error)
-        }
-    }
-
-    private static func endpoint(_ address: String) throws(SocketError) -> Endpoint {
-        do throws(AddressError) {
-            return try Endpoint(address)
-        } catch {
-            throw .address(error)
         }
     }
 

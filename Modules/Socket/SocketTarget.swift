@@ -1,5 +1,6 @@
 internal import SallyportConnecting
 internal import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// What a socket connects to.
@@ -18,11 +19,19 @@ struct SocketTarget: Sendable {
         return request
     }
 
+    /// The same without these checks.
+    func disabling(_ checks: Set<VerificationCheck>) -> SocketTarget {
+        var configuration = configuration
+        configuration.disabled = checks
+        return SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration)
+    }
+
     var settings: ConnectionSettings {
         var settings = ConnectionSettings(scope: .sockets)
         settings.minimumTLSVersion = configuration.minimumTLSVersion
         settings.maximumTLSVersion = configuration.maximumTLSVersion
         settings.trust = configuration.disabled.contains(.peer) ? .unverified : configuration.trust.anchors
+        settings.closeTimeout = configuration.closeTimeout
         settings.checksHost = !configuration.disabled.contains(.host)
         if let pins = configuration.pins { settings.pins = [endpoint.host: pins] }
         if let identity = configuration.clientIdentity { settings.identities = [endpoint.host: identity] }

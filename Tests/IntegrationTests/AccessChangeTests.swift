@@ -26,13 +26,13 @@ import Testing
         { site in for server in servers { try await RunningApp.listing(server, route)(site) } }
     }
 
-    private static func echoes(_ text: String, over socket: SocketConnection) async throws -> Bool {
+    private static func echoes(_ text: String, over socket: ByteStream) async throws -> Bool {
         try await socket.write(text)
         return try await socket.read() == Array(text.utf8)
     }
 
-    private static func code(of error: SocketError?) -> ResultCode? {
-        (error?.cause?.underlying as? AccessDenied)?.code
+    private static func code(of error: LoadError?) -> ResultCode? {
+        (error?.underlying as? AccessDenied)?.code
     }
 
     // MARK: Withdrawal
@@ -50,7 +50,7 @@ import Testing
                     to: "127.0.0.1:\(server.port)", isSecure: false)
                 #expect(try await Self.echoes(order, over: socket))
                 try await app.site.admin(order, instance)
-                let error = await #expect(throws: SocketError.self) { try await socket.read() }
+                let error = await #expect(throws: LoadError.self) { try await socket.read() }
                 #expect(error?.code == .withdrawn && Self.code(of: error) == code, "\(String(describing: error))")
                 #expect(try await eventually { server.openConnections == 0 })
                 guard let end else { continue }
@@ -80,7 +80,7 @@ import Testing
         let socket = try await app.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
         #expect(try await Self.echoes("before", over: socket))
         try await site.admin("wipe", instance)
-        let error = await #expect(throws: SocketError.self) { try await socket.read() }
+        let error = await #expect(throws: LoadError.self) { try await socket.read() }
         #expect(error?.code == .withdrawn && Self.code(of: error) == .wiped, "\(String(describing: error))")
         running.cancel()
         await running.value
@@ -118,7 +118,7 @@ import Testing
             #expect(try await Self.echoes("a", over: ending))
             #expect(try await Self.echoes("b", over: staying))
             try await RunningApp.listing(denied, "deny")(app.site)
-            let error = await #expect(throws: SocketError.self) { try await ending.read() }
+            let error = await #expect(throws: LoadError.self) { try await ending.read() }
             #expect(error?.code == .refusedByPolicy, "\(String(describing: error))")
             #expect(try await eventually { denied.openConnections == 0 })
             #expect(try await Self.echoes("c", over: staying))
@@ -133,7 +133,7 @@ import Testing
             let socket = try await app.sallyport.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
             #expect(try await Self.echoes("a", over: socket))
             try await RunningApp.listing(server, new)(app.site)
-            let error = await #expect(throws: SocketError.self) { try await socket.read() }
+            let error = await #expect(throws: LoadError.self) { try await socket.read() }
             #expect(error?.code == .refusedByPolicy, "\(String(describing: error))")
             let again = try await app.sallyport.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
             #expect(try await Self.echoes("b", over: again))
@@ -189,7 +189,7 @@ import Testing
             #expect(try await Self.echoes("a", over: ending))
             #expect(try await Self.echoes("b", over: staying))
             try await app.site.admin("tls", "floor", "1.3")
-            let error = await #expect(throws: SocketError.self) { try await ending.read() }
+            let error = await #expect(throws: LoadError.self) { try await ending.read() }
             #expect(error?.code == .refusedByPolicy, "\(String(describing: error))")
             #expect(try await Self.echoes("c", over: staying))
             staying.close()

@@ -170,9 +170,9 @@ import Testing
         other.close()
         let instance = try #require(try await site.instances().first).instance
         try await site.admin("block", instance)
-        let error = await #expect(throws: SocketError.self) { try await socket.read() }
+        let error = await #expect(throws: LoadError.self) { try await socket.read() }
         #expect(error?.code == .withdrawn, "\(String(describing: error))")
-        await #expect(throws: SocketError(.withdrawn, "")) {
+        await #expect(throws: LoadError(.withdrawn, "")) {
             try await app.sockets.connect(to: "127.0.0.1:\(server.port)", isSecure: false)
         }
         #expect(try await eventually { server.openConnections == 0 })

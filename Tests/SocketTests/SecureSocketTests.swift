@@ -29,25 +29,26 @@ struct SecureSocketTests {
         var current: Told { told.withLock { $0 } }
         func leaveAlone() { consumes.withLock { $0 = false } }
 
-        private func note(_ callback: SocketCallback, _ socket: SecureSocket) {
+        private func note(_ callback: SocketCallback, _ socket: SecureSocket) async {
+            let state = await socket.socketState
             told.withLock { told in
                 told.callbacks.append(callback)
-                told.states.append(socket.socketState)
+                told.states.append(state)
             }
         }
 
-        func onOpen(_ socket: SecureSocket) { note(.onOpen, socket) }
-        func onRead(_ socket: SecureSocket) {
-            if consumes.withLock({ $0 }), let text = socket.readStream.unreadText() {
+        func onOpen(_ socket: SecureSocket) async { await note(.onOpen, socket) }
+        func onRead(_ socket: SecureSocket) async {
+            if consumes.withLock({ $0 }), let text = await socket.readStream.unreadText() {
                 told.withLock { $0.text += text }
             }
             guard current.callbacks.last != .onRead else { return }
-            note(.onRead, socket)
+            await note(.onRead, socket)
         }
-        func onClose(_ socket: SecureSocket) { note(.onClose, socket) }
-        func onErr(_ error: SocketError, _ socket: SecureSocket) {
+        func onClose(_ socket: SecureSocket) async { await note(.onClose, socket) }
+        func onErr(_ error: SocketError, _ socket: SecureSocket) async {
             told.withLock { $0.errors.append(error) }
-            note(.onErr, socket)
+            await note(.onErr, socket)
         }
 
         func isTold(_ callback: SocketCallback, times: Int = 1) async throws -> Bool {
@@ -58,10 +59,9 @@ struct SecureSocketTests {
     private func socket(
         _ server: TestServer, isSecure: Bool, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
     ) throws -> SecureSocket {
-        let socket = try world.sockets.socket(
-            host: "127.0.0.1", port: Int(server.port), isSecure: isSecure, world.configuration(change))
-        socket.delegate = observer
-        return socket
+        try world.sockets.socket(
+            host: "127.0.0.1", port: Int(server.port), isSecure: isSecure, world.configuration(change),
+            delegate: observer)
     }
 
     @Test(arguments: [false, true], [false, true])
@@ -69,19 +69,22 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: isSecure)
         let relay = isRelayed ? try world.relayed() : nil
         let socket = try socket(server, isSecure: isSecure)
-        #expect(socket.socketState == .prepared && socket.peer == nil)
+        #expect(await socket.socketState == .prepared)
+        #expect(await socket.peer == nil)
         for turn in 1...2 {
-            try socket.connect()
+            try await socket.connect()
             #expect(try await observer.isTold(.onOpen, times: turn))
-            #expect(socket.socketState == .open && socket.peer?.decision.route == (isRelayed ? .relay : .direct))
-            try socket.writeStream.append("hello \(turn) ")
+            #expect(await socket.socketState == .open)
+            #expect(await socket.peer?.decision?.route == (isRelayed ? .relay : .direct))
+            try await socket.writeStream.append("hello \(turn) ")
             #expect(observer.current.text.isEmpty || turn > 1, "appending sends nothing")
-            try socket.write()
-            #expect(socket.writeStream.bytesUnread == 0)
+            try await socket.write()
+            #expect(await socket.writeStream.bytesUnread == 0)
             #expect(try await eventually { observer.current.text.hasSuffix("hello \(turn) ") })
-            try socket.disconnect()
+            try await socket.disconnect()
             #expect(try await observer.isTold(.onClose, times: turn))
-            #expect(socket.socketState == .disconnected && socket.peer == nil)
+            #expect(await socket.socketState == .disconnected)
+            #expect(await socket.peer == nil)
         }
         #expect(observer.current.callbacks == [.onOpen, .onRead, .onClose, .onOpen, .onRead, .onClose])
         #expect(observer.current.states == [.open, .open, .disconnected, .open, .open, .disconnected])
@@ -96,11 +99,11 @@ struct SecureSocketTests {
             client.end()
         }
         let socket = try socket(server, isSecure: true)
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
-        try socket.writeStream.append("late answer")
-        try socket.write()
-        try socket.disconnect()
+        try await socket.writeStream.append("late answer")
+        try await socket.write()
+        try await socket.disconnect()
         #expect(try await observer.isTold(.onClose))
         #expect(observer.current.text == "late answer")
         #expect(observer.current.callbacks == [.onOpen, .onRead, .onClose])
@@ -115,23 +118,23 @@ struct SecureSocketTests {
             _ = client.readAll()
         }
         let socket = try socket(server, isSecure: isSecure)
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onClose))
         #expect(observer.current.text == "bye" && observer.current.errors.isEmpty)
-        #expect(throws: SocketError(.wrongState, "")) { try socket.write() }
+        await #expect(throws: SocketError(.wrongState, "")) { try await socket.write() }
         #expect(try await eventually { server.openConnections == 0 })
     }
 
     @Test func aConnectionThatBreaksIsAnErrorAndThenClosed() async throws {
         let server = try world.server(isSecure: true) { $0.write(Array("half".utf8)) }
         let socket = try socket(server, isSecure: true)
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onClose))
         #expect(Array(observer.current.callbacks.suffix(2)) == [.onErr, .onClose])
         #expect(observer.current.errors.first?.number == 1)
         #expect(observer.current.errors.first?.cause?.code == .connectionLost)
         // Disconnected: it may connect again.
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onClose, times: 2))
     }
 
@@ -145,36 +148,39 @@ struct SecureSocketTests {
             _ = client.read()
         }
         let first = try socket(server, isSecure: true)
-        #expect(throws: SocketError(.wrongState, "")) { try first.retrying(disabling: [.peer]) }
-        try first.connect()
+        await #expect(throws: SocketError(.wrongState, "")) { try await first.retrying(disabling: [.peer]) }
+        try await first.connect()
         #expect(try await observer.isTold(.onErr))
-        #expect(first.socketState == .connecting)
+        #expect(await first.socketState == .connecting)
         #expect(observer.current.errors[0].number == 1)
         #expect(observer.current.errors[0].cause?.underlying is ServerTrustEvaluation)
-        for call in [first.connect, first.write, first.disconnect, first.disablePeerVerification] {
-            #expect(throws: SocketError(.finished, "")) { try call() }
-        }
-        #expect(first.socketState == .connecting)
-        let second = try first.retrying(disabling: [.host])
-        #expect(second.socketState == .prepared && second.endpoint == first.endpoint && second.delegate != nil)
-        try second.connect()
+        await #expect(throws: SocketError(.finished, "")) { try await first.connect() }
+        await #expect(throws: SocketError(.finished, "")) { try await first.write() }
+        await #expect(throws: SocketError(.finished, "")) { try await first.disconnect() }
+        await #expect(throws: SocketError(.finished, "")) { try await first.disablePeerVerification() }
+        #expect(await first.socketState == .connecting)
+        let second = try await first.retrying(disabling: [.host])
+        #expect(await second.socketState == .prepared)
+        #expect(second.endpoint == first.endpoint)
+        #expect(await second.delegate != nil)
+        try await second.connect()
         #expect(try await observer.isTold(.onErr, times: 2))
-        let third = try second.retrying(disabling: [.peer])
-        try third.connect()
+        let third = try await second.retrying(disabling: [.peer])
+        try await third.connect()
         #expect(try await observer.isTold(.onOpen))
         #expect(try await eventually { observer.current.text == "unsafe" })
-        #expect(third.peer?.tls?.disabledChecks == [.host, .peer])
+        #expect(await third.peer?.tls?.disabledChecks == [.host, .peer])
     }
 
     @Test func theSwitchesHoldForTheirSocket() async throws {
         let tls = try TestTLS(world.origin.server(names: ["other.example"]))
         let server = try TestServer { if let client = tls.accept($0) { _ = client.read() } }
         let socket = try socket(server, isSecure: true)
-        try socket.disableHostVerification()
-        try socket.connect()
+        try await socket.disableHostVerification()
+        try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
         let other = try self.socket(server, isSecure: true)
-        try other.connect()
+        try await other.connect()
         #expect(try await observer.isTold(.onErr))
     }
 
@@ -182,10 +188,10 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: true)
         let (key, backup) = (PublicKeyPin(sha256: Array(0..<32))!, PublicKeyPin(sha256: Array(1..<33))!)
         let socket = try socket(server, isSecure: true) { try $0.pin(to: key, backups: [backup]) }
-        #expect(throws: SocketError(.invalidRequest, "")) { try socket.disablePeerVerification() }
-        try socket.connect()
+        await #expect(throws: SocketError(.invalidRequest, "")) { try await socket.disablePeerVerification() }
+        try await socket.connect()
         #expect(try await observer.isTold(.onErr))
-        #expect(throws: SocketError(.invalidRequest, "")) { try socket.retrying(disabling: [.peer]) }
+        await #expect(throws: SocketError(.invalidRequest, "")) { try await socket.retrying(disabling: [.peer]) }
     }
 
     // MARK: Buffers
@@ -199,15 +205,18 @@ struct SecureSocketTests {
         }
         let socket = try socket(server, isSecure: true) { $0.inboundLimit = .kilobytes(64) }
         observer.leaveAlone()
-        try socket.connect()
-        #expect(try await eventually { socket.readStream.bytesUnread >= 64 << 10 })
+        try await socket.connect()
+        #expect(try await eventually { await socket.readStream.bytesUnread >= 64 << 10 })
         try await Task.sleep(for: .milliseconds(100))
-        #expect(socket.readStream.bytesUnread <= (64 << 10) + (128 << 10))
-        var count = 0
+        #expect(await socket.readStream.bytesUnread <= (64 << 10) + (128 << 10))
+        let count = Lock(0)
         #expect(
             try await eventually {
-                count += socket.readStream.unreadBytes()?.count ?? 0
-                return count == total
+                let more = await socket.readStream.unreadBytes()?.count ?? 0
+                return count.withLock {
+                    $0 += more
+                    return $0 == total
+                }
             })
         #expect(try await observer.isTold(.onClose))
         #expect(observer.current.errors.isEmpty)
@@ -219,18 +228,20 @@ struct SecureSocketTests {
             connection.awaitEnd()
         }
         let socket = try socket(server, isSecure: false) { $0.outboundLimit = .megabytes(1) }
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
         var refused = false
         for _ in 0..<64 where !refused {
-            try socket.writeStream.append([UInt8](repeating: 1, count: 1 << 20))
-            do throws(SocketError) { try socket.write() } catch {
+            try await socket.writeStream.append([UInt8](repeating: 1, count: 1 << 20))
+            do throws(SocketError) { try await socket.write() } catch {
                 #expect(error.code == .bufferFull)
                 refused = true
             }
         }
-        #expect(refused && socket.writeStream.bytesUnread == 1 << 20 && socket.socketState == .open)
-        #expect(try await eventually { (try? socket.write()) != nil })
+        #expect(refused)
+        #expect(await socket.writeStream.bytesUnread == 1 << 20)
+        #expect(await socket.socketState == .open)
+        #expect(try await eventually { (try? await socket.write()) != nil })
     }
 
     /// Nobody consumes: that must keep neither the end nor a withdrawal from being told.
@@ -244,9 +255,9 @@ struct SecureSocketTests {
             $0.closeTimeout = .milliseconds(200)
         }
         observer.leaveAlone()
-        try socket.connect()
-        #expect(try await eventually { socket.readStream.bytesUnread >= 64 << 10 })
-        if isWithdrawn { world.gate.withdraw(.blocked) } else { try socket.disconnect() }
+        try await socket.connect()
+        #expect(try await eventually { await socket.readStream.bytesUnread >= 64 << 10 })
+        if isWithdrawn { world.gate.withdraw(.blocked) } else { try await socket.disconnect() }
         #expect(try await observer.isTold(.onClose))
         #expect(observer.current.errors.map(\.code) == (isWithdrawn ? [.withdrawn] : []))
     }
@@ -257,10 +268,11 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: false)
         let socket = try socket(server, isSecure: false)
         world.gate.withdraw(.remoteLockout)
-        let error = #expect(throws: SocketError.self) { try socket.connect() }
-        #expect(error?.code == .withdrawn && socket.socketState == .prepared)
+        let error = await #expect(throws: SocketError.self) { try await socket.connect() }
+        #expect(error?.code == .withdrawn)
+        #expect(await socket.socketState == .prepared)
         world.gate.authorize()
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
     }
 
@@ -268,7 +280,7 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: false)
         world.gate.route(by: RoutingTable(default: .deny))
         let socket = try socket(server, isSecure: false)
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onErr))
         #expect(observer.current.errors[0].code == .refusedByPolicy && observer.current.errors[0].number == 1)
         #expect(server.acceptedConnections == 0)
@@ -282,8 +294,8 @@ struct SecureSocketTests {
         world.gate.route(by: RoutingTable(denying: networks, default: .direct))
         let socket = try world.sockets.socket(
             host: "localhost", port: Int(server.port), isSecure: isSecure, world.configuration())
-        socket.delegate = observer
-        try socket.connect()
+        await socket.setDelegate(observer)
+        try await socket.connect()
         #expect(try await observer.isTold(.onErr))
         #expect(observer.current.errors.first?.code == .refusedByPolicy)
         #expect(server.acceptedConnections == 0)
@@ -292,7 +304,7 @@ struct SecureSocketTests {
     @Test func withdrawalEndsItWithItsCode() async throws {
         let server = try world.mirror(isSecure: true)
         let socket = try socket(server, isSecure: true)
-        try socket.connect()
+        try await socket.connect()
         #expect(try await observer.isTold(.onOpen))
         world.gate.withdraw(.wiped)
         #expect(try await observer.isTold(.onClose))
@@ -304,7 +316,7 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: true)
         do {
             let socket = try socket(server, isSecure: true)
-            try socket.connect()
+            try await socket.connect()
             #expect(try await observer.isTold(.onOpen))
         }
         #expect(try await eventually { server.openConnections == 0 })

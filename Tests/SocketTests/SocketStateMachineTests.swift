@@ -1,4 +1,5 @@
 import Foundation
+import SallyportLoading
 import TestSupport
 import Testing
 

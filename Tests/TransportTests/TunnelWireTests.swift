@@ -1,5 +1,6 @@
 import Glibc
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 
@@ -39,7 +40,9 @@ struct TunnelWireTests {
     init() throws {
         ends = try Ends()
         let link = try #require(TunnelLink(ends.ours, []))
-        wire = TunnelWire(link, TunnelLimits(idleTimeout: nil, deadline: nil))
+        wire = TunnelWire(
+            link, TunnelLimits(idleTimeout: nil, countsPauses: true, deadline: nil),
+            StreamFacts(connection: ConnectionFacts()))
     }
 
     /// The loop has looked, and found nothing to send.

@@ -16,7 +16,7 @@ enum ManySockets {
         configuration.connectTimeout = .seconds(60)
         let idle = resident()
         let start = ContinuousClock.now
-        var connections: [SocketConnection] = []
+        var connections: [ByteStream] = []
         while connections.count < count {
             connections += try await open(min(50, count - connections.count), app, address, configuration)
         }
@@ -29,14 +29,14 @@ enum ManySockets {
         }
         fflush(nil)
         _ = readLine()
-        for connection in connections { connection.close() }
+        for connection in connections { connection.reset() }
         await app.shutdown()
     }
 
     private static func open(
         _ count: Int, _ app: Sallyport, _ address: String, _ configuration: SocketConfiguration
-    ) async throws -> [SocketConnection] {
-        try await withThrowingTaskGroup(of: SocketConnection.self) { group in
+    ) async throws -> [ByteStream] {
+        try await withThrowingTaskGroup(of: ByteStream.self) { group in
             for _ in 0..<count {
                 group.addTask {
                     let connection = try await app.sockets.connect(to: address, isSecure: false, configuration)

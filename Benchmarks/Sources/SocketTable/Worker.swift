@@ -5,6 +5,7 @@ import NIOPosix
 import NIOSSL
 import SallyportCore
 import SallyportEventLoop
+import SallyportLoading
 import SallyportSocket
 import SocketPeer
 
@@ -64,7 +65,7 @@ enum Worker {
                     let connection = try await sockets.connect(
                         to: "localhost:\(port)", isSecure: true, configuration)
                     try await carryOut(work, over: connection)
-                    connection.close()
+                    connection.reset()
                 }
             }
             try await group.waitForAll()
@@ -72,7 +73,7 @@ enum Worker {
         await sockets.shutdown()
     }
 
-    @concurrent private static func carryOut(_ work: Work, over connection: SocketConnection) async throws {
+    @concurrent private static func carryOut(_ work: Work, over connection: ByteStream) async throws {
         try await connection.write(order(work))
         switch work {
         case .echo, .echoMany:

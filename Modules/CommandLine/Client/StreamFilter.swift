@@ -1,14 +1,14 @@
 import Glibc
 import SallyportCore
-import SallyportSocket
+import SallyportLoading
 
 /// One run of `connect`: standard input goes to the server, and what the server sends to standard output.
 struct StreamFilter: Sendable {
-    private let connection: SocketConnection
+    private let connection: ByteStream
     private let input = BlockingCalls("sallyport.input")
     private let output = BlockingCalls("sallyport.output")
 
-    init(_ connection: SocketConnection) { self.connection = connection }
+    init(_ connection: ByteStream) { self.connection = connection }
 
     /// Ends when both sides have ended theirs; at the server's end alone where standard input is a terminal, which nobody
     /// would end. Whoever reads standard output may leave: then there is nothing more to do.
@@ -20,7 +20,7 @@ struct StreamFilter: Sendable {
                 while let isOver = try await group.next(), !isOver {}
                 group.cancelAll()
             } catch {
-                connection.close()
+                connection.reset()
                 group.cancelAll()
                 throw error
             }
@@ -45,7 +45,7 @@ struct StreamFilter: Sendable {
         while let bytes = try await connection.read() {
             let isWritten = await output.call { StandardStreams.write(bytes, to: STDOUT_FILENO) }
             guard isWritten == true else {
-                connection.close()
+                connection.reset()
                 return true
             }
         }

@@ -5,7 +5,6 @@ import SallyportCookies
 import SallyportCore
 import SallyportGateway
 import SallyportSecureStore
-import SallyportSocket
 import SallyportWire
 
 extension CommandFailure {
@@ -17,7 +16,6 @@ extension CommandFailure {
         case is CancellationError: self.init(.software, name: "cancelled", "Cancelled.")
         case let error as LoadError: self.init(error)
         case let error as AccessDenied: self.init(LoadError(error))
-        case let error as SocketError: self.init(error)
         case let error as AuthorizationError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CookieError: self.init(error)
@@ -66,19 +64,6 @@ extension CommandFailure {
         case (.unsupportedScheme, _): "http and https are loaded"
         case (.insecureRedirect, _): "--insecure-redirects follows it"
         default: nil
-        }
-    }
-}
-
-// MARK: Sockets
-
-extension CommandFailure {
-    /// What happened to the connection, where there was one.
-    init(_ error: SocketError) {
-        if let cause = error.cause {
-            self.init(cause)
-        } else {
-            self.init(.usage, name: "\(error.code)", error.message)
         }
     }
 }

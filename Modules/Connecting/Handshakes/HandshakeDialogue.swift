@@ -8,7 +8,7 @@ internal import SallyportTransport
 /// that it wants to see, and lower versions of TLS.
 ///
 /// No handshake is held open while the app thinks: it ends, and the connection is made anew with the answer. Nothing of a
-/// request was sent by then.
+/// request was sent by then. Only a handshake on a stream that stands is held, since it cannot be made anew.
 struct HandshakeDialogue {
     /// How many chains one connection asks about: a server may change its certificate between question and answer.
     static let limit = 3
@@ -25,9 +25,10 @@ struct HandshakeDialogue {
     private var fallback: TLSVersions?
     private var chains = 0
 
+    /// - Parameter canReconnect: whether an attempt that failed can be made once more with lower versions of TLS.
     init(
         with endpoint: Endpoint, asking questions: ConnectionQuestions, _ settings: ConnectionSettings,
-        _ path: ConnectionPath, _ connector: Connector
+        _ path: ConnectionPath, _ connector: Connector, canReconnect: Bool = true
     ) {
         self.endpoint = endpoint
         self.questions = questions
@@ -35,7 +36,7 @@ struct HandshakeDialogue {
         self.path = path
         scope = settings.scope
         identity = settings.identities.isEmpty ? nil : settings.identities[endpoint.host]
-        offer = TLSVersionOffer(path.versions)
+        offer = TLSVersionOffer(path.versions, fallsBack: canReconnect)
         self.path.versions = offer.first
         self.path.identity = identity
     }

@@ -6,11 +6,11 @@ struct TLSVersionOffer: Sendable, Hashable {
     /// What is offered after the first; nil where there is nothing.
     let fallback: TLSVersions?
 
-    init(_ allowed: TLSVersions) {
+    init(_ allowed: TLSVersions, fallsBack: Bool = true) {
         let standard = allowed.intersection(.standard)
         let lower = allowed.subtracting(.standard)
         first = standard.isEmpty ? lower : standard
-        fallback = standard.isEmpty || lower.isEmpty ? nil : lower
+        fallback = !fallsBack || standard.isEmpty || lower.isEmpty ? nil : lower
     }
 }
 

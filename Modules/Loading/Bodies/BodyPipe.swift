@@ -134,21 +134,27 @@ extension BodyPipe {
     }
 
     /// Gives a task the next chunk; nil at the end.
-    package func next() async throws(LoadError) -> [UInt8]? {
-        let (result, action) = machine.withLock { $0.taken(upTo: .max) }
+    package func next() async throws(LoadError) -> [UInt8]? { try await next(upTo: .max) }
+
+    /// Gives a task the next chunk, at most `limit` octets of it (more than zero); nil at the end.
+    ///
+    /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` where the task is cancelled, which discards the rest;
+    ///   ``LoadError/Code/invalidRequest`` while another task waits.
+    package func next(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
+        let (result, action) = machine.withLock { $0.taken(upTo: limit) }
         perform(action)
         switch result {
         case .bytes(let bytes): return bytes
         case .end: return nil
         case .failed(let failure): throw failure
-        case .empty: return try await wait()
+        case .empty: return try await wait(upTo: limit)
         }
     }
 
-    private func wait() async throws(LoadError) -> [UInt8]? {
+    private func wait(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
         let result: Result<[UInt8]?, LoadError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                perform(machine.withLock { $0.consumerWaits(continuation) })
+                perform(machine.withLock { $0.consumerWaits(continuation, upTo: limit) })
             }
         } onCancel: {
             perform(machine.withLock { $0.consumerCancelled() })
@@ -164,8 +170,11 @@ extension BodyPipe {
     /// Octets that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
 
+    /// The producer has said that nothing more comes.
+    package var isFinished: Bool { machine.withLock { $0.isFinished } }
+
     /// A task waits for a chunk.
-    var isAwaited: Bool { machine.withLock { $0.isAwaited } }
+    package var isAwaited: Bool { machine.withLock { $0.isAwaited } }
 
     /// The consumer takes no more.
     package func discard() {

@@ -22,6 +22,8 @@ struct BodyPipeStateMachine: Sendable {
     private var end = End.open
     private var producer: Producer?
     private var consumer: Consumer?
+    /// How many octets the consumer wants at most.
+    private var consumerLimit = Int.max
     private var owesHasRoom = false
     private var owesHasBytes = false
     private var receivedTrailers: HTTPFields?
@@ -33,6 +35,9 @@ struct BodyPipeStateMachine: Sendable {
 
     /// Nothing lies ready, and more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
+
+    /// The producer has said that nothing more comes.
+    var isFinished: Bool { if case .finished = end { true } else { false } }
 
     /// A task waits for a chunk.
     var isAwaited: Bool { consumer != nil }
@@ -63,7 +68,7 @@ struct BodyPipeStateMachine: Sendable {
 
     /// Whoever waits for a chunk, with the first; nil where nobody waits, or none is there.
     private mutating func waitingConsumer() -> (Consumer, Result<[UInt8]?, LoadError>)? {
-        guard consumer != nil, let chunk = chunks.take(upTo: .max) else { return nil }
+        guard consumer != nil, let chunk = chunks.take(upTo: consumerLimit) else { return nil }
         return consumer.take().map { ($0, .success(chunk)) }
     }
 
@@ -129,17 +134,21 @@ struct BodyPipeStateMachine: Sendable {
     }
 
     /// The consumer's task waits for a chunk, after a take that found none.
-    mutating func consumerWaits(_ continuation: Consumer) -> Actions {
-        precondition(consumer == nil, "A body is read by one consumer at a time.")
+    mutating func consumerWaits(_ continuation: Consumer, upTo limit: Int = .max) -> Actions {
+        guard consumer == nil else {
+            var actions = Actions()
+            actions.resumeConsumer = (continuation, .failure(Self.secondConsumer()))
+            return actions
+        }
         owesHasBytes = false
         if case .open = end, Task.isCancelled { return cancel(continuation) }
-        var (result, actions) = taken(upTo: .max)
+        var (result, actions) = taken(upTo: limit)
         owesHasBytes = false
         switch result {
         case .bytes(let bytes): actions.resumeConsumer = (continuation, .success(bytes))
         case .end: actions.resumeConsumer = (continuation, .success(nil))
         case .failed(let failure): actions.resumeConsumer = (continuation, .failure(failure))
-        case .empty: consumer = continuation
+        case .empty: (consumer, consumerLimit) = (continuation, limit)
         }
         return actions
     }
@@ -175,6 +184,10 @@ struct BodyPipeStateMachine: Sendable {
 
     private static func secondProducer() -> LoadError {
         LoadError(.requestBodyFailed, at: .request, "A body is written by one task at a time.")
+    }
+
+    private static func secondConsumer() -> LoadError {
+        LoadError(.invalidRequest, at: .response, "Bytes are read by one task at a time.")
     }
 
     private func clearOwed(_ owed: inout Bool) -> Bool {

@@ -61,7 +61,7 @@ package struct ServerCheck: Sendable {
         let (asked, settings) = (request, settings)
         let outcome = await untilDeadline(start + limit) { () -> LoadError? in
             do throws(LoadError) {
-                try await connector.tunnel(asked, by: way, with: settings, asking: Self.questions).close()
+                try await connector.stream(asked, by: way, with: settings, asking: Self.questions).close()
                 return nil
             } catch {
                 return error

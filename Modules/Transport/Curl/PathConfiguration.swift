@@ -47,6 +47,17 @@ struct PathConfiguration {
         return settings
     }
 
+    /// What is asked of a server whose TLS begins on a connection that stands: no other one can be made for the answer to a
+    /// question.
+    func laterHandshake(with host: Host, _ applicationProtocols: [UInt8]) -> HandshakeSettings {
+        var settings = serverHandshake(with: host)
+        settings.holdsQuestions = true
+        settings.applicationProtocols = applicationProtocols
+        // Shown by the connection itself: the context's is read once.
+        settings.signed = nil
+        return settings
+    }
+
     /// A gateway's authority says what is in force by other means.
     static let noRevocation: RevocationRules = {
         var rules = RevocationRules()

@@ -45,7 +45,7 @@ struct ErrorMap {
         if code == CURLE_OPERATION_TIMEDOUT {
             return LoadError(.idleTimeout, at: step, "The handshake did not end in time.")
         }
-        if let request = certificateRequest(record) { return request }
+        if let request = record?.certificateRequest(at: attempt.endpoint) { return request }
         if record?.lacksPinnedKey == true {
             return LoadError(.serverNotTrusted, at: step, "None of the server's keys is pinned for its host.")
         }
@@ -64,22 +64,8 @@ struct ErrorMap {
     }
 
     private func untrusted(_ record: HandshakeRecord?) -> LoadError {
-        guard let chain = record?.chain else {
-            return LoadError(.serverNotTrusted, at: .serverTLS, handle.errorMessage)
-        }
-        let evaluation = chain.evaluation(at: attempt.endpoint, connection)
-        let message = chain.failure.map { "The server's certificate does not verify: \($0.message)." }
-        return LoadError(
-            .serverNotTrusted, at: .serverTLS, message ?? "The server's certificate is in question.",
-            underlying: evaluation)
-    }
-
-    /// The handshake was ended because nobody has said which certificate to show.
-    private func certificateRequest(_ record: HandshakeRecord?) -> LoadError? {
-        guard let authorities = record?.wantedAuthorities else { return nil }
-        return LoadError(
-            .clientCertificateRefused, at: .serverTLS, "The server asks for a certificate.",
-            underlying: CertificateRequest(endpoint: attempt.endpoint, authorities: authorities))
+        record?.untrusted(at: attempt.endpoint, over: connection)
+            ?? LoadError(.serverNotTrusted, at: .serverTLS, handle.errorMessage)
     }
 
     private var connection: ConnectionFacts { attempt.connectionFacts(handle, proxy: proxy) }

@@ -17,6 +17,7 @@ actor TransportEngine {
         case open(TunnelOpening, ConnectionPath)
         case cancelOpening(TunnelOpening)
         case pump(TunnelStream)
+        case secure(TunnelStream, TunnelSecuring.Order)
         case end(TunnelStream, TunnelEnd)
         case retire(@Sendable (ConnectionPath) -> Bool)
         case endAll(LoadError, @Sendable (ConnectionPath) -> Bool)
@@ -100,6 +101,7 @@ actor TransportEngine {
         switch command {
         case .start(let exchange, _): exchange.refuse(Self.invalidated())
         case .open(let opening, _): opening.refuse(Self.invalidated())
+        case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
         case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire, .endAll,
             .judge:
@@ -117,6 +119,7 @@ actor TransportEngine {
         case .open(let opening, let path): open(opening, path)
         case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
         case .pump(let stream): stream.pump()
+        case .secure(let stream, let order): stream.secure(order)
         case .end(let stream, let end): stream.end(end)
         case .retire(let isAffected): retire { isAffected($0.path) }
         case .endAll(let failure, let isAffected):

@@ -10,7 +10,7 @@ internal import SallyportLoading
 final class HandshakeRecord {
     enum Peer { case relay, proxy, server }
 
-    let settings: HandshakeSettings
+    private(set) var settings: HandshakeSettings
     private(set) var isDone = false
     let start = LoopInstant.now
     /// When the peers had agreed.
@@ -21,6 +21,8 @@ final class HandshakeRecord {
     private(set) var isUntrusted = false
     /// The chain verified and has none of the pinned keys.
     private(set) var lacksPinnedKey = false
+    /// Nobody has decided on the chain.
+    private(set) var isInQuestion = false
     /// The chain that was not taken.
     private(set) var chain: ShownChain?
     /// The names of the authorities that the server takes certificates of, where it asked for one and somebody must
@@ -107,7 +109,22 @@ extension HandshakeRecord {
         }
         unsafe refuse(shown, isVerified ? X509_V_OK : X509_STORE_CTX_get_error(store))
         if isVerified { unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION) }
+        isInQuestion = true
         return false
+    }
+
+    /// Whether the handshake stops where it is, to go on by ``goOn(with:)``. OpenSSL then asks once more.
+    func isHeld(_ connection: OpaquePointer?) -> Bool {
+        guard isInQuestion, settings.holdsQuestions, !lacksPinnedKey, let connection = unsafe connection else {
+            return false
+        }
+        return unsafe sallyport_hold_verification(connection) == 1
+    }
+
+    /// What was in question is judged again, by what was decided since.
+    func goOn(with settings: HandshakeSettings) {
+        self.settings = settings
+        (isInQuestion, isUntrusted, chain, wantedAuthorities) = (false, false, nil, nil)
     }
 
     private func take(_ store: OpaquePointer?) -> Bool {
@@ -208,12 +225,14 @@ extension HandshakeRecord {
         return false
     }
 
-    /// The server asks for a certificate. Whether the handshake goes on with what the context has.
-    func answersCertificateRequest(_ connection: OpaquePointer?) -> Bool {
-        guard settings.asksForIdentity else { return true }
+    /// The server asks for a certificate.
+    ///
+    /// - Returns: as OpenSSL takes it: 1 goes on with what the connection has, 0 ends the handshake, -1 holds it.
+    func answersCertificateRequest(_ connection: OpaquePointer?) -> Int32 {
+        guard settings.asksForIdentity else { return 1 }
         let names = unsafe SSL_get0_peer_CA_list(connection)
         wantedAuthorities = unsafe (0..<sallyport_name_count(names)).map { unsafe Self.name(names, $0) }
-        return false
+        return settings.holdsQuestions ? -1 : 0
     }
 
     private static func name(_ names: OpaquePointer?, _ index: Int32) -> [UInt8] {

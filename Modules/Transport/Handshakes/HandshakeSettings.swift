@@ -23,6 +23,8 @@ struct HandshakeSettings {
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
     var asksForIdentity = false
+    /// What is in question holds the handshake open, until ``HandshakeRecord/goOn(with:)``; else it ends it.
+    var holdsQuestions = false
     /// What is shown where its key is elsewhere; libcurl shows all others.
     var signed: ClientIdentity?
     var revocation = RevocationRules()
@@ -35,7 +37,7 @@ struct HandshakeSettings {
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
         if isVerified { unsafe applyVerification(context) }
         if asksForIdentity { unsafe SSL_CTX_set_cert_cb(context, certificateRequested, nil) }
-        if let signed, let signer = signed.signer { unsafe show(signed.certificates, signer, context) }
+        if let signed, let signer = signed.signer { unsafe Self.show(signed.certificates, signer, context) }
         _ = unsafe SSL_CTX_set_options(context, forbidden)
         if isFallback { unsafe sallyport_send_fallback(context) }
         if !applicationProtocols.isEmpty {
@@ -79,7 +81,7 @@ struct HandshakeSettings {
     }
 
     /// A certificate that cannot be shown is not: the server says what it thinks of that.
-    private func show(_ certificates: [[UInt8]], _ signer: any IdentitySigner, _ context: OpaquePointer) {
+    static func show(_ certificates: [[UInt8]], _ signer: any IdentitySigner, _ context: OpaquePointer) {
         for (index, der) in certificates.enumerated() {
             guard let certificate = unsafe ShownChain.read(der) else { continue }
             if index == 0 {
@@ -114,7 +116,9 @@ private func stepVerified(_ isGood: Int32, _ store: OpaquePointer?) -> Int32 {
 private func chainShown(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let record = unsafe record(verifiedBy: store) else { return 0 }
     let isVerified = unsafe X509_verify_cert(store) == 1
-    return unsafe record.takes(store, isVerified: isVerified) ? 1 : 0
+    if unsafe record.takes(store, isVerified: isVerified) { return 1 }
+    // OpenSSL takes a failure for final: what is held counts as taken, until it asks again.
+    return unsafe record.isHeld(connection(verifiedBy: store)) ? 1 : 0
 }
 
 /// - Returns: 1 to go on, 0 to end the handshake.
@@ -123,15 +127,19 @@ private func stapleCame(_ connection: OpaquePointer?, _: UnsafeMutableRawPointer
     return unsafe record.takesStaple(connection) ? 1 : 0
 }
 
-/// - Returns: 1 to go on, 0 to end the handshake.
+/// - Returns: 1 to go on, 0 to end the handshake, -1 to hold it.
 private func certificateRequested(_ connection: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let record = unsafe record(of: connection) else { return 0 }
-    return unsafe record.answersCertificateRequest(connection) ? 1 : 0
+    return unsafe record.answersCertificateRequest(connection)
 }
 
 private func record(verifiedBy store: OpaquePointer?) -> HandshakeRecord? {
+    unsafe record(of: connection(verifiedBy: store))
+}
+
+private func connection(verifiedBy store: OpaquePointer?) -> OpaquePointer? {
     let connection = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
-    return unsafe record(of: connection.map { OpaquePointer($0) })
+    return unsafe connection.map { OpaquePointer($0) }
 }
 
 private func record(of connection: OpaquePointer?) -> HandshakeRecord? {

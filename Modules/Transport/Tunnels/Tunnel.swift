@@ -1,89 +1,79 @@
-internal import SallyportBase
 package import SallyportCore
-internal import SallyportLoading
+package import SallyportLoading
 internal import Synchronization
-
-/// What a tunnel is to be.
-package struct TunnelRequest: Sendable {
-    package var endpoint: Endpoint
-    /// Whether TLS is spoken with the server, by the versions, trust and identity of the path.
-    package var isSecure: Bool
-    /// The longest time until the tunnel stands, for each relay tried.
-    package var connectTimeout: Duration = .seconds(10)
-    /// What the server is offered in ALPN, the best first; each name of 1 to 255 octets.
-    package var applicationProtocols: [String] = []
-    /// The longest time in which nothing comes and nothing goes; none where nil.
-    package var idleTimeout: Duration?
-    /// The end of the tunnel, whatever goes on; none where nil.
-    package var deadline: ContinuousClock.Instant?
-
-    package init(to endpoint: Endpoint, isSecure: Bool = false) {
-        self.endpoint = endpoint
-        self.isSecure = isSecure
-    }
-
-    var limits: TunnelLimits { TunnelLimits(idleTimeout: idleTimeout, deadline: deadline) }
-}
 
 /// A stream of bytes to one server, direct or through a relay, with or without TLS to the server.
 ///
-/// One task may read while another writes. Releasing the tunnel closes it. At most 256 KiB are read ahead, and as much
-/// waits to be sent.
-package final class Tunnel: Sendable {
+/// One task may read while another writes. Releasing the tunnel resets it, unless it comes to its end by itself. At most
+/// 256 KiB are read ahead, and as much waits to be sent.
+package final class Tunnel: ByteChannel {
     package let endpoint: Endpoint
-    package let facts: TunnelFacts
-    /// The connection as a policy judges it.
-    package let openConnection: OpenConnection
+    private let connection: OpenConnection
     private let stream: TunnelStream
 
-    init(_ endpoint: Endpoint, _ stream: TunnelStream, _ facts: TunnelFacts, _ openConnection: OpenConnection) {
-        self.openConnection = openConnection
-        self.endpoint = endpoint
+    init(_ stream: TunnelStream, _ connection: OpenConnection) {
+        endpoint = connection.endpoint
+        self.connection = connection
         self.stream = stream
-        self.facts = facts
     }
 
     deinit { stream.post(.released) }
 
+    package var facts: StreamFacts { stream.wire.facts }
+
+    /// The connection as a policy judges it.
+    package var openConnection: OpenConnection {
+        let version = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
+        return OpenConnection(
+            to: endpoint, through: connection.cluster, tlsVersion: version, peer: connection.peer)
+    }
+
     /// The next bytes, as many as lie ready; nil once the server has ended its side.
     ///
-    /// The end of a TCP connection without TLS's own end is an error, not an end. Cancelling the task ends the
-    /// reading for good.
-    package func read() async throws(LoadError) -> [UInt8]? {
+    /// The end of a TCP connection without TLS's own end is an error, not an end. Cancelling the task resets the tunnel.
+    package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
+        stream.wire.callBegins()
         do throws(LoadError) {
-            return try await stream.down.next()
+            return try await stream.down.next(upTo: limit)
         } catch {
-            guard error.code == .cancelled, !Task.isCancelled, let failure else { throw error }
-            throw failure
+            guard error.code == .cancelled else { throw error }
+            guard Task.isCancelled else { throw failure ?? error }
+            reset()
+            throw error
         }
     }
 
-    /// Why the connection broke; nil while it has not, and where it came to its end.
-    package var failure: LoadError? { stream.ending.withLock { $0.failure } }
+    package var failure: LoadError? { stream.wire.ending }
 
-    /// Calls `tell` on the loop, once, when the connection is over; at once where it is.
-    package func whenOver(_ tell: @escaping @Sendable () -> Void) { stream.whenOver(tell) }
+    package func whenOver(_ tell: @escaping @Sendable () -> Void) { stream.wire.whenOver(tell) }
 
     /// Sends `bytes`; returns when there is room for more. What could not be sent fails the next read or write.
     package func write(_ bytes: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
+        stream.wire.callBegins()
         do throws(LoadError) {
             try await stream.up.waitForRoom(behind: stream.write(bytes))
         } catch {
-            guard error.code != .cancelled, let failure else { throw error }
-            throw failure
+            throw reason(ofUnsent: error)
         }
     }
 
-    /// Sends `bytes` without waiting for room; what could not be sent fails the next read.
+    private func reason(ofUnsent error: LoadError) -> LoadError {
+        if error.code == .cancelled { return error }
+        if error.code == .requestBodyFailed {
+            return LoadError(.invalidRequest, at: .request, "Bytes are written by one task at a time.")
+        }
+        if let failure { return failure }
+        guard stream.up.isFinished else { return error }
+        return LoadError(.invalidRequest, at: .request, "Our side of the stream was ended.")
+    }
+
     package func send(_ bytes: [UInt8]) { _ = stream.write(bytes) }
 
-    /// Octets that wait to be sent, but for some 64 KiB that are on their way.
     package var unsentOctets: Int { stream.up.bufferedOctets }
-    /// Octets of the app's that were given to TLS, or to the socket.
     package var sentOctets: Int { stream.wire.sentOctets }
-    /// Octets of the server's that came out of TLS, or of the socket.
     package var receivedOctets: Int { stream.received.load(ordering: .relaxed) }
+    package var isBeingRead: Bool { stream.down.isAwaited }
 
     /// Ends the direction to the server once all is sent, and leaves the other open: close_notify where there is
     /// TLS, else FIN.
@@ -98,4 +88,42 @@ package final class Tunnel: Sendable {
 
     /// Ends both directions at once with a reset, so that the server does not take what it has for the whole.
     package func reset() { stream.post(.reset) }
+}
+
+// MARK: TLS on a tunnel that stands
+
+extension Tunnel {
+    /// Sends what was written, and lets nothing more be read or sent, but by ``handshake(via:_:)``.
+    ///
+    /// - Throws: why TLS cannot begin now; the tunnel stays as it was, but where bytes came that were not read.
+    package func prepareTLS() async throws(LoadError) {
+        try await secure { .prepare($0) }
+    }
+
+    /// Makes a handshake with the server, or goes on with one that is held: where something is in question, the error says
+    /// what, and the next call goes on with what the path says of it. What else fails ends the tunnel.
+    ///
+    /// - Parameter path: says nothing but what holds for TLS with the server.
+    package func handshake(via path: ConnectionPath, _ start: TLSStart) async throws(LoadError) {
+        guard let protocols = ApplicationProtocols.wire(start.applicationProtocols ?? []) else {
+            throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 octets.")
+        }
+        let handshake = TunnelHandshake(path: path, applicationProtocols: protocols, timeout: start.timeout)
+        try await secure { .handshake(handshake, $0) }
+    }
+
+    private func secure(
+        _ order: (@escaping TunnelSecuring.Continuation) -> TunnelSecuring.Order
+    ) async throws(LoadError) {
+        if Task.isCancelled { throw .cancelled() }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, LoadError>, Never>) in
+                stream.post(order { continuation.resume(returning: $0) })
+            }
+        } onCancel: {
+            reset()
+        }
+        if Task.isCancelled { throw .cancelled() }
+        try result.get()
+    }
 }

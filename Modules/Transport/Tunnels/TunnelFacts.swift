@@ -1,43 +1,26 @@
 internal import COpenSSL
-package import SallyportLoading
+internal import SallyportLoading
 
-/// What is known of a tunnel's connection, from the moment it stands.
-package struct TunnelFacts: Sendable {
-    package var connection: ConnectionFacts
-    /// Nil where no TLS is spoken with the server.
-    package var tls: TLS?
-
-    /// What was agreed with the server.
-    package struct TLS: Sendable {
-        /// `TLSv1.3`.
-        package var version: String
-        /// Its name in the standards.
-        package var cipher: String
-        /// What ALPN chose (RFC 7301); nil where nothing.
-        package var applicationProtocol: String?
-        /// As the server showed them, its own first; DER.
-        package var certificates: [[UInt8]]
-        package var isResumed: Bool
-    }
-}
-
-extension TunnelFacts {
+extension StreamFacts {
     init(_ attempt: Attempt, _ handle: EasyHandle, proxy: ProxyAccess?) {
-        connection = attempt.connectionFacts(handle, proxy: proxy)
-        tls = unsafe (attempt.serverHandshake?.connection).map { unsafe TLS($0) }
+        self.init(
+            connection: attempt.connectionFacts(handle, proxy: proxy),
+            tls: unsafe (attempt.serverHandshake?.connection).map { unsafe TLS($0) })
     }
 }
 
-extension TunnelFacts.TLS {
-    fileprivate init(_ connection: OpaquePointer) {
-        version = unsafe SSL_get_version(connection).map { unsafe String(cString: $0) } ?? ""
+extension StreamFacts.TLS {
+    /// - Parameter connection: whose handshake is over.
+    init(_ connection: OpaquePointer) {
+        let version = unsafe SSL_get_version(connection).map { unsafe String(cString: $0) } ?? ""
         let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
-        cipher = unsafe suite.map { unsafe String(cString: $0) } ?? ""
         let chosen = unsafe HandshakeRecord.protocolName(connection)
-        applicationProtocol = unsafe chosen.isEmpty ? nil : String(decoding: chosen, as: UTF8.self)
         let chain = unsafe SSL_get_peer_cert_chain(connection)
-        certificates = unsafe (0..<sallyport_chain_count(chain)).map { unsafe ShownChain.certificate(chain, $0) }
-        isResumed = unsafe SSL_session_reused(connection) == 1
+        self.init(
+            version: version, cipher: unsafe suite.map { unsafe String(cString: $0) } ?? "",
+            applicationProtocol: unsafe chosen.isEmpty ? nil : String(decoding: chosen, as: UTF8.self),
+            certificates: unsafe (0..<sallyport_chain_count(chain)).map { unsafe ShownChain.certificate(chain, $0) },
+            isResumed: unsafe SSL_session_reused(connection) == 1)
     }
 }
 

@@ -4,17 +4,22 @@ internal import SallyportEventLoop
 /// The times of a tunnel, and when each is over.
 struct TunnelLimits {
     private let idleTimeout: Duration?
+    /// Whether the tunnel idles also while nobody on this side waits for it.
+    private let countsPauses: Bool
     private var deadline: LoopInstant
     private var lastMove = LoopInstant.never
     /// By when the server must have ended its side, once we have ended ours.
     private var endBy = LoopInstant.never
 
-    init(idleTimeout: Duration?, deadline: ContinuousClock.Instant?) {
+    init(idleTimeout: Duration?, countsPauses: Bool, deadline: ContinuousClock.Instant?) {
         self.idleTimeout = idleTimeout
+        self.countsPauses = countsPauses
         self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
     }
 
     var hasIdleTimeout: Bool { idleTimeout != nil }
+    /// The time begins anew with each read and each write.
+    var beginsWithCalls: Bool { idleTimeout != nil && !countsPauses }
 
     mutating func moved(at now: LoopInstant) { lastMove = now }
     mutating func end(by instant: LoopInstant) { endBy = min(endBy, instant) }
@@ -26,7 +31,8 @@ struct TunnelLimits {
 
     var dueAt: LoopInstant { min(idleAt, deadline, endBy) }
 
-    func overdue(at now: LoopInstant) -> LoadError? {
+    /// - Parameter isAwaited: whether a task on this side waits for the tunnel.
+    mutating func overdue(at now: LoopInstant, isAwaited: Bool) -> LoadError? {
         if now >= deadline {
             return LoadError(.resourceTimeout, at: .response, "The time for the whole stream is over.")
         }
@@ -35,6 +41,10 @@ struct TunnelLimits {
                 .connectionLost, at: .response, "The server did not end its side in time.", underlying: EndTimeout())
         }
         guard now >= idleAt, let idleTimeout else { return nil }
+        guard countsPauses || isAwaited else {
+            lastMove = now
+            return nil
+        }
         return LoadError(.idleTimeout, at: .response, "No byte came or went for \(idleTimeout).")
     }
 }

@@ -3,12 +3,13 @@ internal import CSocketBIO
 internal import Glibc
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 
 /// The connection of a tunnel once libcurl has made it: bytes go past libcurl, straight into OpenSSL or the socket.
 ///
 /// libcurl ends both directions of TLS at once, looks a connection up in a list for each call, and hides from OpenSSL
 /// whether TCP ended. So OpenSSL gets the socket itself; where TLS lies in TLS, the outer connection is the inner one's
-/// socket. libcurl still owns and frees everything.
+/// socket. libcurl still owns and frees everything, but TLS that was begun later (``beginTLS(_:at:showing:)``).
 @safe
 struct TunnelLink: @unchecked Sendable {
     // SAFETY: made and freed on the loop, and used in between under the lock of its ``TunnelWire`` only, what OpenSSL calls
@@ -29,9 +30,11 @@ struct TunnelLink: @unchecked Sendable {
     }
 
     let descriptor: Int32
-    private let handshakes: [HandshakeRecord]
+    private var handshakes: [HandshakeRecord]
     /// The innermost; nil where there is no TLS.
-    private let tls: OpaquePointer?
+    private var tls: OpaquePointer?
+    /// What was begun later, and is ours to free.
+    private var ownTLS: OpaquePointer?
 
     /// Nil where memory is out.
     ///
@@ -43,16 +46,16 @@ struct TunnelLink: @unchecked Sendable {
         var outer: OpaquePointer?
         for handshake in handshakes {
             guard let connection = unsafe handshake.connection else { return nil }
-            unsafe sallyport_prepare_to_carry(connection)
-            let isCarried =
-                if let outer = unsafe outer {
-                    unsafe sallyport_carry_over_tls(connection, outer)
-                } else {
-                    unsafe sallyport_carry_over_socket(connection, descriptor)
-                }
-            guard isCarried == 1 else { return nil }
+            guard unsafe Self.carry(connection, over: outer, descriptor) else { return nil }
             unsafe outer = connection
         }
+    }
+
+    /// - Parameter outer: the TLS around; nil where there is none.
+    private static func carry(_ connection: OpaquePointer, over outer: OpaquePointer?, _ descriptor: Int32) -> Bool {
+        unsafe sallyport_prepare_to_carry(connection)
+        guard let outer = unsafe outer else { return unsafe sallyport_carry_over_socket(connection, descriptor) == 1 }
+        return unsafe sallyport_carry_over_tls(connection, outer) == 1
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
@@ -129,6 +132,68 @@ struct TunnelLink: @unchecked Sendable {
     private static func outcome(ofCall count: Int, waitingFor interest: Interest) -> Outcome {
         if count >= 0 { return .moved(count) }
         return errno == EAGAIN || errno == EINTR ? .waits(interest) : .failed
+    }
+
+    // MARK: TLS that begins later
+
+    /// Puts TLS above what there is. Nothing is sent yet: ``handshake()`` begins it.
+    ///
+    /// - Returns: the record of the handshake; nil where memory is out.
+    mutating func beginTLS(_ settings: HandshakeSettings, at host: Host, showing identity: ClientIdentity?)
+        -> HandshakeRecord?
+    {
+        guard unsafe ownTLS == nil, let (connection, record) = unsafe settings.makeConnection(to: host) else {
+            return nil
+        }
+        guard unsafe Self.carry(connection, over: tls, descriptor) else {
+            unsafe SSL_free(connection)
+            return nil
+        }
+        unsafe identity?.show(on: connection)
+        unsafe (tls, ownTLS) = (connection, connection)
+        handshakes.append(record)
+        return record
+    }
+
+    /// Shows the server another certificate than before, where it has not been answered yet.
+    func show(_ identity: ClientIdentity) {
+        if let ownTLS = unsafe ownTLS { unsafe identity.show(on: ownTLS) }
+    }
+
+    /// What became of a step of a handshake.
+    enum HandshakeOutcome {
+        case done(StreamFacts.TLS)
+        case waits(Interest)
+        /// Something is in question.
+        case held
+        /// - Parameter isLost: whether the connection ended.
+        case failed(isLost: Bool, reason: String)
+    }
+
+    func handshake() -> HandshakeOutcome {
+        guard let tls = unsafe ownTLS else { return .failed(isLost: false, reason: "out of memory") }
+        ERR_clear_error()
+        let code = unsafe SSL_do_handshake(tls)
+        if code == 1 { return unsafe .done(StreamFacts.TLS(tls)) }
+        switch unsafe SSL_get_error(tls, code) {
+        case SSL_ERROR_WANT_READ: return .waits(.read)
+        case SSL_ERROR_WANT_WRITE: return .waits(.write)
+        case SSL_ERROR_WANT_RETRY_VERIFY, SSL_ERROR_WANT_X509_LOOKUP: return .held
+        case SSL_ERROR_SSL:
+            let reason = unsafe ERR_reason_error_string(ERR_peek_error()).map { unsafe String(cString: $0) }
+            return .failed(isLost: sallyport_is_unexpected_end() == 1, reason: reason ?? "an error of TLS")
+        default: return .failed(isLost: true, reason: "the connection ended")
+        }
+    }
+
+    /// Frees what is ours, before libcurl frees the rest. Nothing uses the link afterwards.
+    ///
+    /// - Parameter isRegular: whether the server is told of the end.
+    func free(isRegular: Bool) {
+        guard let ownTLS = unsafe ownTLS else { return }
+        if isRegular, unsafe SSL_is_init_finished(ownTLS) == 1 { _ = unsafe SSL_shutdown(ownTLS) }
+        ERR_clear_error()
+        unsafe SSL_free(ownTLS)
     }
 
     /// Why the connection broke, after ``Outcome/failed``.

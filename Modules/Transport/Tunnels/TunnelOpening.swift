@@ -1,6 +1,7 @@
 internal import CCurl
 internal import SallyportCore
 internal import SallyportEventLoop
+internal import SallyportLoading
 internal import Synchronization
 
 /// The connection of a tunnel, until it stands: made by the caller, run by a pool on the loop.
@@ -67,17 +68,20 @@ extension TunnelOpening: PoolMember {
             return pool.end(self, LoadError(.internalFailure, at: .serverTLS, "OpenSSL has no memory."))
         }
         guard let continuation = continuation.take() else { return }
-        let stream = TunnelStream(self, pool, link)
+        let facts = StreamFacts(attempt, handle, proxy: pool.configuration.path.proxy)
+        let stream = TunnelStream(self, pool, link, facts)
         self.stream = stream
-        let facts = TunnelFacts(attempt, handle, proxy: pool.configuration.path.proxy)
-        tlsVersion = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
+        if let tls = facts.tls { secured(tls) }
         stream.start(with: first)
         pool.watchdog.watch(self)
-        continuation.resume(returning: .success(Tunnel(request.endpoint, stream, facts, pool.openConnection(of: self))))
+        continuation.resume(returning: .success(Tunnel(stream, pool.openConnection(of: self))))
     }
 
-    var dueAt: LoopInstant { stream?.wire.dueAt ?? .never }
-    func overdue(at now: LoopInstant) -> LoadError? { stream?.wire.overdue(at: now) }
+    /// What the policy says of versions holds for the connection from now on.
+    func secured(_ tls: StreamFacts.TLS) { tlsVersion = TLSVersion(openSSL: tls.version) }
+
+    var dueAt: LoopInstant { stream?.dueAt ?? .never }
+    func overdue(at now: LoopInstant) -> LoadError? { stream?.overdue(at: now) }
 
     func turnEnds() {}
 

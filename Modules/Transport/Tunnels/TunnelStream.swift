@@ -7,8 +7,8 @@ internal import Synchronization
 /// The bytes of a tunnel between two pipes and its connection. Pipes and wire are used from any thread, all else on the
 /// loop.
 final class TunnelStream: @unchecked Sendable {
-    // SAFETY: `down`, `up`, `wire`, `received`, `ending` and `engine` are constant and thread-safe; everything else is touched
-    // on the loop only.
+    // SAFETY: `down`, `up`, `wire`, `received` and `engine` are constant and thread-safe; everything else is touched on the
+    // loop only.
     /// Octets that are taken from a pipe at once.
     private static let portion = 64 << 10
 
@@ -16,37 +16,31 @@ final class TunnelStream: @unchecked Sendable {
     let up: BodyPipe
     let wire: TunnelWire
     let received = Atomic(0)
-    /// How the connection ended, and who wants to know.
-    let ending = Lock(Ending())
-    private let engine: TransportEngine
+    let engine: TransportEngine
     private let wake: Wake
-    private let opening: TunnelOpening
-    private var pool: Pool?
-    private let descriptor: Int32
-    private var unsent: ArraySlice<UInt8> = []
+    let opening: TunnelOpening
+    private(set) var pool: Pool?
+    let descriptor: Int32
+    /// Taken from the pipe, and not sent yet.
+    var unsent: ArraySlice<UInt8> = []
+    /// TLS that is being begun; nil while bytes flow.
+    var securing: TunnelSecuring?
     private var isDownFull = false
     /// The connection may have something to read; else it says so when it is ready for `readInterest`.
-    private var isReadable = true
+    var isReadable = true
     private var readInterest = Interest.read
     /// What the connection must be ready for before more can be sent; empty where nothing waits.
-    private var sendInterest: Interest = []
+    var sendInterest: Interest = []
     /// The last read brought much.
     private var isFlooding = false
-    private var isDownEnded = false
+    private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
     /// The connection broke, and is freed once the reason may be known.
-    private var isLost = false
+    private(set) var isLost = false
 
     /// The stream itself, while it ends on its own: nobody else may hold it then.
     private var keeper: TunnelStream?
-
-    struct Ending {
-        var isOver = false
-        /// Nil where both directions came to their end.
-        var failure: LoadError?
-        var whenOver: (@Sendable () -> Void)?
-    }
 
     /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
     private final class Wake: Sendable {
@@ -61,14 +55,14 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
-    init(_ opening: TunnelOpening, _ pool: Pool, _ link: TunnelLink) {
+    init(_ opening: TunnelOpening, _ pool: Pool, _ link: TunnelLink, _ facts: StreamFacts) {
         let wake = Wake()
         self.wake = wake
         self.opening = opening
         self.pool = pool
         descriptor = link.descriptor
         engine = opening.engine
-        wire = TunnelWire(link, opening.request.limits)
+        wire = TunnelWire(link, opening.request.limits, facts)
         wire.received()
         down = BodyPipe(hooks: .init(hasRoom: { wake() }, wasDiscarded: { wake() }))
         up = BodyPipe(hooks: .init(hasBytes: { wake() }))
@@ -79,6 +73,8 @@ final class TunnelStream: @unchecked Sendable {
         wire.end()
         engine.post(.end(self, end))
     }
+
+    func post(_ order: TunnelSecuring.Order) { engine.post(.secure(self, order)) }
 
     /// Sends bytes on the caller's thread as far as they can be sent at once, and leaves the rest to the loop.
     func write(_ bytes: [UInt8]) -> BodyPipe.PushResult {
@@ -98,6 +94,7 @@ final class TunnelStream: @unchecked Sendable {
     /// Moves what can be moved in both directions, and waits for the rest.
     func pump() {
         guard pool != nil, !isLost else { return }
+        guard securing == nil else { return goOnSecuring() }
         sendInterest = sendAll()
         pumpDown()
     }
@@ -105,9 +102,14 @@ final class TunnelStream: @unchecked Sendable {
     private func pumpDown() {
         isDownFull = false
         receiveAll()
-        guard let pool, !isLost else { return }
+        guard pool != nil, !isLost else { return }
         if isUpEnded && isDownEnded { return close() }
-        let interest = !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest
+        wait(for: !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest)
+    }
+
+    /// Nothing more can be done before the connection is ready for this.
+    func wait(for interest: Interest) {
+        guard let pool else { return }
         if interest.isEmpty {
             pool.loop.forget(descriptor)
         } else {
@@ -190,12 +192,16 @@ final class TunnelStream: @unchecked Sendable {
         }
     }
 
-    /// The connection broke. What a relay did is told once its reason may be known: until then nothing is read or sent,
-    /// and readers and writers wait.
-    private func fail() {
+    /// The connection broke.
+    func fail() { lose(wire.failure(isHalfClosed: isUpEnded), isReset: false) }
+
+    /// The connection is of no more use. What a relay did is told once its reason may be known: until then nothing is read or
+    /// sent, and readers and writers wait.
+    ///
+    /// - Parameter isReset: whether the server is to see a reset.
+    func lose(_ failure: LoadError, isReset: Bool) {
         guard let pool, !isLost else { return }
-        let failure = wire.failure(isHalfClosed: isUpEnded)
-        (isLost, isClosed, isUpEnded, isDownEnded) = (true, true, true, true)
+        (isLost, isClosed, isUpEnded, isDownEnded) = (true, !isReset, true, true)
         wire.end()
         pool.loop.forget(descriptor)
         pool.lost(opening, failure)
@@ -203,9 +209,11 @@ final class TunnelStream: @unchecked Sendable {
 
     private func end(with reason: LoadError) {
         let isRegular = isUpEnded && isDownEnded && !isLost
-        ending.withLock { if $0.failure == nil, !isRegular { $0.failure = reason } }
+        if !isRegular { wire.broke(reason) }
         // Writers first: whoever has read of the end finds it when writing.
         up.discard()
+        // What came before a handshake that failed must not be taken for more than it is.
+        if securing != nil { down.discard() }
         // What came before a withdrawal is not for an app that is withdrawn.
         if reason.code == .withdrawn { down.discard() } else { down.finish(reason) }
     }
@@ -217,7 +225,7 @@ final class TunnelStream: @unchecked Sendable {
         case .close: close()
         case .released:
             down.discard()
-            if keeper == nil { close() }
+            if keeper == nil { giveUp() }
         case .reset: giveUp()
         case .shutdown(let limit): shutDown(within: limit)
         }
@@ -248,29 +256,31 @@ final class TunnelStream: @unchecked Sendable {
         self.pool = nil
         let link = wire.takeLink()
         if !isClosed { link?.willReset() }
+        link?.free(isRegular: isClosed && !isLost)
         pool.loop.forget(descriptor)
         end(with: failure)
-        let tell = ending.withLock { ending in
-            ending.isOver = true
-            return ending.whenOver.take()
-        }
-        tell?()
+        securing.take()?.continuation?(.failure(failure))
+        wire.isOver()
         keeper = nil
     }
+}
 
-    /// Calls `tell` once the connection is over: at once where it is.
-    func whenOver(_ tell: @escaping @Sendable () -> Void) {
-        let isOver = ending.withLock { ending in
-            if !ending.isOver { ending.whenOver = tell }
-            return ending.isOver
-        }
-        if isOver { tell() }
+// MARK: Times
+
+extension TunnelStream {
+    /// The earliest instant at which it may be overdue, as things stand.
+    var dueAt: LoopInstant { min(wire.dueAt, securing?.limit ?? .never) }
+
+    func overdue(at now: LoopInstant) -> LoadError? {
+        let isAwaited = down.isAwaited || !unsent.isEmpty || up.bufferedOctets > 0
+        return securing?.overdue(at: now) ?? wire.overdue(at: now, isAwaited: isAwaited)
     }
 }
 
 extension TunnelStream: DescriptorHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         guard pool != nil, !isLost else { return }
+        guard securing == nil else { return goOnSecuring() }
         isReadable = true
         // What was written since is told of by the pipe.
         if !sendInterest.isEmpty { sendInterest = sendAll() }

@@ -21,6 +21,11 @@ final class TunnelWire: Sendable {
         var isEnding = false
         /// Octets that writers may send until the loop has had a look: one that never waits must not keep it from others.
         var allowance = TunnelWire.turn
+        var facts: StreamFacts
+        /// Why the connection broke; nil where both directions came to their end, and before.
+        var ending: LoadError?
+        var isOver = false
+        var whenOver: (@Sendable () -> Void)?
 
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
     }
@@ -30,12 +35,17 @@ final class TunnelWire: Sendable {
 
     private let state: Lock<State>
     private let hasIdleTimeout: Bool
+    private let beginsIdlenessWithCalls: Bool
     private let sent = Atomic(0)
 
-    init(_ link: TunnelLink, _ limits: TunnelLimits) {
+    init(_ link: TunnelLink, _ limits: TunnelLimits, _ facts: StreamFacts) {
         hasIdleTimeout = limits.hasIdleTimeout
-        state = Lock(State(link: link, limits: limits))
+        beginsIdlenessWithCalls = limits.beginsWithCalls
+        state = Lock(State(link: link, limits: limits, facts: facts))
     }
+
+    /// What is known of the connection: less before TLS begins later than behind.
+    var facts: StreamFacts { state.withLock { $0.facts } }
 
     /// Octets of the app's that were given to TLS, or to the socket.
     var sentOctets: Int { sent.load(ordering: .relaxed) }
@@ -109,7 +119,61 @@ final class TunnelWire: Sendable {
     /// Nobody uses the connection any more but the caller.
     func takeLink() -> TunnelLink? { state.withLock { $0.link.take() } }
 
+    // MARK: TLS that begins later
+
+    /// Whether a writer has sent a part of something, whose rest is on its way to the loop.
+    var isBeingWritten: Bool { state.withLock { $0.isHandingOver } }
+
+    /// See ``TunnelLink/beginTLS(_:at:showing:)``. Nil where memory is out, or the connection is gone.
+    func beginTLS(_ settings: HandshakeSettings, at host: Host, showing identity: ClientIdentity?) -> HandshakeRecord? {
+        state.withLock { $0.link?.beginTLS(settings, at: host, showing: identity) }
+    }
+
+    func show(_ identity: ClientIdentity) { state.withLock { $0.link?.show(identity) } }
+
+    func handshake() -> TunnelLink.HandshakeOutcome {
+        state.withLock { state in
+            let outcome = state.link?.handshake() ?? .failed(isLost: true, reason: "the connection is gone")
+            if case .done(let tls) = outcome { state.facts = state.facts.secured(tls) }
+            return outcome
+        }
+    }
+
+    // MARK: End
+
+    /// Why the connection broke; nil while it has not, and where it came to its end.
+    var ending: LoadError? { state.withLock { $0.ending } }
+
+    /// The first reason counts.
+    func broke(_ reason: LoadError) { state.withLock { if $0.ending == nil { $0.ending = reason } } }
+
+    /// The connection is gone. Tells who wants to know.
+    func isOver() {
+        let tell = state.withLock { state in
+            state.isOver = true
+            return state.whenOver.take()
+        }
+        tell?()
+    }
+
+    /// Calls `tell`, besides others, once the connection is over: at once where it is.
+    func whenOver(_ tell: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            guard !state.isOver else { return true }
+            let others = state.whenOver
+            state.whenOver = {
+                others?()
+                tell()
+            }
+            return false
+        }
+        if isOver { tell() }
+    }
+
     // MARK: Times
+
+    /// A read or a write begins.
+    func callBegins() { if beginsIdlenessWithCalls { state.withLock { $0.limits.moved(at: .now) } } }
 
     /// Something came.
     func received() { if hasIdleTimeout { state.withLock { $0.limits.moved(at: .now) } } }
@@ -121,5 +185,9 @@ final class TunnelWire: Sendable {
 
     func end(by instant: LoopInstant) { state.withLock { $0.limits.end(by: instant) } }
     var dueAt: LoopInstant { state.withLock { $0.limits.dueAt } }
-    func overdue(at now: LoopInstant) -> LoadError? { state.withLock { $0.limits.overdue(at: now) } }
+
+    /// - Parameter isAwaited: whether a task on this side waits for the connection.
+    func overdue(at now: LoopInstant, isAwaited: Bool) -> LoadError? {
+        state.withLock { $0.limits.overdue(at: now, isAwaited: isAwaited) }
+    }
 }

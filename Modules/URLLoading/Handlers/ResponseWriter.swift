@@ -66,7 +66,7 @@ extension ResponseTarget {
 
 /// Where there is no session.
 private struct NoTunnels: RoutedTunnels {
-    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         throw LoadError(.unsupportedScheme, at: .routing, "No session is here to open tunnels.")
     }
 }

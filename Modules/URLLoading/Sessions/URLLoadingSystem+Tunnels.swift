@@ -14,7 +14,7 @@ private final class InstanceTunnels: RoutedTunnels {
 
     init(_ loading: URLLoadingSystem) { owner = Lock(Owner(loading: loading)) }
 
-    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         guard let loading = owner.withLock({ $0.loading }) else {
             throw LoadError(.sessionInvalidated, at: .routing, "The instance is gone.")
         }

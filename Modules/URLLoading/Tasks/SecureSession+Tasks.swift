@@ -71,22 +71,22 @@ extension SecureSession {
 
     /// Opens a stream of bytes to a server, by the policy and with the settings of this session.
     ///
-    /// Returns once the stream stands. Cancelling the task gives the opening up.
+    /// Returns once the stream stands. Cancelling the task gives the opening up. The documented `startSecureConnection` is
+    /// ``/SallyportLoading/ByteStream/startTLS(_:)``, `closeRead` is `close()` or `reset()`.
     ///
     /// - Parameters:
-    ///   - isSecure: whether TLS is spoken with the server, from the start.
+    ///   - isSecure: whether TLS is spoken with the server from the start.
     ///   - idleTimeout: the longest time of a read or a write without a byte in either direction; the session's where nil.
     ///   - resourceTimeout: the longest time for the whole stream; the session's where nil.
     /// - Throws: why the session takes no request now, `refusedByPolicy`, and why no connection came about.
     public func streamTask(
         to endpoint: Endpoint, isSecure: Bool = false, idleTimeout: Duration? = nil, resourceTimeout: Duration? = nil
-    ) async throws(LoadError) -> StreamTask {
+    ) async throws(LoadError) -> ByteStream {
         try admit()
-        let deadline = ContinuousClock.now + (resourceTimeout ?? configuration.resourceTimeout)
-        let request = RoutedTunnelRequest(to: endpoint, isSecure: isSecure)
-        let tunnel = try await tunnels.open(request, asking: responder(for: endpoint))
-        return StreamTask(
-            tunnel, request, of: self, idleTimeout: idleTimeout ?? configuration.idleTimeout, deadline: deadline)
+        var request = RoutedTunnelRequest(to: endpoint, isSecure: isSecure)
+        request.idleTimeout = idleTimeout ?? configuration.idleTimeout
+        request.deadline = .now + (resourceTimeout ?? configuration.resourceTimeout)
+        return try await tunnels.open(request, asking: responder(for: endpoint))
     }
 
     /// Who is asked about a stream's server: the session's delegate, as for a load from there.

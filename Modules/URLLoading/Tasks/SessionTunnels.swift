@@ -19,29 +19,20 @@ struct SessionTunnels: RoutedTunnels {
         return tunnels
     }
 
-    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         try await open(request, asking: nil)
     }
 
     /// - Parameter responder: asked about the server's certificate; nil if verification alone decides.
     func open(
         _ request: RoutedTunnelRequest, asking responder: (any ChallengeResponder)?
-    ) async throws(LoadError) -> any RoutedTunnel {
+    ) async throws(LoadError) -> ByteStream {
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
+        (opening.idleTimeout, opening.countsPauses) = (request.idleTimeout, false)
+        opening.deadline = request.deadline
         let questions = ConnectionQuestions(
             by: responder, principal: principal ?? settings.principal, until: .now + answerTimeout, logger: logger)
-        let (tunnel, decision) = try await connector.tunnel(opening, with: settings, asking: questions)
-        return SessionTunnel(tunnel: tunnel, decision: decision)
+        return try await connector.stream(opening, with: settings, asking: questions)
     }
-}
-
-private struct SessionTunnel: RoutedTunnel {
-    let tunnel: Tunnel
-    let decision: RouteDecision?
-
-    func read() async throws(LoadError) -> [UInt8]? { try await tunnel.read() }
-    func write(_ bytes: [UInt8]) async throws(LoadError) { try await tunnel.write(bytes) }
-    func closeWrite() { tunnel.closeWrite() }
-    func close() { tunnel.close() }
 }

@@ -51,6 +51,18 @@ import Testing
         #expect(pipe.take(upTo: 1) == .end)
     }
 
+    @Test func aTaskThatWaitsGetsNoMoreThanItAskedFor() async throws {
+        let (pipe, _) = pipe(low: 10, high: 100)
+        async let first = pipe.next(upTo: 2)
+        while !pipe.isAwaited { await Task.yield() }
+        await #expect(throws: LoadError(.invalidRequest, "")) { try await pipe.next(upTo: 1) }
+        _ = pipe.push([1, 2, 3])
+        #expect(try await first == [1, 2])
+        pipe.finish()
+        #expect(try await pipe.next(upTo: 5) == [3])
+        #expect(try await pipe.next() == nil && pipe.isFinished)
+    }
+
     @Test func chunksAreCutToTheLimitInOrder() {
         let (pipe, _) = pipe(low: 10, high: 100)
         _ = pipe.push([1, 2, 3, 4, 5])

@@ -84,7 +84,7 @@ struct World: Sendable {
 
     func open(
         _ server: TestServer, isSecure: Bool, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
-    ) async throws -> SocketConnection {
+    ) async throws -> ByteStream {
         try await sockets.connect(to: server.endpoint, isSecure: isSecure, configuration(change))
     }
 }
@@ -115,8 +115,8 @@ extension TestConnection: TestStream {
 
 extension TestTLSConnection: TestStream {}
 
-extension SocketConnection {
-    func readAll() async throws(SocketError) -> [UInt8] {
+extension ByteStream {
+    func readAll() async throws(LoadError) -> [UInt8] {
         var all: [UInt8] = []
         for try await chunk in bytes { all += chunk }
         return all

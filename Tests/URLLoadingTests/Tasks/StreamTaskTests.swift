@@ -159,6 +159,22 @@ import Testing
         await #expect(throws: LoadError(.invalidRequest, "")) { _ = try await stream.read(upTo: 0) }
     }
 
+    /// Only reads and writes idle: a stream that nobody uses for longer is there afterwards.
+    @Test func pausesOfTheAppDoNotCount() async throws {
+        let server = try TestServer { connection in
+            while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }
+        }
+        let stream = try await session.streamTask(to: server.endpoint, idleTimeout: .milliseconds(200))
+        for _ in 0..<2 {
+            try await Task.sleep(for: .milliseconds(500))
+            try await stream.write("again")
+            #expect(try await stream.read() == Array("again".utf8))
+        }
+        let start = ContinuousClock.now
+        await #expect(throws: LoadError(.idleTimeout, "")) { _ = try await stream.read() }
+        #expect(start.duration(to: .now) >= .milliseconds(150))
+    }
+
     @Test func releasingAStreamClosesIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
         do { _ = try await session.streamTask(to: server.endpoint) }

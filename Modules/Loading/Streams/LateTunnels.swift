@@ -10,7 +10,7 @@ package final class LateTunnels: RoutedTunnels {
     /// From now on. Whoever is behind it must not be held by who uses it.
     package func lead(through tunnels: any RoutedTunnels) { self.tunnels.withLock { $0 = tunnels } }
 
-    package func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel {
+    package func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         guard let tunnels = tunnels.withLock({ $0 }) else {
             throw LoadError(.sessionInvalidated, at: .routing, "There are no sessions yet.")
         }

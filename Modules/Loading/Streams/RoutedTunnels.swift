@@ -6,39 +6,25 @@ public protocol RoutedTunnels: Sendable {
     /// Opens a stream. Cancelling the task gives it up.
     ///
     /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn` before any connection is made, and why none came about.
-    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> any RoutedTunnel
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream
 }
 
 /// What a routed tunnel is to be.
 public struct RoutedTunnelRequest: Sendable, Hashable {
     public var endpoint: Endpoint
-    /// Whether TLS is spoken with the server, with the versions, the trust and the pins of the session.
+    /// Whether TLS is spoken with the server from the start, with the versions, the trust and the pins of the session;
+    /// ``ByteStream/startTLS(_:)`` begins it later.
     public var isSecure: Bool
     /// The longest time until the tunnel stands, for each relay tried; the session's (10 s) where nil.
     public var connectTimeout: Duration?
+    /// The longest time that a read or a write waits without a byte in either direction; none where nil.
+    public var idleTimeout: Duration?
+    /// The end of the stream, whatever goes on; none where nil.
+    public var deadline: ContinuousClock.Instant?
 
     public init(to endpoint: Endpoint, isSecure: Bool = false, connectTimeout: Duration? = nil) {
         self.endpoint = endpoint
         self.isSecure = isSecure
         self.connectTimeout = connectTimeout
     }
-}
-
-/// A stream of bytes to one server. One task may read while another writes. Releasing it closes it.
-public protocol RoutedTunnel: Sendable {
-    /// The route, and the rule that decided; nil where no policy was asked.
-    var decision: RouteDecision? { get }
-
-    /// The next bytes, as many as lie ready; nil once the server has ended its side. Cancelling the task ends the
-    /// reading for good.
-    func read() async throws(LoadError) -> [UInt8]?
-
-    /// Sends bytes; returns when there is room for more.
-    func write(_ bytes: [UInt8]) async throws(LoadError)
-
-    /// Ends the direction to the server once all is sent, and leaves the other open.
-    func closeWrite()
-
-    /// Ends both directions at once.
-    func close()
 }

@@ -1,0 +1,54 @@
+internal import COpenSSL
+internal import SallyportCore
+internal import SallyportLoading
+
+extension HandshakeRecord {
+    /// The handshake was ended, or is held, because nobody has said which certificate to show.
+    func certificateRequest(at endpoint: Endpoint) -> LoadError? {
+        guard let authorities = wantedAuthorities else { return nil }
+        return LoadError(
+            .clientCertificateRefused, at: .serverTLS, "The server asks for a certificate.",
+            underlying: CertificateRequest(endpoint: endpoint, authorities: authorities))
+    }
+
+    /// The server's chain was not taken, or is in question; nil where no chain was kept.
+    func untrusted(at endpoint: Endpoint, over connection: ConnectionFacts) -> LoadError? {
+        guard let chain else { return nil }
+        let message = chain.failure.map { "The server's certificate does not verify: \($0.message)." }
+        return LoadError(
+            .serverNotTrusted, at: .serverTLS, message ?? "The server's certificate is in question.",
+            underlying: chain.evaluation(at: endpoint, connection))
+    }
+
+    /// Why a handshake with the server that was made without libcurl did not go on.
+    ///
+    /// - Parameters:
+    ///   - isLost: whether the connection ended without an alert.
+    ///   - reason: OpenSSL's.
+    func failure(
+        at endpoint: Endpoint, over connection: ConnectionFacts, isLost: Bool, because reason: String
+    ) -> LoadError {
+        if let request = certificateRequest(at: endpoint) { return request }
+        if lacksPinnedKey {
+            return LoadError(.serverNotTrusted, at: .serverTLS, "None of the server's keys is pinned for its host.")
+        }
+        if isUntrusted {
+            return untrusted(at: endpoint, over: connection)
+                ?? LoadError(.serverNotTrusted, at: .serverTLS, "The server's certificate does not verify.")
+        }
+        if refusedVersion {
+            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer takes none of the offered versions.")
+        }
+        if refusedCertificate {
+            return LoadError(
+                .clientCertificateRefused, at: .serverTLS,
+                "The peer refused the certificate, or the lack of one (TLS alert).")
+        }
+        if isLost, alert == nil {
+            return LoadError(.connectionLost, at: .serverTLS, "The connection ended in the handshake.")
+        }
+        return LoadError(
+            .tlsFailed, at: .serverTLS, "The handshake failed: \(reason).",
+            underlying: alert.map { TLSAlert(description: $0) })
+    }
+}

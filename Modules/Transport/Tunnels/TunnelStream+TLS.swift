@@ -1,0 +1,132 @@
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import SallyportLoading
+
+/// TLS that begins on a tunnel that stands. On the loop.
+extension TunnelStream {
+    func secure(_ order: TunnelSecuring.Order) {
+        guard pool != nil, !isLost else {
+            let closed = LoadError(.connectionLost, at: .serverTLS, "The connection is over.")
+            return order.continuation(.failure(wire.ending ?? closed))
+        }
+        switch order {
+        case .prepare(let continuation): prepare(continuation)
+        case .handshake(let handshake, let continuation): begin(handshake, continuation)
+        }
+    }
+
+    /// What is written from now on waits for the handshake; what was written before is sent first.
+    private func prepare(_ continuation: @escaping TunnelSecuring.Continuation) {
+        if let refusal { return continuation(.failure(refusal)) }
+        wire.beginSending()
+        while case .bytes(let bytes) = up.take(upTo: .max) { unsent += bytes }
+        securing = TunnelSecuring(continuation: continuation)
+        if let failure = unreadBytes() { return lose(failure, isReset: true) }
+        goOnSecuring()
+    }
+
+    /// Why TLS cannot begin now.
+    private var refusal: LoadError? {
+        let reason =
+            if securing != nil {
+                "TLS is being begun."
+            } else if wire.facts.tls != nil {
+                "TLS is spoken already."
+            } else if up.isFinished {
+                "Our side of the stream was ended."
+            } else if isDownEnded {
+                "The server's side of the stream was ended."
+            } else if down.isAwaited || wire.isBeingWritten {
+                "Another task reads or writes."
+            } else {
+                String?.none
+            }
+        return reason.map { LoadError(.invalidRequest, at: .serverTLS, $0) }
+    }
+
+    /// Bytes of the server's that came before it could have seen a handshake: who has the connection would take them for what
+    /// TLS protects (CVE-2011-0411).
+    private func unreadBytes() -> LoadError? {
+        var count = down.bufferedOctets
+        if count == 0 {
+            count = unsafe engine.scratch.chunk(expectingMuch: false) { unsafe wire.receive(into: $0) }.0.count
+        }
+        guard count > 0 else { return nil }
+        return LoadError(
+            .protocolViolation, at: .serverTLS, "\(count) bytes came before the handshake and were not read.",
+            underlying: UnreadBytes(count: count))
+    }
+
+    private func begin(_ handshake: TunnelHandshake, _ continuation: @escaping TunnelSecuring.Continuation) {
+        guard let pool, case .held? = securing?.step else {
+            return continuation(.failure(LoadError(.invalidRequest, at: .serverTLS, "No handshake is due.")))
+        }
+        securing?.step = .handshaking
+        securing?.continuation = continuation
+        securing?.limit = pool.now.advanced(by: handshake.timeout)
+        let host = opening.request.endpoint.host
+        let settings = handshake.settings(with: host)
+        if let record = securing?.record {
+            record.goOn(with: settings)
+            if let identity = handshake.path.identity { wire.show(identity) }
+        } else {
+            if let failure = unreadBytes() { return lose(failure, isReset: true) }
+            securing?.record = wire.beginTLS(settings, at: host, showing: handshake.path.identity)
+        }
+        pool.watchdog.watch(opening)
+        goOnSecuring()
+    }
+
+    /// Something may have become possible.
+    func goOnSecuring() {
+        switch securing?.step {
+        case .flushing: flush()
+        case .handshaking: shakeHands()
+        case .held, nil: wait(for: [])
+        }
+    }
+
+    private func flush() {
+        while !unsent.isEmpty {
+            switch wire.send(unsent) {
+            case .moved(let count), .drained(let count): unsent = unsent.dropFirst(count)
+            case .waits(let interest): return wait(for: interest)
+            case .ended, .failed: return fail()
+            }
+        }
+        wait(for: [])
+        securing?.hold()?(.success(()))
+    }
+
+    private func shakeHands() {
+        switch wire.handshake() {
+        case .waits(let interest): wait(for: interest)
+        case .done(let tls): secured(tls)
+        case .held:
+            wait(for: [])
+            let failure = failure(isLost: false, "something is in question")
+            securing?.hold()?(.failure(failure))
+        case .failed(let isLost, let reason): lose(failure(isLost: isLost, reason), isReset: false)
+        }
+    }
+
+    private func failure(isLost: Bool, _ reason: String) -> LoadError {
+        guard let record = securing?.record else {
+            return LoadError(.internalFailure, at: .serverTLS, "OpenSSL has no memory.")
+        }
+        return record.failure(
+            at: opening.request.endpoint, over: wire.facts.connection, isLost: isLost, because: reason)
+    }
+
+    private func secured(_ tls: StreamFacts.TLS) {
+        // What is held counts as taken only because OpenSSL asks again.
+        guard securing?.record?.isInQuestion == false else {
+            return lose(failure(isLost: false, "the chain was not judged"), isReset: true)
+        }
+        opening.secured(tls)
+        let continuation = securing.take()?.continuation
+        (isReadable, sendInterest) = (true, [])
+        continuation?(.success(()))
+        pump()
+    }
+}

@@ -1,0 +1,128 @@
+import SallyportBase
+import SallyportCore
+import SallyportLoading
+import TestSupport
+import Testing
+
+@testable import SallyportURLLoading
+
+/// What a session's delegate is asked where TLS begins on an open stream: the handshake is held meanwhile, since there is no
+/// other connection.
+@Suite(.timeLimit(.minutes(1))) struct StreamTLSTests {
+    private let authority: TestAuthority
+    private let loading = URLLoadingSystem(gate: StubGate())
+
+    init() throws { authority = try TestAuthority() }
+
+    /// Begins TLS at once, and sends a word.
+    private func server(requiring clients: TestAuthority? = nil, seen: Lock<[UInt8]?> = Lock(nil)) throws -> TestServer
+    {
+        let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]), requiring: clients)
+        return try TestServer { connection in
+            guard let client = tls.accept(connection) else { return }
+            seen.withLock { $0 = client.peerCertificate }
+            client.write("in TLS")
+            _ = client.read()
+        }
+    }
+
+    private func session(
+        _ delegate: AskedDelegate, isTrusted: Bool = false, resourceTimeout: Duration = .seconds(60)
+    ) throws -> SecureSession {
+        var configuration = SessionConfiguration()
+        if isTrusted { configuration.trust = try .only([authority.der]) }
+        configuration.resourceTimeout = resourceTimeout
+        return loading.makeSession(configuration, delegate: delegate)
+    }
+
+    @Test func aHandshakeWaitsForTheAppsAnswer() async throws {
+        let server = try server()
+        let delegate = AskedDelegate(session: { _ in
+            try? await Task.sleep(for: .milliseconds(300))
+            return .trust(.forSession)
+        })
+        let session = try session(delegate)
+        for _ in 0..<2 {
+            let stream = try await session.streamTask(to: server.endpoint)
+            // Less than the app thinks: its time does not count.
+            try await stream.startTLS(TLSStart(timeout: .milliseconds(200)))
+            #expect(try await stream.read() == Array("in TLS".utf8))
+            stream.close()
+        }
+        #expect(server.acceptedConnections == 2 && delegate.asked.count == 1)
+        #expect(delegate.evaluations.first?.failure?.reason == .unknownAuthority)
+        #expect(delegate.evaluations.first?.connection.remoteAddress == "127.0.0.1")
+    }
+
+    @Test(arguments: [ChallengeDisposition.rejectProtectionSpace, .cancel])
+    func anAppRejectsAChainThatVerifies(_ disposition: ChallengeDisposition) async throws {
+        let server = try server()
+        let session = try session(AskedDelegate(disposition), isTrusted: true)
+        let stream = try await session.streamTask(to: server.endpoint)
+        let error = await #expect(throws: LoadError.self) { try await stream.startTLS() }
+        #expect(error?.code == (disposition == .cancel ? .authenticationCancelled : .serverNotTrusted))
+        #expect(try await eventually { server.openConnections == 0 })
+        #expect(!stream.isSecure)
+    }
+
+    @Test func anAppThatLeavesItToVerificationGetsItsVerdict() async throws {
+        let server = try server()
+        for isTrusted in [true, false] {
+            let session = try session(AskedDelegate(.performDefaultHandling), isTrusted: isTrusted)
+            let stream = try await session.streamTask(to: server.endpoint)
+            do throws(LoadError) {
+                try await stream.startTLS()
+                #expect(isTrusted)
+            } catch {
+                #expect(!isTrusted && error.code == .serverNotTrusted)
+            }
+        }
+    }
+
+    @Test func aClientCertificateIsAskedForInTheMidstOfTheHandshake() async throws {
+        let clients = try TestAuthority(name: "Clients")
+        let seen = Lock<[UInt8]?>(nil)
+        let server = try server(requiring: clients, seen: seen)
+        let identity = try clients.client()
+        let showing = try identity.clientIdentity
+        let delegate = AskedDelegate(session: { challenge in
+            challenge.certificateRequest == nil ? .performDefaultHandling : .present(showing)
+        })
+        let session = try session(delegate, isTrusted: true)
+        let stream = try await session.streamTask(to: server.endpoint)
+        try await stream.startTLS()
+        #expect(try await stream.read() == Array("in TLS".utf8))
+        let shown = try identity.der
+        #expect(seen.withLock { $0 } == shown && server.acceptedConnections == 1)
+        #expect(delegate.asked.count == 2)
+    }
+
+    @Test func aWithdrawalWhileTheAppThinksEndsIt() async throws {
+        let gate = StubGate()
+        let loading = URLLoadingSystem(gate: gate)
+        let server = try server()
+        let delegate = AskedDelegate(session: { _ in
+            try? await Task.sleep(for: .milliseconds(300))
+            return .trust(.forSession)
+        })
+        let session = loading.makeSession(delegate: delegate)
+        let stream = try await session.streamTask(to: server.endpoint)
+        let securing = Task { try await stream.startTLS() }
+        #expect(try await eventually { delegate.asked.count == 1 })
+        gate.withdraw(.wiped)
+        await #expect(throws: LoadError(.withdrawn, "")) { try await securing.value }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+
+    @Test func anAnswerThatDoesNotComeInTimeEndsIt() async throws {
+        let server = try server()
+        let delegate = AskedDelegate(session: { _ in
+            try? await Task.sleep(for: .seconds(10))
+            return .cancel
+        })
+        let session = try session(delegate, resourceTimeout: .milliseconds(300))
+        let stream = try await session.streamTask(to: server.endpoint)
+        await #expect(throws: LoadError(.resourceTimeout, "")) { try await stream.startTLS() }
+        #expect(try await eventually { server.openConnections == 0 })
+    }
+}
