@@ -29,6 +29,22 @@ extension SecureSession {
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
         try admit()
+        // A task counts from its first resume.
+        if control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
+        do throws(LoadError) {
+            var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)
+            response.body = ResponseBody(RunningBody(response.body, of: running))
+            return response
+        } catch {
+            running.end()
+            throw error
+        }
+    }
+
+    private func admitted(
+        _ request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
+        control: (any TransferControl)? = nil
+    ) async throws(LoadError) -> LoadResponse {
         let request = prepared(request)
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
         guard let recorder = context.recorder else { return try await load(request, in: context) }
@@ -45,7 +61,10 @@ extension SecureSession {
     public func data(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
     ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
-        let response = try await response(to: request, collectsUpTo: limit, delegate)
+        try admit()
+        try running.begin()
+        defer { running.end() }
+        let response = try await admitted(request, collectsUpTo: limit, delegate)
         return (try await response.body.collect(upTo: limit), response.head)
     }
 

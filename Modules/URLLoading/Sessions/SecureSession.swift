@@ -26,6 +26,8 @@ public final class SecureSession: Sendable {
     /// The generation in which the session was made; nil where switching off does not invalidate it.
     private let generation: Int?
     private let isInvalidated = Atomic(false)
+    /// What ``finishTasksAndInvalidate()`` waits for.
+    let running = RunningLoads()
     let chain: LoadChain
     /// What answers out of the cache must have been had under.
     private let trust: TrustScopes
@@ -76,6 +78,21 @@ public final class SecureSession: Sendable {
         guard generation != nil else { return }
         isInvalidated.store(true, ordering: .releasing)
         engine.end(LoadingEngine.invalidated()) { [tag] in $0 == tag }
+    }
+
+    /// Refuses new loads, tasks and streams with `sessionInvalidated`, waits until those that run have ended, bodies and
+    /// streams with them, and then invalidates the session.
+    ///
+    /// A task that was never resumed does not run. Without a limit of its own: cancelling the task that waits invalidates at
+    /// once, as ``invalidate()``. ``shared`` cannot be invalidated; the call has no effect on it.
+    public func finishTasksAndInvalidate() async {
+        guard case .secure = kind, generation != nil else { return }
+        do throws(LoadError) {
+            try await running.finish()
+        } catch {
+            // Cancelled: what still runs is ended.
+        }
+        invalidate()
     }
 }
 

@@ -36,7 +36,16 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
     }
 
     private func start() {
-        let task = Task { await run() }
+        let loads = delegates.session.running
+        do throws(LoadError) {
+            try loads.begin()
+        } catch {
+            return complete(.failure(error))
+        }
+        let task = Task {
+            await run()
+            loads.end()
+        }
         running.withLock { $0 = task }
         // A cancellation that came in between found no task.
         if control.isCancelled { task.cancel() }

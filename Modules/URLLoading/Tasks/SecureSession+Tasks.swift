@@ -86,7 +86,15 @@ extension SecureSession {
         var request = RoutedTunnelRequest(to: endpoint, isSecure: isSecure)
         request.idleTimeout = idleTimeout ?? configuration.idleTimeout
         request.deadline = .now + (resourceTimeout ?? configuration.resourceTimeout)
-        return try await tunnels.open(request, asking: responder(for: endpoint))
+        try running.begin()
+        do throws(LoadError) {
+            let stream = try await tunnels.open(request, asking: responder(for: endpoint))
+            stream.channel.whenOver { [running] in running.end() }
+            return stream
+        } catch {
+            running.end()
+            throw error
+        }
     }
 
     /// Who is asked about a stream's server: the session's delegate, as for a load from there.
