@@ -498,7 +498,8 @@ let package = Package(
             "Integration",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportAuthorization",
-                "SallyportCookies", "SallyportGateway", "SallyportHTTPAuthentication", "SallyportReachability",
+                "SallyportCommandLine", "SallyportCookies", "SallyportGateway", "SallyportHTTPAuthentication",
+                "SallyportReachability",
                 "SallyportSecureStore", "SallyportWire", "SallyportTransport", "MutantWeaving", .kerberos, "CLinux",
                 .crypto, .x509, .logging, .httpTypes,
             ]),

@@ -45,6 +45,9 @@ let package = Package(
             dependencies: ["StorePeers", .product(name: "SallyportSecureStore", package: "sallyport")],
             path: "Sources/StoreTable"),
         .executableTarget(
+            name: "HopTable", dependencies: [.product(name: "SallyportEventLoop", package: "sallyport")],
+            path: "Sources/HopTable"),
+        .executableTarget(
             name: "CookieTable",
             dependencies: [
                 .product(name: "SallyportCookies", package: "sallyport"),

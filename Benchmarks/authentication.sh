@@ -2,8 +2,9 @@
 # Prints what a load costs by Basic, Digest and NTLM, and by Negotiate with a KDC and an Apache httpd of its own.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work_anywhere
-build AuthenticationTable NegotiateTable sallyport
+build AuthenticationTable NegotiateTable HopTable sallyport
 "$bin/AuthenticationTable"
+"$bin/HopTable"
 
 kdc=$(free_port) web=$(free_port) secure=$(free_port)
 

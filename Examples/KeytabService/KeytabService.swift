@@ -52,7 +52,7 @@ struct Report: Service {
         let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
         try await sallyport.authorize()
         // From here on every server that takes tickets is answered in this name. Tickets are kept in the store over restarts.
-        let user = try sallyport.kerberos.useKeytab(at: arguments[2])
+        let user = try await sallyport.kerberos.useKeytab(at: arguments[2])
         print("as \(user)")
 
         let group = ServiceGroup(

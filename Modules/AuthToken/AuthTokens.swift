@@ -17,22 +17,21 @@ internal import SallyportWire
 ///
 /// The app sends its user's id beside the token; the server compares the two. Each call gets a new token from the
 /// gateway, which issues them to authorized instances only.
-public final class AuthTokens: Sendable {
-    private struct State {
-        weak var delegate: (any AuthTokenDelegate)?
-    }
-
+public actor AuthTokens {
     /// Requests by ``requestToken(challenge:serverName:)`` that may be under way; one more fails with `retry`.
     public static let maximumRequests = 64
 
-    private let source: any TokenSource
-    private let gate: any AccessGate
-    private let key: TokenKey
-    private let clock: @Sendable () -> Int64
-    private let state = Lock(State())
-    private let requests = DetachedTasks()
+    private nonisolated let source: any TokenSource
+    private nonisolated let gate: any AccessGate
+    private nonisolated let key: TokenKey
+    private nonisolated let clock: @Sendable () -> Int64
+    private weak var heldDelegate: (any AuthTokenDelegate)?
+    /// Those of ``requestToken(challenge:serverName:)``, by number.
+    private var requests: [Int: Task<Void, Never>] = [:]
+    private var lastRequest = 0
+    private var isShutDown = false
 
-    package convenience init(in store: SecureStore, authorization: Authorization) {
+    package init(in store: SecureStore, authorization: Authorization) {
         self.init(in: store, source: authorization, gate: authorization) {
             Int64(Date().timeIntervalSince1970)
         }
@@ -55,7 +54,7 @@ public final class AuthTokens: Sendable {
     ///     octets; may be empty. It comes back to the server, which refuses a token for another.
     ///   - isBound: whether the token is bound to this instance's key, so that a server may demand a proof.
     /// - Throws: ``AuthTokenError``; `retry` (-1) and `notSupported` (-2) as documented. Cancelling the task ends it.
-    public func token(
+    public nonisolated func token(
         challenge: String, serverName: String, isBound: Bool = false
     ) async throws(AuthTokenError) -> AuthToken {
         try check(challenge, serverName)
@@ -82,7 +81,7 @@ public final class AuthTokens: Sendable {
     /// - Parameters:
     ///   - method: of the request, in its case.
     ///   - url: of the request, `http` or `https`; query and fragment do not count.
-    public func proof(
+    public nonisolated func proof(
         method: String, url: String, token: AuthToken
     ) async throws(AuthTokenError) -> Redacted<String> {
         try checkAuthorized()
@@ -103,7 +102,7 @@ public final class AuthTokens: Sendable {
         }
     }
 
-    private func check(_ challenge: String, _ serverName: String) throws(AuthTokenError) {
+    private nonisolated func check(_ challenge: String, _ serverName: String) throws(AuthTokenError) {
         guard AuthTokenClaims.isChallenge(challenge) else {
             throw AuthTokenError(.invalidChallenge, "A challenge is ASCII letters and digits, at most 256.")
         }
@@ -113,11 +112,11 @@ public final class AuthTokens: Sendable {
         try checkAuthorized()
     }
 
-    private func checkAuthorized() throws(AuthTokenError) {
+    private nonisolated func checkAuthorized() throws(AuthTokenError) {
         do throws(AccessDenied) { try gate.checkAuthorized() } catch { throw AuthTokenError(error) }
     }
 
-    private func instance() throws(AuthTokenError) -> String {
+    private nonisolated func instance() throws(AuthTokenError) -> String {
         guard let instance = source.instance else {
             throw AuthTokenError(.notAuthorized, "There is no instance that a key could be of.")
         }
@@ -129,30 +128,47 @@ public final class AuthTokens: Sendable {
 
 extension AuthTokens {
     /// Who hears of the tokens of ``requestToken(challenge:serverName:)``; held weakly.
-    public var delegate: (any AuthTokenDelegate)? {
-        get { state.withLock { $0.delegate } }
-        set { state.withLock { $0.delegate = newValue } }
-    }
+    public var delegate: (any AuthTokenDelegate)? { heldDelegate }
 
-    /// Asks for a token and returns; the delegate is told, once: `getGDAuthToken` of the documents.
+    /// Sets who hears; nil takes it back.
+    public func setDelegate(_ delegate: (any AuthTokenDelegate)?) { heldDelegate = delegate }
+
+    /// Asks for a token and returns before it is there; the delegate is told, once: `getGDAuthToken` of the documents.
+    /// Cancelling the task that calls does not end the request.
     ///
     /// - Throws: `noDelegate` where there is none, and what is known without asking the gateway: `notAuthorized`,
     ///   `withdrawn`, `invalidChallenge`, `invalidServerName`. Nothing was sent then, and the delegate hears nothing.
     public func requestToken(challenge: String, serverName: String) throws(AuthTokenError) {
-        guard let delegate else { throw AuthTokenError(.noDelegate, "Set a delegate first: it gets the token.") }
-        try check(challenge, serverName)
-        let isTaken = requests.begin(atMost: Self.maximumRequests) { [weak delegate] in
-            switch await self.result(challenge, serverName) {
-            case .success(let token): delegate?.authTokens(self, didIssue: token)
-            case .failure(let error): delegate?.authTokens(self, didFailWith: error)
-            }
+        guard let delegate = heldDelegate else {
+            throw AuthTokenError(.noDelegate, "Set a delegate first: it gets the token.")
         }
-        guard isTaken else { throw AuthTokenError(.retry, "Too many requests are under way, or all is shut down.") }
+        try check(challenge, serverName)
+        guard !isShutDown, requests.count < Self.maximumRequests else {
+            throw AuthTokenError(.retry, "Too many requests are under way, or all is shut down.")
+        }
+        lastRequest += 1
+        let number = lastRequest
+        // Without a parent: the documents' form returns at once. Docs/Concurrency.md.
+        requests[number] = Task { [weak delegate] in
+            let result = await self.result(challenge, serverName)
+            await self.tell(delegate, of: result)
+            self.requests[number] = nil
+        }
     }
 
-    @concurrent private func result(_ challenge: String, _ serverName: String) async -> Result<
-        AuthToken, AuthTokenError
-    > {
+    /// Off the actor: a delegate takes its time.
+    @concurrent private nonisolated func tell(
+        _ delegate: (any AuthTokenDelegate)?, of result: Result<AuthToken, AuthTokenError>
+    ) async {
+        switch result {
+        case .success(let token): delegate?.authTokens(self, didIssue: token)
+        case .failure(let error): delegate?.authTokens(self, didFailWith: error)
+        }
+    }
+
+    @concurrent private nonisolated func result(
+        _ challenge: String, _ serverName: String
+    ) async -> Result<AuthToken, AuthTokenError> {
         do throws(AuthTokenError) {
             return .success(try await token(challenge: challenge, serverName: serverName))
         } catch {
@@ -161,5 +177,10 @@ extension AuthTokens {
     }
 
     /// Cancels the requests that are under way, of which delegates hear, and waits until they have.
-    package func shutdown() async { await requests.shutdown() }
+    package func shutdown() async {
+        isShutDown = true
+        let tasks = Array(requests.values)
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
 }

@@ -80,12 +80,15 @@ extension Authorization {
         case .authorized: gate.open(Gate.Policy(document, identity: identity.clientIdentity, mark: mark))
         case .wiped(let code):
             gate.withdraw(code)
-            setState(conclusion)
+            dropIdentity()
+            await conclude(conclusion)
             return await wipe()
         default:
             gate.withdraw(conclusion.code)
         }
-        setState(conclusion)
+        await conclude(conclusion)
+        // Another one came meanwhile, and is stored in its place.
+        guard self.document == document else { return }
         guard isFresh, let text else { return }
         do {
             try await records.setConfiguration(text, of: document, mark: mark, decisions: decisions)
@@ -95,12 +98,29 @@ extension Authorization {
         }
     }
 
-    /// The store destroys its keys first, then its data; what memory held is dropped.
-    private func wipe() async {
+    /// Publishes what the gate has just been told, once its observers have carried it out: who hears of a withdrawal finds
+    /// nothing left. Of several conclusions that are carried out at once, the last one alone is published.
+    func conclude(_ new: AuthorizationState) async {
+        conclusion = new
+        conclusions += 1
+        var known: UInt64
+        repeat {
+            known = conclusions
+            await gate.settle()
+        } while known != conclusions
+        setState(conclusion)
+    }
+
+    /// What a wipe leaves nothing of, from the moment on when it is known.
+    private func dropIdentity() {
         if let identity { client.retire(identity.clientIdentity) }
         identity = nil
         document = nil
         published.withLock { $0.document = nil }
+    }
+
+    /// The store destroys its keys first, then its data.
+    private func wipe() async {
         do {
             try await records.store.wipe()
         } catch {

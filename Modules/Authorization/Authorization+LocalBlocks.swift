@@ -33,7 +33,7 @@ extension Authorization {
         decisions.isLocked = true
         decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout
         gate.withdraw(.remoteLockout)
-        setState(.locked(.remoteLockout))
+        await conclude(.locked(.remoteLockout))
         try await storeDecisions()
     }
 

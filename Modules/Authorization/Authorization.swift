@@ -34,6 +34,8 @@ public actor Authorization {
     var mark: TimeMark
     var lastEventID: String?
     var confirmations = Confirmations()
+    /// The last conclusion that was drawn, and how many there were.
+    var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
     /// What anyone may read without waiting.
     struct Published: Sendable {
@@ -156,7 +158,8 @@ extension Authorization: AccessGate {
 
     public nonisolated func allows(_ method: AuthenticationMethod) -> Bool {
         do throws(AccessDenied) {
-            return try gate.policy().policy.rules.schemes.contains(method.name)
+            let schemes = try gate.policy().policy.rules.schemes
+            return schemes.contains(method.name) || !AuthenticationMethod.administered.contains(method)
         } catch {
             return false
         }
@@ -169,6 +172,13 @@ extension Authorization: AccessGate {
     public nonisolated func onAccessChange(
         _ observer: @escaping @Sendable (AccessChange) -> Void
     ) -> AccessObservation { gate.observe(observer) }
+
+    /// As ``onAccessChange(_:)`` for what takes its time, as actors do: a change is carried out by all such observers
+    /// before its state and its event are published, and before the call returns that led to it. The present access they
+    /// are not told, nor the end of a lease that a request finds before ``run()`` does; that drops no secret.
+    package nonisolated func onAccessChange(
+        awaiting observer: @escaping @Sendable (AccessChange) async -> Void
+    ) -> AccessObservation { gate.observe(awaiting: observer) }
 }
 
 /// The gateway is within reach while its event stream is open, which ``Authorization/run()`` keeps: heartbeats come each

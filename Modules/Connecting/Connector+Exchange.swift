@@ -19,7 +19,9 @@ extension Connector {
         let proxy = context.proxies.proxy(for: request.url)
         guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
         let request = settings.tellsProxiesAtOnce ? try telling(proxy, request, in: context) : request
-        let order = order(for: request, by: way, through: proxy, in: context, with: settings)
+        var fields = request.headerFields
+        await context.signer?.sign(&fields)
+        let order = order(for: request, saying: fields, by: way, through: proxy, in: context, with: settings)
         let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
         do throws(LoadError) {
             try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
@@ -55,11 +57,9 @@ extension Connector {
 
     /// The request as the transport takes it, over the connections of the session and the principal.
     private nonisolated func order(
-        for request: LoadRequest, by way: Way, through proxy: Proxy?, in context: LoadContext,
-        with settings: ConnectionSettings
+        for request: LoadRequest, saying fields: HTTPFields, by way: Way, through proxy: Proxy?,
+        in context: LoadContext, with settings: ConnectionSettings
     ) -> ExchangeOrder {
-        var fields = request.headerFields
-        context.signer?.sign(&fields)
         var path = settings.path(of: context.principal, by: way)
         path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)

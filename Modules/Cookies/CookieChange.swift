@@ -41,19 +41,17 @@ public struct CookieChanges: AsyncSequence, Sendable {
 }
 
 /// Hands changes to all who follow a jar, each with its number.
-final class CookieChangeHub: Sendable {
+struct CookieChangeHub: Sendable {
     private let followers = Followers<CookieChange>()
-    private let count = Lock(UInt64(0))
 
     func changes() -> CookieChanges { CookieChanges(stream: followers.follow(buffering: .bufferingNewest(256))) }
 
-    func tell(_ effects: [CookieTable.Effect]) {
+    /// - Parameter number: of the change before these.
+    func tell(_ effects: [CookieTable.Effect], after number: UInt64) {
+        var number = number
         for effect in effects {
             guard let (kind, entry, principal) = effect.change else { continue }
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
+            number += 1
             followers.tell(CookieChange(number: number, kind: kind, cookie: Cookie(entry), principal: principal))
         }
     }
@@ -62,6 +60,9 @@ final class CookieChangeHub: Sendable {
 }
 
 extension CookieTable.Effect {
+    /// Whether more is another than the last use.
+    var isChange: Bool { if case .touched = self { false } else { true } }
+
     /// Nil where only the last use is another.
     fileprivate var change: (CookieChange.Kind, CookieEntry, Principal)? {
         switch self {

@@ -107,7 +107,9 @@ extension CookieJar {
         _ = try await remove(of: principal) { Self.isSent($0, to: host) }
     }
 
-    /// As ``removeAll(sentTo:of:)`` where the cookies are in memory; false where they are not.
+    /// As ``removeAll(sentTo:of:)`` where the cookies are in memory, without asking the gate; written a little later. False
+    /// where they are not.
+    @discardableResult
     package nonisolated func removeNow(sentTo host: Host, of principal: Principal) -> Bool {
         var isLoaded = false
         change { state in

@@ -1,5 +1,6 @@
 extension CookieJar {
-    /// What threads share, under one lock.
+    /// What threads share, under one lock and not in the actor: each request asks, and the call of an actor would cost it
+    /// more than the cookies themselves.
     struct State {
         var table = CookieTable()
         var isLoaded = false
@@ -7,6 +8,8 @@ extension CookieJar {
         /// By number, what the store does not know yet.
         var pending: [UInt64: Pending] = [:]
         var lastVersion: UInt64 = 0
+        /// How many changes were told.
+        var changes: UInt64 = 0
         /// Whether somebody will write what is pending.
         var isWriteDue = false
         /// Whether the store cannot be written: nothing is pending then.

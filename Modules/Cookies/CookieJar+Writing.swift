@@ -5,15 +5,18 @@ internal import Synchronization
 extension CookieJar {
     /// Changes the table; tells the store and those who follow.
     nonisolated func change(_ body: (inout State) -> [CookieTable.Effect]) {
-        let (effects, isDue) = state.withLock { state -> ([CookieTable.Effect], Bool) in
-            let effects = body(&state)
-            for effect in effects { state.note(effect) }
+        let (effects, number, isDue) = state.withLock { state -> ([CookieTable.Effect], UInt64, Bool) in
+            let (effects, number) = (body(&state), state.changes)
+            for effect in effects {
+                state.note(effect)
+                if effect.isChange { state.changes += 1 }
+            }
             count.store(state.isLoaded ? state.table.count : -1, ordering: .releasing)
             let isDue = !state.pending.isEmpty && !state.isWriteDue
             if isDue { state.isWriteDue = true }
-            return (effects, isDue)
+            return (effects, number, isDue)
         }
-        if !effects.isEmpty { hub.tell(effects) }
+        if !effects.isEmpty { hub.tell(effects, after: number) }
         // Without a parent: a request that sets a cookie does not wait for the disk. Docs/Concurrency.md.
         if isDue { Task { await self.writeSoon() } }
     }

@@ -4,15 +4,15 @@ package import SallyportCore
 package import SallyportLoading
 package import SallyportSecureStore
 
-/// The jars of one instance: its own, and the named ones. Lock: a leaf.
-package final class CookieJars: Sendable {
+/// The jars of one instance: its own, and the named ones.
+package actor CookieJars {
     /// The instance's own.
-    package let main: CookieJar
+    package nonisolated let main: CookieJar
 
-    private let store: SecureStore
-    private let gate: any AccessGate
-    private let logger: Logger
-    private let named = Lock<[String: CookieJar]>([:])
+    private nonisolated let store: SecureStore
+    private nonisolated let gate: any AccessGate
+    private nonisolated let logger: Logger
+    private var named: [String: CookieJar] = [:]
 
     package init(in store: SecureStore, gate: any AccessGate, logger: Logger) {
         self.store = store
@@ -23,33 +23,23 @@ package final class CookieJars: Sendable {
 
     /// The jar of a name, the same each time.
     package func jar(named name: String) throws(CookieError) -> CookieJar {
-        if let jar = named.withLock({ $0[name] }) { return jar }
+        if let jar = named[name] { return jar }
         let jar = try CookieJar(name, in: store, gate: gate, logger: logger)
-        return named.withLock { jars in
-            if let jar = jars[name] { return jar }
-            jars[name] = jar
-            return jar
-        }
+        named[name] = jar
+        return jar
     }
 
-    private var all: [CookieJar] { [main] + named.withLock { Array($0.values) } }
+    private var all: [CookieJar] { [main] + named.values }
 
     /// The stages of a session: one, or none where it has no jar.
-    package func stages(
+    package nonisolated func stages(
         of selection: CookieJarSelection, acceptPolicy: CookieAcceptPolicy, handlesCookies: Bool
     ) -> [any LoadStage] {
-        func stage(_ jar: CookieJar) -> [any LoadStage] {
-            [CookieStage(jar: jar, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)]
-        }
         switch selection {
-        case .none: return []
-        case .instance: return stage(main)
+        case .none: []
+        case .instance: [CookieStage(jar: main, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)]
         case .named(let name):
-            do throws(CookieError) {
-                return stage(try jar(named: name))
-            } catch {
-                return [RefusingStage(LoadError(.invalidConfiguration, error.message, underlying: error))]
-            }
+            [NamedJarStage(jars: self, name: name, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)]
         }
     }
 
@@ -60,27 +50,19 @@ package final class CookieJars: Sendable {
         for jar in all { jar.forget(isWiped: isWiped) }
     }
 
-    /// Removes what a principal would send to servers where its credentials were cleared, from all jars of the store.
-    package func credentialsCleared(_ cleared: [(principal: Principal, host: Host)]) {
-        let isDone = all.allSatisfy { jar in
-            cleared.allSatisfy { jar.removeNow(sentTo: $0.host, of: $0.principal) }
-        }
-        let names = (try? CookieStorage.names(in: store)) ?? []
-        let known = named.withLock { Set($0.keys) }
-        guard !isDone || !known.isSuperset(of: names) else { return }
-        // Without a parent: clearing is a plain call, and jars that nobody has used are read from the store first.
-        Task { await self.removeStored(cleared, from: names) }
-    }
-
-    private func removeStored(_ cleared: [(principal: Principal, host: Host)], from names: [String]) async {
-        for name in names { _ = try? jar(named: name) }
+    /// Removes what a principal would send to servers where its credentials were cleared, from all jars of the store. What
+    /// cannot be removed is told to the log.
+    package func credentialsCleared(_ cleared: [(principal: Principal, host: Host)]) async {
+        // At once where the cookies are in memory, also while the store may not be read.
         for jar in all {
-            for (principal, host) in cleared {
-                do throws(CookieError) {
-                    try await jar.removeAll(sentTo: host, of: principal)
-                } catch {
-                    logger.warning("Cookies could not be removed.", metadata: ["error": "\(error)"])
-                }
+            for (principal, host) in cleared { jar.removeNow(sentTo: host, of: principal) }
+        }
+        for name in (try? CookieStorage.names(in: store)) ?? [] { _ = try? jar(named: name) }
+        for jar in all {
+            do throws(CookieError) {
+                for (principal, host) in cleared { try await jar.removeAll(sentTo: host, of: principal) }
+            } catch {
+                logger.warning("Cookies could not be removed.", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -91,13 +73,23 @@ package final class CookieJars: Sendable {
     }
 }
 
-/// Ends each load of a session whose jar cannot be.
-private struct RefusingStage: LoadStage {
-    let failure: LoadError
-
-    init(_ failure: LoadError) { self.failure = failure }
+/// The stage of a session that names its jar: looked for with each load, since jars are made when they are first used.
+private struct NamedJarStage: LoadStage {
+    let jars: CookieJars
+    let name: String
+    let acceptPolicy: CookieAcceptPolicy
+    let handlesCookies: Bool
 
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
-    ) async throws(LoadError) -> LoadResponse { throw failure }
+    ) async throws(LoadError) -> LoadResponse {
+        let jar: CookieJar
+        do throws(CookieError) {
+            jar = try await jars.jar(named: name)
+        } catch {
+            throw LoadError(.invalidConfiguration, error.message, underlying: error)
+        }
+        let stage = CookieStage(jar: jar, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)
+        return try await stage.load(request, in: context, next: next)
+    }
 }

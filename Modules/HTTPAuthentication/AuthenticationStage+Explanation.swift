@@ -11,7 +11,7 @@ extension AuthenticationStage {
         guard request.headerFields[.authorization] == nil else {
             return explanation.decided(.authentication, "the request's own", because: "it has an Authorization field")
         }
-        guard let (space, _) = credentials.known(for: request.url, of: context.principal) else { return }
+        guard let space = await credentials.known(for: request.url, of: context.principal)?.space else { return }
         explanation.decided(.authentication, "\(space.method)", because: "\(space.kind) \(space.origin)")
     }
 }

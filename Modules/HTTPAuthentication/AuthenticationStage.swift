@@ -10,13 +10,12 @@ public import SallyportLoading
 /// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of
 /// the server, or from the strongest on where the session wants that; the app may reject it, and the next is tried. Over
 /// plain http Basic is passed over unless the app allows it. A request with an `Authorization` field of its own is let
-/// through, and the server's answer with it. A credential that was refused is not sent a second time in one load.
+/// through, and the server's answer with it. A credential that was refused is not sent a second time in one load, and a load
+/// gives 10 answers at most.
 public struct AuthenticationStage: LoadStage {
-    /// How many answers one load gives at most.
-    static let limit = 10
-
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
+    private let connectionMethods: Set<AuthenticationMethod>
     private let gate: (any AccessGate)?
 
     /// Knows NTLM, of which only NTLMv2 is answered, Digest and Basic.
@@ -26,18 +25,25 @@ public struct AuthenticationStage: LoadStage {
         self.init(credentials: credentials, gate: gate, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
-    package init(
+    /// Knows these schemes and no others; of two with one method, the first.
+    ///
+    /// - Parameter gate: says which of them may be used; without one, all may.
+    public init(
         credentials: CredentialStorage, gate: (any AccessGate)? = nil, schemes: [any AuthenticationScheme]
     ) {
         self.credentials = credentials
         self.gate = gate
         self.schemes = Dictionary(schemes.map { ($0.method, $0) }) { first, _ in first }
+        connectionMethods = Set(schemes.filter { $0 is any ConnectionScheme }.map(\.method))
     }
 
     /// The same with one scheme more, in place of the one of its method.
     package func answering(_ scheme: any AuthenticationScheme) -> AuthenticationStage {
         AuthenticationStage(credentials: credentials, gate: gate, schemes: [scheme] + schemes.values)
     }
+
+    /// Whether the scheme of a method proves once for a connection.
+    func isOfConnection(_ method: AuthenticationMethod) -> Bool { connectionMethods.contains(method) }
 
     /// The scheme of a method, where it is known here and allowed now.
     func scheme(of method: AuthenticationMethod) -> (any AuthenticationScheme)? {

@@ -9,7 +9,6 @@ extension Kerberos {
     /// A ticket for a service that holds, and the one that it gets to act for the user, where it is to have one.
     ///
     /// - Parameter password: what the user is known by where nothing else is, or something else was.
-    @concurrent
     func tickets(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) async throws(KerberosError) -> ServiceTickets {
@@ -40,7 +39,7 @@ extension Kerberos {
 
     private func knownForwarded(_ owner: TicketOwner) -> Ticket? {
         let now = clock()
-        return state.withLock { $0.books[owner]?.forwarded }.flatMap { $0.holds(at: now) ? $0 : nil }
+        return state.books[owner]?.forwarded.flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
     /// What one token is made of.
@@ -64,18 +63,22 @@ extension Kerberos {
     private func ticket(for service: ServiceName, of owner: TicketOwner) async throws(KerberosError) -> Ticket {
         if let ticket = known(service, owner) { return ticket }
         return try await work.value(of: .service(owner, service)) { () async throws(KerberosError) in
-            // Another load may have got it meanwhile.
-            if let ticket = self.known(service, owner) { return ticket }
-            let generation = self.generation
-            let ticket = try await self.ask(for: service, owner)
-            await self.keep(owner, generation) { $0.put(ticket, for: service) }
-            return ticket
+            try await self.askOnce(for: service, owner)
         }
+    }
+
+    private func askOnce(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        // Another load may have got it meanwhile.
+        if let ticket = known(service, owner) { return ticket }
+        let generation = state.generation
+        let ticket = try await ask(for: service, owner)
+        await keep(owner, generation) { $0.put(ticket, for: service) }
+        return ticket
     }
 
     private func known(_ service: ServiceName, _ owner: TicketOwner) -> Ticket? {
         let now = clock()
-        return state.withLock { $0.books[owner]?.services[service] }.flatMap { $0.holds(at: now) ? $0 : nil }
+        return state.books[owner]?.services[service].flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
     /// Once more with a new granting ticket, where the realm does not take the one that there was.
@@ -85,7 +88,7 @@ extension Kerberos {
             return try await run(KDCTalk.ask(for: service, with: granting))
         } catch {
             guard [.ticketExpired, .wrongPassword, .clockSkew].contains(error.code) else { throw error }
-            state.withLock { $0.books[owner]?.drop(granting: granting) }
+            state.books[owner]?.drop(granting: granting)
         }
         return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: owner)))
     }
@@ -94,20 +97,23 @@ extension Kerberos {
 
     func granting(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
         let now = clock()
-        let known = state.withLock { $0.books[owner]?.granting }
+        let known = state.books[owner]?.granting
         if let known, known.holds(at: now), !known.wantsRenewal(at: now) { return known }
         return try await work.value(of: .granting(owner)) { () async throws(KerberosError) in
-            let (generation, now) = (self.generation, self.clock())
-            let known = self.state.withLock { $0.books[owner]?.granting }
-            if let known, known.holds(at: now) {
-                guard known.wantsRenewal(at: now), let renewed = await self.renewed(known) else { return known }
-                await self.keep(owner, generation) { $0.put(granting: renewed) }
-                return renewed
-            }
-            let ticket = try await self.signIn(owner)
-            await self.keep(owner, generation) { $0.put(granting: ticket) }
-            return ticket
+            try await self.signInOnce(owner)
         }
+    }
+
+    private func signInOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        let (generation, now) = (state.generation, clock())
+        if let known = state.books[owner]?.granting, known.holds(at: now) {
+            guard known.wantsRenewal(at: now), let renewed = await renewed(known) else { return known }
+            await keep(owner, generation) { $0.put(granting: renewed) }
+            return renewed
+        }
+        let ticket = try await signIn(owner)
+        await keep(owner, generation) { $0.put(granting: ticket) }
+        return ticket
     }
 
     /// Nil where the realm does not renew it: it is used until its end.
@@ -123,7 +129,7 @@ extension Kerberos {
     }
 
     private func signIn(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        switch state.withLock({ $0.books[owner]?.source }) {
+        switch state.books[owner]?.source {
         case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and nothing to ask for one with.")
         case .cache(let path):
             let (user, ticket) = try HostFiles.granting(ofCache: path)
@@ -144,9 +150,7 @@ extension Kerberos {
 
     private func drop(_ secret: SignInSecret, of owner: TicketOwner) {
         guard case .password = secret else { return }
-        state.withLock { state in
-            if state.books[owner]?.source == .secret(secret) { state.books[owner]?.source = nil }
-        }
+        if state.books[owner]?.source == .secret(secret) { state.books[owner]?.source = nil }
     }
 
     // MARK: Delegation
@@ -154,30 +158,33 @@ extension Kerberos {
     private func forwarded(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
         if let known = knownForwarded(owner) { return known }
         return try await work.value(of: .forwarded(owner)) { () async throws(KerberosError) in
-            let granting = try await self.granting(of: owner)
-            guard granting.isForwardable else {
-                throw KerberosError(.delegationUnavailable, "The realm gives the user no ticket that can be handed on.")
+            try await self.forwardOnce(owner)
+        }
+    }
+
+    private func forwardOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
+        let granting = try await granting(of: owner)
+        guard granting.isForwardable else {
+            throw KerberosError(.delegationUnavailable, "The realm gives the user no ticket that can be handed on.")
+        }
+        do throws(KerberosError) {
+            let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset) {
+                context, send, who, made in unsafe sk_forward(context, granting.handle, send, who, &made)
             }
-            do throws(KerberosError) {
-                let made = try await unsafe BlockingKDC.run(with: self.client, offset: granting.offset) {
-                    context, send, who, made in unsafe sk_forward(context, granting.handle, send, who, &made)
-                }
-                self.state.withLock { state in
-                    if state.books[owner]?.granting === granting { state.books[owner]?.forwarded = made }
-                }
-                return made
-            } catch {
-                if error.isCancellation { throw error }
-                throw KerberosError(
-                    .delegationUnavailable, "The realm gives no ticket that can be handed on: \(error.message)",
-                    underlying: error)
-            }
+            if state.books[owner]?.granting === granting { state.books[owner]?.forwarded = made }
+            return made
+        } catch {
+            if error.isCancellation { throw error }
+            throw KerberosError(
+                .delegationUnavailable, "The realm gives no ticket that can be handed on: \(error.message)",
+                underlying: error)
         }
     }
 
     // MARK: Talks
 
-    private func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
+    /// Off the actor: keys are made of passwords here, and others must not wait for that.
+    @concurrent private nonisolated func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
         var answer: [UInt8] = []
         // A few: pre-authentication, referrals from realm to realm.
         for _ in 0..<Self.maximumMessages {
@@ -193,23 +200,17 @@ extension Kerberos {
 
     // MARK: What is kept
 
-    private var generation: Int { state.withLock { $0.generation } }
-
     /// Changes a book, unless tickets were forgotten since, and writes it down.
     private func keep(
         _ owner: TicketOwner, _ generation: Int, _ change: (inout TicketBook) -> Void
     ) async {
-        let isKept = state.withLock { state in
-            guard state.generation == generation else { return false }
-            change(&state.books[owner, default: TicketBook()])
-            return true
-        }
-        guard isKept, let storage else { return }
+        guard state.generation == generation else { return }
+        change(&state.books[owner, default: TicketBook()])
+        guard let storage else { return }
+        let record = state.books[owner].flatMap { $0.isEmpty ? nil : TicketRecord(owner, $0) }
         do {
-            // What is there when the writer's turn has come: nothing, where it was cleared meanwhile.
-            try await storage.write(owner) { [self] in
-                state.withLock { $0.books[owner] }.flatMap { $0.isEmpty ? nil : TicketRecord(owner, $0) }
-            }
+            // Handed over here and now: a removal that follows finds it.
+            try await storage.write(owner, record)
         } catch {
             logger.warning("Tickets cannot be stored.", metadata: ["error": "\(error)"])
         }
@@ -217,7 +218,7 @@ extension Kerberos {
 
     /// Reads what the store has, once.
     func load() throws(KerberosError) {
-        guard let storage, !state.withLock({ $0.isLoaded }) else { return }
+        guard let storage, !state.isLoaded else { return }
         let records: [TicketRecord]
         do throws(AccessDenied) {
             try gate?.checkAuthorized()
@@ -225,27 +226,20 @@ extension Kerberos {
             let code: KerberosError.Code = error.reason == .notAuthorized ? .notAuthorized : .withdrawn
             throw KerberosError(code, "\(error)", underlying: error)
         }
-        let generation = generation
         do {
             records = try storage.load()
         } catch {
             throw KerberosError(.store, "The tickets cannot be read.", underlying: error)
         }
-        let books = records.map { record in
+        for record in records {
             var book = TicketBook()
             record.fill(&book)
-            return (record.owner, book)
-        }
-        state.withLock { state in
-            guard !state.isLoaded, state.generation == generation else { return }
             // What was had meanwhile is newer.
-            for (owner, book) in books where state.books[owner]?.isEmpty ?? true {
-                var book = book
-                book.source = state.books[owner]?.source
-                book.use = state.books[owner]?.use ?? 0
-                state.books[owner] = book
-            }
-            state.isLoaded = true
+            guard state.books[record.owner]?.isEmpty ?? true else { continue }
+            book.source = state.books[record.owner]?.source
+            book.use = state.books[record.owner]?.use ?? 0
+            state.books[record.owner] = book
         }
+        state.isLoaded = true
     }
 }

@@ -6,29 +6,23 @@ extension Kerberos {
     func userAtHand(of principal: Principal) throws(KerberosError) -> KerberosUser? {
         try load()
         let now = clock()
-        return state.withLock { state in
-            state.books.filter { $0.key.principal == principal && $0.value.isOfUse(at: now) }
-                .max { ($0.value.use, $1.key.user.description) < ($1.value.use, $0.key.user.description) }?.key.user
-        }
+        return state.books.filter { $0.key.principal == principal && $0.value.isOfUse(at: now) }
+            .max { ($0.value.use, $1.key.user.description) < ($1.value.use, $0.key.user.description) }?.key.user
     }
 
     /// The app's password was for one load: its tickets stay, and nothing asks for others.
     func forgetPassword(of owner: TicketOwner) {
-        state.withLock { state in
-            if case .secret(.password) = state.books[owner]?.source { state.books[owner]?.source = nil }
-        }
+        if case .secret(.password) = state.books[owner]?.source { state.books[owner]?.source = nil }
     }
 
     /// A service took the user's ticket.
     func wasUsed(_ owner: TicketOwner) {
-        state.withLock { state in
-            state.uses += 1
-            state.books[owner]?.use = state.uses
-        }
+        state.uses += 1
+        state.books[owner]?.use = state.uses
     }
 
     /// A service did not take a ticket: it is asked for anew.
     func refused(_ ticket: Ticket, for service: ServiceName, of owner: TicketOwner) {
-        state.withLock { $0.books[owner]?.drop(ticket, for: service) }
+        state.books[owner]?.drop(ticket, for: service)
     }
 }

@@ -13,14 +13,14 @@ package import SallyportSecureStore
 /// to a KDC goes through the session's tunnels, as the policy says.
 ///
 /// Nothing of the host is read: no krb5.conf, no environment, no DNS.
-public final class Kerberos: Sendable {
-    let state = Lock(State())
-    let work = SharedWork<Errand, Ticket>()
-    let storage: TicketStorage?
-    let gate: (any AccessGate)?
-    let client: KDCClient
-    let logger: Logger
-    let clock: @Sendable () -> Int64
+public actor Kerberos {
+    var state = State()
+    nonisolated let work = SharedWork<Errand, Ticket>()
+    nonisolated let storage: TicketStorage?
+    nonisolated let gate: (any AccessGate)?
+    nonisolated let client: KDCClient
+    nonisolated let logger: Logger
+    nonisolated let clock: @Sendable () -> Int64
 
     /// What several loads may want at once.
     enum Errand: Hashable, Sendable {
@@ -74,7 +74,7 @@ public final class Kerberos: Sendable {
             throw KerberosError(.wrongPassword, "A password has no zero in it.")
         }
         take(.secret(.password(password)), for: owner)
-        state.withLock { $0.books[owner]?.dropTickets() }
+        state.books[owner]?.dropTickets()
         _ = try await granting(of: owner)
     }
 
@@ -110,20 +110,18 @@ public final class Kerberos: Sendable {
         let (user, granting) = try HostFiles.granting(ofCache: path)
         let owner = TicketOwner(principal: principal, user: user)
         take(.cache(path), for: owner)
-        state.withLock { $0.books[owner]?.put(granting: granting) }
+        state.books[owner]?.put(granting: granting)
         return user
     }
 
     /// Notes how a user asks for tickets. Those that another password had got are forgotten.
     func take(_ source: TicketSource, for owner: TicketOwner) {
-        state.withLock { state in
-            state.uses += 1
-            var book = state.books[owner] ?? TicketBook()
-            if let known = book.source, known != source { book.dropTickets() }
-            book.source = source
-            book.use = state.uses
-            state.books[owner] = book
-        }
+        state.uses += 1
+        var book = state.books[owner] ?? TicketBook()
+        if let known = book.source, known != source { book.dropTickets() }
+        book.source = source
+        book.use = state.uses
+        state.books[owner] = book
     }
 
     // MARK: Delegation
@@ -131,14 +129,14 @@ public final class Kerberos: Sendable {
     /// Whether services that the realm trusts with it get a ticket to act for the user (RFC 4120 §2.8); not by default.
     ///
     /// A load that cannot have such a ticket for such a service ends with `delegationUnavailable`.
-    public var allowsDelegation: Bool { state.withLock { $0.allowsDelegation } }
+    public var allowsDelegation: Bool { state.allowsDelegation }
 
     /// Allows delegation, or forbids it. Each call clears the tickets and passwords, whatever was allowed before: the
     /// credentials that sessions keep for `Negotiate` are to be cleared too, which `Sallyport` does.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     package func allowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
-        state.withLock { $0.allowsDelegation = isAllowed }
+        state.allowsDelegation = isAllowed
         try await clear()
     }
 
@@ -150,8 +148,7 @@ public final class Kerberos: Sendable {
     ///   ``KerberosError/Code-swift.struct/store``.
     public func tickets() throws(KerberosError) -> [KerberosTicket] {
         try load()
-        let books = state.withLock { $0.books }
-        return books.flatMap { owner, book in
+        return state.books.flatMap { owner, book in
             let services = book.services.map { KerberosTicket($0.value, for: "\($0.key)", owner) }
             return (book.granting.map { [KerberosTicket($0, for: nil, owner)] } ?? []) + services
         }.sorted { ($0.principal.name, $0.user, $0.service ?? "") < ($1.principal.name, $1.user, $1.service ?? "") }
@@ -171,41 +168,35 @@ public final class Kerberos: Sendable {
         }
     }
 
-    /// Forgets all in memory at once, and in the store a little later: for a call that does not wait.
-    package func clearSoon() {
-        clearMemory(of: nil)
-        // Without a parent: clearing credentials is a plain call. Docs/Concurrency.md.
-        Task {
-            do throws(KerberosError) {
-                try await self.clear()
-            } catch {
-                self.logger.warning("Tickets could not be removed.", metadata: ["error": "\(error)"])
-            }
+    /// The credentials of a method, or of all, are cleared: those of `Negotiate` are the tickets. What cannot be removed from
+    /// the store is told to the log.
+    package func clearing(_ method: AuthenticationMethod?) async {
+        guard method == nil || method == .negotiate else { return }
+        do throws(KerberosError) {
+            try await clear()
+        } catch {
+            logger.warning("Tickets could not be removed.", metadata: ["error": "\(error)"])
         }
     }
 
     /// Drops tickets and passwords from memory: at a lock and a wipe. Which keytab or cache speaks for whom is no secret,
     /// and holds when the app may work again.
     package func forget() {
-        state.withLock { state in
-            state.generation += 1
-            state.isLoaded = false
-            state.books = state.books.compactMapValues { book in
-                guard let source = book.source, !source.isPassword else { return nil }
-                var empty = TicketBook()
-                (empty.source, empty.use) = (source, book.use)
-                return empty
-            }
+        state.generation += 1
+        state.isLoaded = false
+        state.books = state.books.compactMapValues { book in
+            guard let source = book.source, !source.isPassword else { return nil }
+            var empty = TicketBook()
+            (empty.source, empty.use) = (source, book.use)
+            return empty
         }
     }
 
     private func clearMemory(of principal: Principal?) {
-        state.withLock { state in
-            state.generation += 1
-            state.books = state.books.filter { principal != nil && $0.key.principal != principal }
-            // What the store has is about to go.
-            if principal == nil { state.isLoaded = true }
-        }
+        state.generation += 1
+        state.books = state.books.filter { principal != nil && $0.key.principal != principal }
+        // What the store has is about to go.
+        if principal == nil { state.isLoaded = true }
     }
 }
 

@@ -9,7 +9,7 @@ extension Sallyport {
     ///
     /// - Throws: `KerberosError` with the code `store` where the tickets cannot be removed from the store.
     public func kerberosAllowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
-        credentials.clear(for: .negotiate)
+        await credentials.clear(for: .negotiate)
         try await kerberos.allowDelegation(isAllowed)
     }
 }

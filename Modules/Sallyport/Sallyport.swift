@@ -38,7 +38,7 @@ public final class Sallyport: Sendable {
     /// Streams of bytes to servers. ``disable()`` does not touch them.
     public let sockets: SocketSystem
     /// What servers accepted, and what the app set for them, in memory only. Forgotten at a lock and a wipe.
-    public let credentials = CredentialStorage()
+    public let credentials: CredentialStorage
     /// The cookies of this instance's sessions, usable while the app is authorized. Sessions choose among jars with
     /// `SessionConfiguration.cookieJar`.
     public var cookies: CookieJar { jars.main }
@@ -75,11 +75,14 @@ public final class Sallyport: Sendable {
     ///   - protector: where the secret comes from that the store's keys are wrapped with.
     ///   - application: the app's entitlement and version; what the store was activated for where nil.
     ///   - configuration: the app's settings; `ControlTLSVersions` is read here, see `ControlTLSVersions`.
+    ///   - schemes: what answers challenges of servers besides Negotiate, NTLM, Digest and Basic; one of the same method
+    ///     takes the place of ours. The administrator allows and forbids ours by their names, and no others.
     /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
     ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
-        configuration: ConfigReader? = nil, logger: Logger = Logger(label: "sallyport")
+        configuration: ConfigReader? = nil, schemes: [any AuthenticationScheme] = [],
+        logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
         if let configuration { IgnoredSettings.tell(configuration, logger) }
@@ -88,7 +91,7 @@ public final class Sallyport: Sendable {
             let control = Transport()
             let authorization = try Authorization.open(
                 store: data, application: application, transport: control, logger: logger)
-            return Sallyport(data, authorization, control, versions, logger: logger)
+            return Sallyport(data, authorization, control, versions, schemes, logger: logger)
         } catch {
             data.close()
             throw error
@@ -97,12 +100,13 @@ public final class Sallyport: Sendable {
 
     private init(
         _ data: SecureStore, _ authorization: Authorization, _ control: Transport, _ versions: ControlTLSVersions,
-        logger: Logger
+        _ schemes: [any AuthenticationScheme], logger: Logger
     ) {
         self.data = data
         self.control = control
         self.authorization = authorization
-        jars = CookieJars(in: data, gate: authorization, logger: logger)
+        let jars = CookieJars(in: data, gate: authorization, logger: logger)
+        self.jars = jars
         let shared = SharedCache(SecureCache(store: data, gate: authorization))
         sharedCache = shared
         let reachability = Reachability(authorization, logger: logger)
@@ -114,21 +118,33 @@ public final class Sallyport: Sendable {
             in: data, gate: authorization, tunnels: tunnels,
             realms: RealmServers(names: authorization) { authorization.configuration.kdcs(of: $0) }, logger: logger)
         self.kerberos = kerberos
-        let schemes: [any AuthenticationScheme] = [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()]
+        let builtIn: [any AuthenticationScheme] = [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()]
+        let clearTickets: @Sendable (AuthenticationMethod?) async -> Void = { await kerberos.clearing($0) }
+        let forgetTickets: @Sendable () async -> Void = { await kerberos.forget() }
         #else
-        let schemes: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
+        let builtIn: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
+        let clearTickets: @Sendable (AuthenticationMethod?) async -> Void = { _ in }
+        let forgetTickets: @Sendable () async -> Void = {}
         #endif
-        let authentication = AuthenticationStage(credentials: credentials, gate: authorization, schemes: schemes)
+        let credentials = CredentialStorage(whenClearing: clearTickets) { [cache = shared.original] cleared in
+            cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })
+            await jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
+        }
+        self.credentials = credentials
+        let authentication = AuthenticationStage(
+            credentials: credentials, gate: authorization, schemes: schemes + builtIn)
+        let hasOwnNTLM = schemes.contains { $0.method == .ntlm }
         let connector = Connector(gate: authorization, decisions: authorization, control: versions)
         self.connector = connector
         loading = URLLoadingSystem(
             connector: connector, gate: authorization,
-            stages: { [jars] configuration in
+            stages: { configuration in
                 let allowsNTLMv1 = configuration.allowsNTLMv1
                 let ntlm = NTLMScheme { [weak authorization] in
                     allowsNTLMv1 && authorization?.allows(NTLMScheme.v1) == true
                 }
-                return Self.stages(of: configuration, authentication.answering(ntlm), jars) + [
+                let answering = hasOwnNTLM ? authentication : authentication.answering(ntlm)
+                return Self.stages(of: configuration, answering, jars) + [
                     CacheStage(
                         shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
                 ]
@@ -147,26 +163,13 @@ public final class Sallyport: Sendable {
             control.closeConnections { _ in true }
             return true
         }
-        #if Kerberos
-        let forgetTickets: @Sendable () -> Void = { kerberos.forget() }
-        credentials.whenClearing { method in
-            guard method == nil || method == .negotiate else { return }
-            kerberos.clearSoon()
-        }
-        #else
-        let forgetTickets: @Sendable () -> Void = {}
-        #endif
-        observation = authorization.onAccessChange { [credentials, jars, cache = shared.original] change in
+        observation = authorization.onAccessChange(awaiting: { [cache = shared.original] change in
             guard change.dropsSecrets else { return }
-            credentials.forget()
-            forgetTickets()
-            jars.forget(isWiped: change.destroysData)
             if change.destroysData { cache.forget() }
-        }
-        credentials.whenCleared { [jars, cache = shared.original] cleared in
-            cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })
-            jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
-        }
+            await credentials.forget()
+            await forgetTickets()
+            await jars.forget(isWiped: change.destroysData)
+        })
         authTokens = AuthTokens(in: data, authorization: authorization)
         store = GatedStore(data, gate: authorization)
         loading.makeDefaultIfFirst()
@@ -192,7 +195,9 @@ public final class Sallyport: Sendable {
     /// The jar of a name, the same each time; made with its first cookie.
     ///
     /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` octets.
-    public func cookies(named name: String) throws(CookieError) -> CookieJar { try jars.jar(named: name) }
+    public func cookies(named name: String) async throws(CookieError) -> CookieJar {
+        try await jars.jar(named: name)
+    }
 
     // MARK: Authorization
 

@@ -188,22 +188,22 @@ import Testing
 /// The form of the documents, with a delegate.
 @Suite(.timeLimit(.minutes(1))) struct AuthTokenDelegateTests {
     /// Thrown at once: the delegate hears nothing.
-    private static func refuses(_ world: World, _ code: AuthTokenError.Code, challenge: String = "") {
-        #expect(throws: AuthTokenError(code, "")) {
-            try world.tokens.requestToken(challenge: challenge, serverName: "")
+    private static func refuses(_ world: World, _ code: AuthTokenError.Code, challenge: String = "") async {
+        await #expect(throws: AuthTokenError(code, "")) {
+            try await world.tokens.requestToken(challenge: challenge, serverName: "")
         }
     }
 
     @Test func withoutADelegateNothingIsSent() async throws {
         try await World.with { world in
-            Self.refuses(world, .noDelegate)
+            await Self.refuses(world, .noDelegate)
             do {
                 let listener = Listener()
-                world.tokens.delegate = listener
-                #expect(world.tokens.delegate === listener)
+                await world.tokens.setDelegate(listener)
+                #expect(await world.tokens.delegate === listener)
             }
             // Held weakly.
-            Self.refuses(world, .noDelegate)
+            await Self.refuses(world, .noDelegate)
             #expect(world.source.asked.isEmpty)
         }
     }
@@ -211,8 +211,8 @@ import Testing
     @Test func theDelegateGetsTheToken() async throws {
         try await World.with { world in
             let listener = Listener()
-            world.tokens.delegate = listener
-            try world.tokens.requestToken(challenge: "c1", serverName: "app.example")
+            await world.tokens.setDelegate(listener)
+            try await world.tokens.requestToken(challenge: "c1", serverName: "app.example")
             #expect(await listener.next() == "T")
             #expect(world.source.asked == [.init(challenge: "c1", server: "app.example")])
         }
@@ -221,10 +221,10 @@ import Testing
     @Test func theDelegateHearsOfFailure() async throws {
         try await World.with { world in
             let listener = Listener()
-            world.tokens.delegate = listener
+            await world.tokens.setDelegate(listener)
             for (status, told) in [(503, "retry"), (404, "notSupported")] {
                 world.source.state.withLock { $0.status = status }
-                try world.tokens.requestToken(challenge: "", serverName: "")
+                try await world.tokens.requestToken(challenge: "", serverName: "")
                 #expect(await listener.next() == told)
             }
         }
@@ -233,10 +233,10 @@ import Testing
     @Test func whatIsKnownAtOnceIsThrown() async throws {
         try await World.with { world in
             let listener = Listener()
-            world.tokens.delegate = listener
-            Self.refuses(world, .invalidChallenge, challenge: "-")
+            await world.tokens.setDelegate(listener)
+            await Self.refuses(world, .invalidChallenge, challenge: "-")
             world.gate.denied.withLock { $0 = AccessDenied(.notAuthorized) }
-            Self.refuses(world, .notAuthorized)
+            await Self.refuses(world, .notAuthorized)
             #expect(world.source.asked.isEmpty)
         }
     }
@@ -245,8 +245,8 @@ import Testing
     @Test func theEndWaitsForADelegateThatHears() async throws {
         try await World.with { world in
             let listener = Listener(pause: 50_000)
-            world.tokens.delegate = listener
-            try world.tokens.requestToken(challenge: "", serverName: "")
+            await world.tokens.setDelegate(listener)
+            try await world.tokens.requestToken(challenge: "", serverName: "")
             #expect(await listener.next() == "T")
             await world.tokens.shutdown()
             #expect(listener.heard == 1)
@@ -256,16 +256,16 @@ import Testing
     @Test func theEndCancelsWhatIsUnderWayAndTakesNoMore() async throws {
         try await World.with { world in
             let listener = Listener()
-            world.tokens.delegate = listener
+            await world.tokens.setDelegate(listener)
             world.source.state.withLock { $0.isHeld = true }
             for _ in 0..<AuthTokens.maximumRequests {
-                try world.tokens.requestToken(challenge: "", serverName: "")
+                try await world.tokens.requestToken(challenge: "", serverName: "")
             }
-            Self.refuses(world, .retry)
+            await Self.refuses(world, .retry)
             await world.tokens.shutdown()
             #expect(listener.heard == AuthTokens.maximumRequests)
             for _ in 0..<AuthTokens.maximumRequests { #expect(await listener.next() == "cancelled") }
-            Self.refuses(world, .retry)
+            await Self.refuses(world, .retry)
         }
     }
 }

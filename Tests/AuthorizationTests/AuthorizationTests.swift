@@ -324,10 +324,11 @@ import Testing
         let (_, store) = try await fixture.activated()
         let authorization = try fixture.authorization(on: store)
         fixture.gateway.change { $0.schemes = ["digest", "negotiate"] }
-        #expect(!authorization.allows(.digest))
+        #expect(!authorization.allows(.digest) && !authorization.allows(AuthenticationMethod("own")))
         try await authorization.authorize()
         #expect(authorization.allows(.digest) && authorization.allows(AuthenticationMethod("Negotiate")))
         #expect(!authorization.allows(.basic) && !authorization.allows(.ntlm))
+        #expect(authorization.allows(AuthenticationMethod("own")), "a scheme of the app's is its own affair")
     }
 
     @Test("An expired certificate is renewed with another key before anything else") func renewal() async throws {

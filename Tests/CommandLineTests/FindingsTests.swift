@@ -1,10 +1,10 @@
 import SallyportAuthorization
 import SallyportCore
 import SallyportLoading
-import SallyportReachability
 import Testing
 
 @testable import SallyportCommandLine
+@testable import SallyportReachability
 
 /// What the doctor makes of answers and failures: each names its own check, the trouble, and what to do.
 @Suite struct FindingsTests {

@@ -74,11 +74,11 @@ struct AuthenticationStageTests {
 
     @Test func defaultHandlingUsesWhatTheRequestAndTheAppHaveSet() async throws {
         #expect(try await load(setting: { $0.options.credential = Self.good }) == 200)
-        storage.clear()
-        storage.setDefault(Self.good, for: Self.space)
+        await storage.clear()
+        await storage.setDefault(Self.good, for: Self.space)
         #expect(try await load() == 200)
         #expect(try await load(asking: StubResponder([.performDefaultHandling])) == 200)
-        storage.clear()
+        await storage.clear()
         #expect(try await load() == 401)
     }
 
@@ -105,7 +105,7 @@ struct AuthenticationStageTests {
     @Test func answersHaveALimit() async throws {
         let app = StubResponder { .use(Credential(user: "ann", password: Redacted("wrong \($0)"))) }
         #expect(try await load(asking: app) == 401)
-        #expect(server.seen.count == AuthenticationStage.limit + 1)
+        #expect(server.seen.count == Negotiation.limit + 1)
     }
 
     @Test func aPasswordThatHasChangedIsForgotten() async throws {
@@ -200,21 +200,21 @@ struct AuthenticationStageTests {
         #expect(try await load(asking: StubResponder([.use(once)])) == 200)
         let error = await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
         #expect(error?.code == .otherPrincipal)
-        storage.clear(for: .digest)
+        await storage.clear(for: .digest)
         await #expect(throws: LoadError.self) { try await load(asking: StubResponder([.use(his)])) }
-        storage.clear(for: .default)
+        await storage.clear(for: .default)
         #expect(try await load(asking: StubResponder([.use(his)])) == 200)
     }
 
-    @Test func realmsThatAServerMakesUpAreForgottenInTheEnd() {
-        for number in 0...CredentialStorage.limit {
+    @Test func realmsThatAServerMakesUpAreForgottenInTheEnd() async {
+        for number in 0...CredentialBook.limit {
             let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .basic)
-            storage.accepted(Self.good, for: space, of: .instance, scopes: ["/"])
+            await storage.accepted(Self.good, for: space, of: .instance, scopes: ["/"])
         }
         let first = ProtectionSpace(origin: "https://a.example:443", realm: "0", method: .basic)
         let second = ProtectionSpace(origin: "https://a.example:443", realm: "1", method: .basic)
-        #expect(storage.credential(for: first, of: .instance) == nil)
-        #expect(storage.credential(for: second, of: .instance) == Self.good)
+        #expect(await storage.credential(for: first, of: .instance) == nil)
+        #expect(await storage.credential(for: second, of: .instance) == Self.good)
     }
 
     @Test func nothingShowsThePassword() {

@@ -117,7 +117,7 @@ struct PlainHTTPTests {
         let origin = try Origin(Self.basic + Self.digest)
         let open = try session { $0.allowsBasicOverPlainHTTP = true }
         #expect(try await load(origin.url(), in: open).status == 200)
-        credentials.clear()
+        await credentials.clear()
         let closed = try session()
         let own = try await load(origin.url(), in: closed) {
             $0.credential = Self.ann
@@ -144,9 +144,9 @@ struct PlainHTTPTests {
     @Test func aDefaultCredentialForTheVerySpaceIsTheAppsWord() async throws {
         let origin = try Origin(Self.basic)
         let text = try origin.url().origin
-        credentials.setDefault(Self.ann, for: ProtectionSpace(origin: text, realm: "other", method: .basic))
+        await credentials.setDefault(Self.ann, for: ProtectionSpace(origin: text, realm: "other", method: .basic))
         #expect(try await load(origin.url(), in: session()) { _ in }.status == 401)
-        credentials.setDefault(Self.ann, for: ProtectionSpace(origin: text, realm: "r", method: .basic))
+        await credentials.setDefault(Self.ann, for: ProtectionSpace(origin: text, realm: "r", method: .basic))
         #expect(try await load(origin.url(), in: session()) { _ in }.status == 200)
         #expect(try await load(origin.url(), in: session()) { _ in }.status == 200)
         #expect(origin.passwords == 2)

@@ -106,7 +106,7 @@ struct ProxyAuthenticationTests {
         let world = try await World(isSecure: true)
         let space = ProtectionSpace(
             origin: "http://localhost:\(world.squid.port)", realm: "the proxy", method: .basic, kind: .proxy)
-        world.credentials.setDefault(Self.ann, for: space)
+        await world.credentials.setDefault(Self.ann, for: space)
         let request = LoadRequest(.get, try world.origin.url(scheme: "https"))
         #expect(try await world.session().data(for: request).response.status == .ok)
     }

@@ -111,7 +111,7 @@ struct SessionAuthenticationTests {
         let session = world.makeSession(delegate: shared)
         let (status, _) = try await text(session, world.request("/private/page"), delegate: own)
         #expect(status == 200 && shared.asked.withLock { $0.isEmpty })
-        world.credentials.clear()
+        await world.credentials.clear()
         let error = await #expect(throws: LoadError.self) {
             try await text(session, world.request("/private/page"), delegate: Silent())
         }
@@ -169,7 +169,7 @@ struct SessionAuthenticationTests {
 
     @Test func oneThatDownloadsIsAskedToo() async throws {
         let world = try await World()
-        world.credentials.setDefault(
+        await world.credentials.setDefault(
             Self.ann,
             for: ProtectionSpace(
                 origin: try world.request("/").url.origin, realm: "Käse", method: .basic))

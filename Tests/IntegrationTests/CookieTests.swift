@@ -77,7 +77,7 @@ import Testing
         let instance = try #require(try await site.instances().first).instance
         try await site.admin(order, instance)
         await #expect(throws: (any Error).self) { try await sallyport.authorize() }
-        for jar in [sallyport.cookies, try sallyport.cookies(named: "x")] {
+        for jar in [sallyport.cookies, try await sallyport.cookies(named: "x")] {
             #expect(jar.state.withLock { $0.table.count } == (isKept ? 1 : 0))
             await #expect(throws: CookieError.self) { try await jar.list() }
         }
@@ -94,7 +94,8 @@ import Testing
         try await sallyport.authorize()
         let space = ProtectionSpace(origin: "https://a.example:443", realm: "r", method: .basic)
         let ann = Principal("ann")
-        sallyport.credentials.setDefault(Credential(user: "ann", password: Redacted("secret")), for: space, of: ann)
+        await sallyport.credentials.setDefault(
+            Credential(user: "ann", password: Redacted("secret")), for: space, of: ann)
         for principal in [ann, .instance] {
             for domain in ["a.example", "b.example"] {
                 try await sallyport.cookies.set(
@@ -103,8 +104,8 @@ import Testing
                     Cookie(name: "id", value: "1", domain: domain), of: principal)
             }
         }
-        sallyport.credentials.clear(for: .basic)
-        for jar in [sallyport.cookies, try sallyport.cookies(named: "x")] {
+        await sallyport.credentials.clear(for: .basic)
+        for jar in [sallyport.cookies, try await sallyport.cookies(named: "x")] {
             #expect(try await jar.list(of: ann).map(\.domain) == ["b.example"])
             #expect(try await jar.list().count == 2)
         }

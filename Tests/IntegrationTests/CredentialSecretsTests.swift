@@ -64,7 +64,8 @@ struct CredentialSecretsTests {
                 #expect(status == (password == Self.password ? 200 : 401), "\(url): \(status)")
             }
         }
-        log.append("\(sallyport) \(sallyport.kerberos) \(sallyport.credentials) \(try sallyport.kerberos.tickets())")
+        log.append(
+            "\(sallyport) \(sallyport.kerberos) \(sallyport.credentials) \(try await sallyport.kerberos.tickets())")
         var dumped = ""
         dump(sallyport.kerberos, to: &dumped)
         dump(sallyport.credentials, to: &dumped)

@@ -47,12 +47,12 @@ import Testing
         try await sallyport.authorize()
         let space = ProtectionSpace(origin: "https://a.example:443", realm: nil, method: .basic)
         let credential = Credential(user: "ann", password: Redacted("secret"))
-        sallyport.credentials.setDefault(credential, for: space)
+        await sallyport.credentials.setDefault(credential, for: space)
         let instance = try #require(try await site.instances().first).instance
         try await order.give(at: site, to: instance)
         let error = await #expect(throws: AuthorizationError.self) { try await sallyport.authorize() }
         #expect(error?.result == order.code)
-        let found = sallyport.credentials.credential(for: space, of: .instance)
+        let found = await sallyport.credentials.credential(for: space, of: .instance)
         #expect((found == credential) == (order == .block))
         await sallyport.shutdown()
     }

@@ -8,6 +8,8 @@ import SallyportWire
 import TestSupport
 import Testing
 
+@testable import SallyportCommandLine
+
 /// Each thing up to the gateway that `doctor` looks at, broken by itself: it names that, says what to do, and ends as
 /// documented. ``DoctorWayTests`` has what lies behind.
 @Suite(.timeLimit(.minutes(5))) struct DoctorTests {

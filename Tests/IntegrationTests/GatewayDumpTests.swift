@@ -70,8 +70,8 @@ import Testing
     }
 
     private static func owner(of child: ChildProcess) -> uid_t? {
-        var status = stat()
-        return stat("/proc/\(child.identifier)/mem", &status) == 0 ? status.st_uid : nil
+        let attributes = try? FileManager.default.attributesOfItem(atPath: "/proc/\(child.identifier)/mem")
+        return (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value
     }
 
     private static func comm(of child: ChildProcess) -> String? {

@@ -153,19 +153,19 @@ struct KerberosTests {
     func aWithdrawalClosesTheTickets(order: String, isKept: Bool) async throws {
         let (inside, site) = try await Inside.startListed()
         let sallyport = try await open(site)
-        #expect(throws: KerberosError(.notAuthorized, "")) { try sallyport.kerberos.tickets() }
+        await #expect(throws: KerberosError(.notAuthorized, "")) { try await sallyport.kerberos.tickets() }
         try await sallyport.authorization.activate(link: try await site.link())
         try await sallyport.authorize()
         #expect(try await load(inside, sallyport) == 200)
         let instance = try #require(try await site.instances().first).instance
         try await site.admin(order, instance)
         await #expect(throws: (any Error).self) { try await sallyport.authorize() }
-        #expect(throws: KerberosError(.withdrawn, "")) { try sallyport.kerberos.tickets() }
+        await #expect(throws: KerberosError(.withdrawn, "")) { try await sallyport.kerberos.tickets() }
         await #expect(throws: LoadError(.withdrawn, "")) { try await load(inside, sallyport) }
         if isKept {
             try await site.admin("unlock", instance)
             try await sallyport.authorize()
-            #expect(try sallyport.kerberos.tickets().count == 2)
+            #expect(try await sallyport.kerberos.tickets().count == 2)
             #expect(inside.kdc.count("AS_REQ") == 1)
         }
         await sallyport.shutdown()
@@ -194,15 +194,15 @@ struct KerberosTests {
         try await sallyport.authorization.activate(link: try await site.link())
         try await sallyport.authorize()
         #expect(try await load(inside, sallyport) == 200)
-        sallyport.credentials.clear(for: .basic)
-        #expect(try sallyport.kerberos.tickets().count == 2)
-        sallyport.credentials.clear(for: .negotiate)
-        #expect(try sallyport.kerberos.tickets().isEmpty)
+        await sallyport.credentials.clear(for: .basic)
+        #expect(try await sallyport.kerberos.tickets().count == 2)
+        await sallyport.credentials.clear(for: .negotiate)
+        #expect(try await sallyport.kerberos.tickets().isEmpty)
         #expect(try await load(inside, sallyport, password: nil) == 401)
         #expect(try await load(inside, sallyport) == 200)
         try await sallyport.kerberosAllowDelegation(true)
-        #expect(sallyport.kerberos.allowsDelegation)
-        #expect(try sallyport.kerberos.tickets().isEmpty)
+        #expect(await sallyport.kerberos.allowsDelegation)
+        #expect(try await sallyport.kerberos.tickets().isEmpty)
         // What the administrator forbids is not said, nor is a KDC asked for it.
         let asked = inside.kdc.count("AS_REQ")
         try await site.admin("auth", "forbid", "negotiate")

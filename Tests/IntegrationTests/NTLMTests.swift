@@ -53,7 +53,7 @@ struct NTLMTests {
         let log = try await world.server.log(of: 5)
         #expect(log.map(\.status) == [401, 401, 200, 200, 200], "no leg more on a connection that stands")
         #expect(log[2].facts == ["mic", "bindings", "HTTP/\(Self.name)"])
-        world.sallyport.credentials.clear()
+        await world.sallyport.credentials.clear()
         _ = try await world.load(session, "/page", as: 0)
         #expect(Set(try await world.server.log(of: 8).filter { $0.status == 200 }.map(\.connection)).count == 2)
         await world.sallyport.shutdown()

@@ -97,7 +97,7 @@ struct AcceptorTests {
             _ request: LoadRequest, in context: LoadContext, next: LoadChain
         ) async throws(LoadError) -> LoadResponse {
             var fields = request.headerFields
-            context.signer?.sign(&fields)
+            await context.signer?.sign(&fields)
             let isAsked = fields[.authorization] == nil
             if let field = fields[.authorization] { said.withLock { $0.append(field) } }
             var response = LoadResponse(

@@ -25,7 +25,7 @@ struct RealmTests {
         #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
         #expect(try await world.ticket("other.example", "ann@EXAMPLE.TEST", nil).isNew)
         #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 2)
-        let tickets = try world.kerberos.tickets()
+        let tickets = try await world.kerberos.tickets()
         #expect(tickets.map(\.service) == [nil, "HTTP/localhost", "HTTP/other.example"])
         #expect(tickets.allSatisfy { abs($0.ends - world.clock.now - 3600) < 60 && $0.user == "ann@EXAMPLE.TEST" })
         // Nothing of the host was read: krb5 would have written what it does.
@@ -75,12 +75,12 @@ struct RealmTests {
         let kdc = try await realm()
         let path = try await kdc.addService("report/host.example")
         let world = try World([kdc])
-        let user = try world.kerberos.useKeytab(at: path)
+        let user = try await world.kerberos.useKeytab(at: path)
         #expect("\(user)" == "report/host.example@EXAMPLE.TEST")
-        #expect(try world.kerberos.userAtHand(of: .instance) == user)
+        #expect(try await world.kerberos.userAtHand(of: .instance) == user)
         #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
-        #expect(throws: KerberosError(.keytab, "")) { try world.kerberos.useKeytab(at: path + "x") }
-        try world.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
+        await #expect(throws: KerberosError(.keytab, "")) { try await world.kerberos.useKeytab(at: path + "x") }
+        try await world.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
         await #expect(throws: KerberosError(.keytab, "")) {
             try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: Principal("p"))
         }
@@ -93,16 +93,16 @@ struct RealmTests {
         let keytab = try await kdc.addService("report/host.example")
         let world = try World([kdc])
         let (a, b) = (Principal("a"), Principal("b"))
-        let service = try world.kerberos.useKeytab(at: keytab, of: a)
+        let service = try await world.kerberos.useKeytab(at: keytab, of: a)
         _ = try await world.ticket("localhost", "\(service)", nil, of: a)
         _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: b)
-        world.kerberos.forget()
-        #expect(try world.kerberos.tickets().isEmpty)
-        #expect(try world.kerberos.userAtHand(of: b) == nil)
-        #expect(try world.kerberos.userAtHand(of: a) == service)
+        await world.kerberos.forget()
+        #expect(try await world.kerberos.tickets().isEmpty)
+        #expect(try await world.kerberos.userAtHand(of: b) == nil)
+        #expect(try await world.kerberos.userAtHand(of: a) == service)
         #expect(try await world.ticket("localhost", "\(service)", nil, of: a).isNew)
         try await world.kerberos.clear()
-        #expect(try world.kerberos.userAtHand(of: a) == nil)
+        #expect(try await world.kerberos.userAtHand(of: a) == nil)
         await world.loading.shutdown()
     }
 
@@ -110,16 +110,16 @@ struct RealmTests {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")
         let world = try World([kdc])
-        let user = try world.kerberos.useCredentialCache(at: path)
+        let user = try await world.kerberos.useCredentialCache(at: path)
         #expect("\(user)" == "ann@EXAMPLE.TEST")
         #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
         #expect(kdc.count("AS_REQ") == 1, "kinit's own")
-        #expect(throws: KerberosError(.credentialCache, "")) {
-            try world.kerberos.useCredentialCache(at: path + "x")
+        await #expect(throws: KerberosError(.credentialCache, "")) {
+            try await world.kerberos.useCredentialCache(at: path + "x")
         }
         try kdc.folder.write("no cache at all", to: "garbage")
-        #expect(throws: KerberosError(.credentialCache, "")) {
-            try world.kerberos.useCredentialCache(at: kdc.folder.file("garbage"))
+        await #expect(throws: KerberosError(.credentialCache, "")) {
+            try await world.kerberos.useCredentialCache(at: kdc.folder.file("garbage"))
         }
         await world.loading.shutdown()
     }
@@ -147,7 +147,7 @@ struct RealmTests {
         let world = try World([kdc])
         let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
         #expect(abs(Int(ticket.offset) - ahead) < 60)
-        let ends = try world.kerberos.tickets().map(\.ends)
+        let ends = try await world.kerberos.tickets().map(\.ends)
         #expect(ends.allSatisfy { abs($0 - world.clock.now - 3600) < 60 }, "told by our own clock")
         #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew)
         await world.loading.shutdown()
@@ -303,15 +303,15 @@ struct RealmTests {
         async let first = world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: a)
         async let second = world.ticket("localhost", "bob@EXAMPLE.TEST", "hunter", of: b)
         _ = try await (first, second)
-        #expect(try world.kerberos.userAtHand(of: a).map(\.name) == "ann")
-        #expect(try world.kerberos.userAtHand(of: b).map(\.name) == "bob")
-        #expect(try world.kerberos.userAtHand(of: .instance) == nil)
+        #expect(try await world.kerberos.userAtHand(of: a).map(\.name) == "ann")
+        #expect(try await world.kerberos.userAtHand(of: b).map(\.name) == "bob")
+        #expect(try await world.kerberos.userAtHand(of: .instance) == nil)
         // Whoever says another's name has nothing of it.
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
         }
         try await world.kerberos.clear(of: a)
-        #expect(try world.kerberos.tickets().map(\.user) == ["bob@EXAMPLE.TEST", "bob@EXAMPLE.TEST"])
+        #expect(try await world.kerberos.tickets().map(\.user) == ["bob@EXAMPLE.TEST", "bob@EXAMPLE.TEST"])
         await world.loading.shutdown()
     }
 
@@ -338,7 +338,7 @@ struct RealmTests {
             try await group.waitForAll()
         }
         #expect(kdc.count("AS_REQ") == 200 && kdc.count("TGS_REQ") == 200)
-        #expect(try world.kerberos.tickets().count == 400)
+        #expect(try await world.kerberos.tickets().count == 400)
         await world.loading.shutdown()
     }
 }

@@ -47,7 +47,7 @@ struct AuthenticationTable {
                 let path = paths[index]
                 var request = try LoadRequest.get("http://127.0.0.1:\(server.port)\(path)")
                 request.options.credential = Credential(user: "ann", password: Redacted("secret"))
-                credentials.clear()
+                await credentials.clear()
                 _ = try await session.data(for: request)
                 let start = cpu() - server.cpu
                 try await withThrowingTaskGroup { group in

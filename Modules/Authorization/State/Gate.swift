@@ -55,6 +55,13 @@ final class Gate: Sendable {
     func observe(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
         feed.observe(observer)
     }
+
+    func observe(awaiting observer: @escaping @Sendable (AccessChange) async -> Void) -> AccessObservation {
+        feed.observe(awaiting: observer)
+    }
+
+    /// See ``AccessFeed/settle()``.
+    func settle() async { await feed.settle() }
 }
 
 extension Gate.Rules {

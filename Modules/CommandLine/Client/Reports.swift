@@ -2,6 +2,7 @@ import FoundationEssentials
 import SallyportAuthorization
 import SallyportConnecting
 import SallyportCore
+import SallyportTransport
 
 /// What `activate` prints.
 struct ActivationReport: Encodable, Sendable {

@@ -32,7 +32,7 @@ extension TicketsCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let tickets = try await TicketsCommand.withKerberos(location, .readOnly) { try $0.tickets() }
+            let tickets = try await TicketsCommand.withKerberos(location, .readOnly) { try await $0.tickets() }
             let report = tickets.map(TicketReport.init)
             output.print(report, TicketReport.text(report))
         }

@@ -19,6 +19,12 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
     /// The server asks for the client's certificate.
     public static let clientCertificate = AuthenticationMethod("client-certificate")
 
+    /// Those that the administrator's policy speaks of, NTLM's two kinds apart. What else an app answers by is its own
+    /// affair, as a field is that it sends itself.
+    package static let administered: Set<AuthenticationMethod> = [
+        .basic, .digest, .negotiate, .ntlm, AuthenticationMethod("ntlmv1"),
+    ]
+
     /// Whether the question is asked in the TLS handshake, and so of the connection.
     public var isOfConnection: Bool { self == .serverTrust || self == .clientCertificate }
 

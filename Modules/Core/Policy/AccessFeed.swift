@@ -5,8 +5,12 @@ internal import SallyportBase
 /// Each observer is called for every change, in the order of the changes and beginning with the present access, for as
 /// long as its registration lives. It runs on the thread that made the change, or on the one that is delivering an
 /// earlier change to it. Lock: a leaf; no observer is called under it.
+///
+/// Observers that are actors, or call some, are awaited: ``settle()`` calls them, and whoever publishes awaits it before
+/// anybody is told of the change.
 package final class AccessFeed<Policy: Sendable>: Sendable {
     package typealias Observer = @Sendable (AccessChange) -> Void
+    package typealias AwaitedObserver = @Sendable (AccessChange) async -> Void
 
     /// What is in force.
     package enum Present: Sendable {
@@ -29,6 +33,11 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         var isDelivering = false
     }
 
+    private struct AwaitedRegistration {
+        let observer: AwaitedObserver
+        var pending: [AccessChange] = []
+    }
+
     private struct State {
         var present = Present.notAuthorized
         /// Counts everything that was published.
@@ -36,6 +45,9 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         var revision: UInt64 = 0
         var nextNumber = 0
         var registrations: [Int: Registration] = [:]
+        var awaited: [Int: AwaitedRegistration] = [:]
+        /// Calls awaited observers, each after the one before; numbered, so that the last one is known.
+        var settling: (task: Task<Void, Never>, number: Int)?
     }
 
     private let state = Lock(State())
@@ -74,6 +86,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
             state.edition += 1
             guard change.from != change.to else { return [] }
             for number in state.registrations.keys { state.registrations[number]?.pending.append(change) }
+            for number in state.awaited.keys { state.awaited[number]?.pending.append(change) }
             return state.registrations.keys.sorted()
         }
         for number in numbers { deliver(number) }
@@ -115,6 +128,54 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
             state.registrations[number]?.pending.removeFirst()
             state.registrations[number]?.isDelivering = true
             return (registration.observer, change)
+        }
+    }
+
+    // MARK: Awaited observers
+
+    /// Registers an observer that is awaited. It is called by ``settle()`` for each change from here on, in order; the
+    /// present access it is not told.
+    package func observe(awaiting observer: @escaping AwaitedObserver) -> AccessObservation {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            state.awaited[state.nextNumber] = AwaitedRegistration(observer: observer)
+            return state.nextNumber
+        }
+        return AccessObservation { [weak self] in
+            _ = self?.state.withLock { $0.awaited.removeValue(forKey: number) }
+        }
+    }
+
+    /// Returns once the awaited observers have returned for all that was published before the call.
+    ///
+    /// On a task of its own, so that nothing is left undone where the caller is cancelled. Docs/Concurrency.md.
+    package func settle() async { await settling()?.value }
+
+    private func settling() -> Task<Void, Never>? {
+        state.withLock { state in
+            guard state.settling != nil || state.awaited.values.contains(where: { !$0.pending.isEmpty }) else {
+                return nil
+            }
+            let earlier = state.settling?.task
+            state.nextNumber += 1
+            let number = state.nextNumber
+            let task = Task {
+                await earlier?.value
+                while let (observer, change) = self.nextAwaited() { await observer(change) }
+                self.state.withLock { if $0.settling?.number == number { $0.settling = nil } }
+            }
+            state.settling = (task, number)
+            return task
+        }
+    }
+
+    private func nextAwaited() -> (AwaitedObserver, AccessChange)? {
+        state.withLock { state in
+            guard let number = state.awaited.filter({ !$0.value.pending.isEmpty }).keys.min(),
+                let change = state.awaited[number]?.pending.removeFirst(),
+                let observer = state.awaited[number]?.observer
+            else { return nil }
+            return (observer, change)
         }
     }
 }

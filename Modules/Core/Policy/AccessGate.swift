@@ -10,7 +10,8 @@ public protocol AccessGate: Sendable {
     /// Throws while neither store nor secure communication may be used.
     func checkAuthorized() throws(AccessDenied)
 
-    /// Whether the administrator lets apps answer challenges of the method; of schemes of HTTP authentication only.
+    /// Whether the administrator lets apps answer challenges of the method; of schemes of HTTP authentication only. Of a
+    /// scheme that an app brings itself, which no policy names, that is so while the app is authorized.
     func allows(_ method: AuthenticationMethod) -> Bool
 
     /// The number of the rules in force; another number means that what is open must be judged anew.

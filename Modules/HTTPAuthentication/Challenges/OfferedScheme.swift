@@ -1,17 +1,17 @@
 internal import SallyportCore
 
 /// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3): a scheme, and what it says.
-package struct OfferedScheme: Sendable, Hashable {
+public struct OfferedScheme: Sendable, Hashable {
     /// In lower case.
-    package let name: String
+    public let name: String
     /// Data in place of parameters (RFC 9110 §11.2).
-    package var token68: String?
-    /// Names in lower case, each once; values without their quotes.
-    package var parameters: [String: String] = [:]
+    public var token68: String?
+    /// Names in lower case, each once; values without their quotes. 32 at most.
+    public var parameters: [String: String] = [:]
 
-    package init(name: String) { self.name = name.lowercased() }
+    public init(name: String) { self.name = name.lowercased() }
 
-    package var realm: String? { parameters["realm"] }
+    public var realm: String? { parameters["realm"] }
 }
 
 /// Reads challenges (RFC 9110 §11.6.1): several in one field, several fields, in the order in which they stand.

@@ -4,6 +4,8 @@ package import SallyportLoading
 
 /// The connections of one principal in one protection space that carry proofs: as many at once as a session may have with
 /// an origin, each used by one load at a time. Those that the server knows the user of are kept for the next load.
+///
+/// With a lock: a lease ends where it is released, and where a body is given up, which are plain calls.
 package final class ConnectionLeases: Sendable {
     private let book = Lock(LeaseBook<Waiter<Bool>>())
 
@@ -29,13 +31,18 @@ package final class ConnectionLeases: Sendable {
     }
 
     private func turn(at place: ConnectionPlace, until deadline: ContinuousClock.Instant) async throws(LoadError) {
-        // The turn may come when the time is over, and is not lost then.
-        let hasCome = Lock(false)
-        _ = await untilDeadline(deadline) { [self] in
-            let isMine = await wait(at: place)
-            hasCome.withLock { $0 = isMine }
+        // The turn may come when the time is over, and is not lost then: both are waited for.
+        let isMine = await withTaskGroup(of: Bool.self) { [self] group in
+            group.addTask { await self.wait(at: place) }
+            group.addTask {
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                return false
+            }
+            let first = await group.next() ?? false
+            group.cancelAll()
+            let second = await group.next() ?? false
+            return first || second
         }
-        let isMine = hasCome.withLock { $0 }
         guard !Task.isCancelled else {
             if isMine { ended(at: place) }
             throw .cancelled()

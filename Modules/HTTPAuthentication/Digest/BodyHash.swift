@@ -76,28 +76,28 @@ enum BodyHash {
 }
 
 /// The body of an answer whose server vouched for it: it ends in an error where it is another (RFC 7616 §3.5).
-final class VouchedBody: BodySource {
-    private let body: ResponseBody
-    private let hash: Lock<RunningDigest>
+actor VouchedBody: BodySource {
+    private nonisolated let body: ResponseBody
+    private var hash: RunningDigest
     private let isGood: @Sendable ([UInt8]) -> Bool
 
     init(
         _ body: ResponseBody, function: DigestAlgorithm.Function, _ isGood: @escaping @Sendable ([UInt8]) -> Bool
     ) {
         self.body = body
-        hash = Lock(RunningDigest(function))
+        hash = RunningDigest(function)
         self.isGood = isGood
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
         if let chunk = try await body.next() {
-            hash.withLock { $0.update(chunk) }
+            hash.update(chunk)
             return chunk
         }
-        guard isGood(hash.withLock { $0.digits }) else { throw DigestSignature.failure }
+        guard isGood(hash.digits) else { throw DigestSignature.failure }
         return nil
     }
 
-    func discard() { body.discard() }
-    var trailers: HTTPFields? { body.trailers }
+    nonisolated func discard() { body.discard() }
+    nonisolated var trailers: HTTPFields? { body.trailers }
 }

@@ -1,32 +1,32 @@
 internal import HTTPTypes
 internal import SallyportBase
-package import SallyportCore
+public import SallyportCore
 internal import SallyportLoading
 
 /// A user's name and password, of which the server sees only digests (RFC 7616).
-package struct DigestScheme: AuthenticationScheme {
+public struct DigestScheme: AuthenticationScheme {
     private let clientNonce: @Sendable () -> String
 
-    package init() { self.init(clientNonce: Self.random) }
+    public init() { self.init(clientNonce: Self.random) }
 
     /// - Parameter clientNonce: gives another one each time that nobody can guess.
     package init(clientNonce: @escaping @Sendable () -> String) { self.clientNonce = clientNonce }
 
-    package var method: AuthenticationMethod { .digest }
+    public var method: AuthenticationMethod { .digest }
 
-    package func takes(_ offered: OfferedScheme) -> Bool { DigestChallenge(offered) != nil }
+    public func takes(_ offered: OfferedScheme) -> Bool { DigestChallenge(offered) != nil }
 
     /// The first with SHA-256 or SHA-512-256, else the first: a server puts first what it prefers (§3.7), and some put MD5
     /// there for clients that read one challenge only, which is no reason for us to use it.
-    package func preferred(of offers: [OfferedScheme]) -> OfferedScheme? {
+    public func preferred(of offers: [OfferedScheme]) -> OfferedScheme? {
         let strengths = offers.map(strength)
         guard let highest = strengths.max(), let index = strengths.firstIndex(of: highest) else { return nil }
         return offers[index]
     }
 
-    package func strength(of offered: OfferedScheme) -> Int { DigestChallenge(offered)?.algorithm.strength ?? -1 }
+    public func strength(of offered: OfferedScheme) -> Int { DigestChallenge(offered)?.algorithm.strength ?? -1 }
 
-    package func makeSession(
+    public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? {
         DigestChallenge(offered).map { DigestSession($0, clientNonce: clientNonce) }
@@ -41,6 +41,8 @@ package struct DigestScheme: AuthenticationScheme {
 }
 
 /// One principal's protection space of Digest: nonces and their counts, shared by all loads at once.
+///
+/// With a lock: each request takes a count of the nonce, and calls of an actor would cost more than the proof may.
 final class DigestSession: AuthenticationSession {
     private let state: Lock<DigestConversation>
     private let clientNonce: @Sendable () -> String
@@ -50,7 +52,7 @@ final class DigestSession: AuthenticationSession {
         self.clientNonce = clientNonce
     }
 
-    func challenged(by offered: OfferedScheme) {
+    func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) {
         guard let challenge = DigestChallenge(offered) else { return }
         state.withLock { $0.challenged(by: challenge) }
     }

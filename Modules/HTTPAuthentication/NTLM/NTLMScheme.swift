@@ -1,11 +1,11 @@
 internal import Glibc
 internal import SallyportBase
-package import SallyportCore
+public import SallyportCore
 internal import SallyportLoading
 
 /// A user's name and password, of which the server sees only answers to its challenge, once for each connection
 /// (MS-NLMP, MS-NTHT).
-package struct NTLMScheme: AuthenticationScheme {
+public struct NTLMScheme: ConnectionScheme {
     private let allowsV1: @Sendable () -> Bool
     private let surroundings: Surroundings
 
@@ -23,6 +23,9 @@ package struct NTLMScheme: AuthenticationScheme {
         package static let system = Surroundings(nonce: randomOctets, time: systemTime)
     }
 
+    /// Answers with NTLMv2 alone.
+    public init() { self.init(in: .system) }
+
     /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
     package static let v1 = AuthenticationMethod("ntlmv1")
 
@@ -34,16 +37,15 @@ package struct NTLMScheme: AuthenticationScheme {
         self.surroundings = surroundings
     }
 
-    package var method: AuthenticationMethod { .ntlm }
-    package var isOfConnection: Bool { true }
+    public var method: AuthenticationMethod { .ntlm }
 
     /// Alone, or with what can be answered.
-    package func takes(_ offered: OfferedScheme) -> Bool {
+    public func takes(_ offered: OfferedScheme) -> Bool {
         offered.parameters.isEmpty
             && offered.token68.map { NTLMToken.octets($0).flatMap(NTLMChallenge.init) != nil } != false
     }
 
-    package func makeSession(
+    public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? {
         NTLMSession()
@@ -73,7 +75,7 @@ package struct NTLMScheme: AuthenticationScheme {
 final class NTLMSession: ConnectionSession {
     private let leases = ConnectionLeases()
 
-    func challenged(by offered: OfferedScheme) {}
+    func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) {}
 
     /// A connection knows no paths.
     func scopes(of url: RequestURL) -> [String] { ["/"] }

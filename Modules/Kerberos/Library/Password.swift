@@ -3,7 +3,7 @@ internal import SallyportBase
 
 /// A password as krb5 takes it, cleared when nobody holds it.
 @safe
-final class Password: @unchecked Sendable, Equatable {
+final class Password: @unchecked Sendable, Equatable, CustomReflectable {
     // SAFETY: written by the initializer alone, before anybody else has it.
     private let octets: UnsafeMutableBufferPointer<CChar>
 
@@ -25,6 +25,9 @@ final class Password: @unchecked Sendable, Equatable {
         // Never empty: the last one is zero.
         unsafe body(UnsafePointer(octets.baseAddress.unsafelyUnwrapped))
     }
+
+    /// Shows nothing of itself where what holds it is dumped.
+    var customMirror: Mirror { Mirror(self, children: []) }
 
     static func == (left: Password, right: Password) -> Bool {
         unsafe left.octets.count == right.octets.count && left.octets.elementsEqual(right.octets)

@@ -1,11 +1,10 @@
 internal import CKerberos
-internal import SallyportBase
 
 /// One AP-REQ (RFC 4120 §3.2), and what its service answers to it.
+///
+/// Not for several tasks: its owner is an actor.
 @safe
-final class ServiceProof: @unchecked Sendable {
-    // SAFETY: context and proof are used under the lock alone once the initializer is done.
-    private let lock = Lock(())
+final class ServiceProof {
     private let context: KerberosContext
     private let handle: OpaquePointer
     /// DER.
@@ -35,23 +34,18 @@ final class ServiceProof: @unchecked Sendable {
 
     /// Whether the octets are the AP-REP that only the service of the ticket can make (§3.2.5).
     func isAnswered(by reply: [UInt8]) -> Bool {
-        lock.withLock { _ in
-            unsafe reply.withUnsafeBufferPointer { reply in
-                guard let start = reply.baseAddress else { return false }
-                return unsafe sk_proof_check(context.handle, handle, start, reply.count) == 0
-            }
+        unsafe reply.withUnsafeBufferPointer { reply in
+            guard let start = reply.baseAddress else { return false }
+            return unsafe sk_proof_check(context.handle, handle, start, reply.count) == 0
         }
     }
 
     /// Whether `code` is the service's over `message` (RFC 4121 §4.2.6.1). After ``isAnswered(by:)``.
     func isSigned(_ message: [UInt8], with code: [UInt8]) -> Bool {
-        lock.withLock { _ in
-            unsafe message.withUnsafeBufferPointer { message in
-                unsafe code.withUnsafeBufferPointer { code in
-                    guard let text = message.baseAddress, let start = code.baseAddress else { return false }
-                    return unsafe sk_proof_check_mic(
-                        context.handle, handle, text, message.count, start, code.count) == 0
-                }
+        unsafe message.withUnsafeBufferPointer { message in
+            unsafe code.withUnsafeBufferPointer { code in
+                guard let text = message.baseAddress, let start = code.baseAddress else { return false }
+                return unsafe sk_proof_check_mic(context.handle, handle, text, message.count, start, code.count) == 0
             }
         }
     }

@@ -23,7 +23,9 @@ package struct NegotiateScheme: AuthenticationScheme {
         in space: ProtectionSpace, of principal: Principal
     ) async throws(LoadError) -> Credential? {
         do throws(KerberosError) {
-            return try kerberos.userAtHand(of: principal).map { Credential(user: "\($0)", password: Redacted("")) }
+            return try await kerberos.userAtHand(of: principal).map {
+                Credential(user: "\($0)", password: Redacted(""))
+            }
         } catch {
             throw error.asLoadError
         }
@@ -38,11 +40,11 @@ package struct NegotiateScheme: AuthenticationScheme {
 }
 
 /// What a principal says to one server, or proxy.
-final class NegotiateSession: AuthenticationSession {
+actor NegotiateSession: AuthenticationSession {
     private let kerberos: Kerberos
     private let service: ServiceName
     private let principal: Principal
-    private let binding = Lock<ChannelBinding?>(nil)
+    private var binding: ChannelBinding?
 
     init(_ kerberos: Kerberos, _ service: ServiceName, of principal: Principal) {
         self.kerberos = kerberos
@@ -50,10 +52,8 @@ final class NegotiateSession: AuthenticationSession {
         self.principal = principal
     }
 
-    func challenged(by offered: OfferedScheme) {}
-
     /// The server's certificate is the same for all its connections, but where it is changed: it asks again then.
-    func challenged(over binding: ChannelBinding?) { self.binding.withLock { $0 = binding } }
+    func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) { self.binding = binding }
 
     /// Asks for a ticket where there is none.
     func signature(
@@ -64,7 +64,7 @@ final class NegotiateSession: AuthenticationSession {
             let owner = TicketOwner(principal: principal, user: try KerberosUser(credential.user))
             let tickets = try await tickets(of: owner, credential, until: deadline)
             return NegotiateSignature(
-                kerberos, owner, service, tickets, to: kind, over: binding.withLock { $0?.structure })
+                kerberos, owner, service, tickets, to: kind, over: binding?.structure)
         } catch {
             // A ticket at hand says nothing of this server: whoever knows more of it is asked.
             guard error.code == .unknownService, credential.password.reveal().isEmpty else { throw error.asLoadError }
@@ -76,7 +76,9 @@ final class NegotiateSession: AuthenticationSession {
         of owner: TicketOwner, _ credential: Credential, until deadline: ContinuousClock.Instant
     ) async throws(KerberosError) -> Kerberos.ServiceTickets {
         let password = credential.password.reveal().isEmpty ? nil : credential.password
-        if let tickets = try kerberos.ticketsAtHand(for: service, of: owner, password: password) { return tickets }
+        if let tickets = try await kerberos.ticketsAtHand(for: service, of: owner, password: password) {
+            return tickets
+        }
         let result = await untilDeadline(deadline) { [kerberos, service] () -> Result<_, KerberosError> in
             do throws(KerberosError) {
                 let tickets = try await kerberos.tickets(for: service, of: owner, password: password)
@@ -85,7 +87,7 @@ final class NegotiateSession: AuthenticationSession {
                 return .failure(error)
             }
         }
-        if credential.persistence == .none { kerberos.forgetPassword(of: owner) }
+        if credential.persistence == .none { await kerberos.forgetPassword(of: owner) }
         if let result, !Task.isCancelled { return try result.get() }
         let failure: LoadError =
             Task.isCancelled
@@ -94,5 +96,5 @@ final class NegotiateSession: AuthenticationSession {
     }
 
     /// A ticket is the server's, whatever the path.
-    func scopes(of url: RequestURL) -> [String] { ["/"] }
+    nonisolated func scopes(of url: RequestURL) -> [String] { ["/"] }
 }

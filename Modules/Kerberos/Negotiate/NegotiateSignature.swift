@@ -6,14 +6,14 @@ internal import SallyportLoading
 internal import SallyportWire
 
 /// One request's token, and what its answer is measured by.
-final class NegotiateSignature: RequestSignature {
+actor NegotiateSignature: RequestSignature {
     private let kerberos: Kerberos
     private let owner: TicketOwner
     private let service: ServiceName
     private let tickets: Kerberos.ServiceTickets
     private let kind: ProtectionSpace.Kind
     private let binding: [UInt8]?
-    private let made = Lock<ServiceProof?>(nil)
+    private var made: ServiceProof?
 
     init(
         _ kerberos: Kerberos, _ owner: TicketOwner, _ service: ServiceName,
@@ -29,28 +29,28 @@ final class NegotiateSignature: RequestSignature {
 
     /// A service takes one token once: another for each time.
     func make() -> Redacted<String>? {
-        made.withLock { $0 = nil }
+        made = nil
         guard tickets.service.holds(at: kerberos.clock()),
             let proof = try? ServiceProof(tickets.service, binding: binding, delegated: tickets.delegated)
         else { return nil }
-        made.withLock { $0 = proof }
+        made = proof
         let token = KerberosToken(.request, proof.request).serialized
         let offer = SPNEGOToken.offer(SPNEGOOffer([.kerberos], token: token)).serialized
         return Redacted("Negotiate \(Base64.encode(offer))")
     }
 
-    var isMade: Bool { made.withLock { $0 != nil } }
+    var isMade: Bool { made != nil }
 
     /// A ticket that was kept may be one that the service no longer knows: one that was just made is refused for another
     /// reason.
-    func isOutdated(by offered: OfferedScheme) -> Bool {
+    func isOutdated(by offered: OfferedScheme) async -> Bool {
         guard !tickets.isNew else { return false }
-        kerberos.refused(tickets.service, for: service, of: owner)
+        await kerberos.refused(tickets.service, for: service, of: owner)
         return true
     }
 
-    func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
-        guard let proof = made.withLock({ $0 }) else { return response }
+    func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse {
+        guard let proof = made else { return response }
         switch Self.answer(in: response, to: kind) {
         case nil:
             // What the cache keeps was vouched for when it came; that it still holds, or that its server is out of order,
@@ -67,7 +67,7 @@ final class NegotiateSignature: RequestSignature {
                 answer.listCode.map({ proof.isSigned(SPNEGOOffer([.kerberos], token: nil).list, with: $0) }) ?? true
             else { throw Self.failure("The server's own token is not one of the service that the ticket is for.") }
         }
-        kerberos.wasUsed(owner)
+        await kerberos.wasUsed(owner)
         return response
     }
 

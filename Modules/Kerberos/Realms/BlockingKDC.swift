@@ -5,6 +5,8 @@ internal import SallyportBase
 /// Runs a call of krb5 that wants its answers at once, on a thread of its own, while the KDC is spoken to as by anybody
 /// else: the thread waits, and nobody besides. A thread for each such call, since one that waits for a silent KDC must
 /// not hold up another; whoever calls is already one at a time for a user.
+///
+/// With a lock: krb5 calls back on that thread, and a call from C awaits no actor.
 @safe
 final class BlockingKDC: @unchecked Sendable {
     // SAFETY: all state is behind the lock; the semaphore is made to be used by two threads.

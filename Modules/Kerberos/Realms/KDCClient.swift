@@ -29,8 +29,9 @@ struct KDCClient: Sendable {
         // In its turn, and all of it in its time.
         let result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
             guard await self.slots.enter(realm) else { return .failure(Self.late) }
-            defer { self.slots.leave(realm) }
-            return await self.attempt(message, realm, until: deadline)
+            let result = await self.attempt(message, realm, until: deadline)
+            await self.slots.leave(realm)
+            return result
         }
         switch Task.isCancelled ? .failure(.cancelled()) : result ?? .failure(Self.late) {
         case .success(let answer): return answer

@@ -1,15 +1,16 @@
 internal import SallyportBase
 
 /// How many messages of one realm are under way at once: a KDC of MIT Kerberos drops the oldest connection beyond 45, and
-/// serves others too. Those beyond wait for their turn. Lock: a leaf.
-final class RealmSlots: Sendable {
+/// serves others too. Those beyond wait for their turn.
+actor RealmSlots {
     private struct Realm {
         var used = 0
         /// In the order in which they came.
-        var waiting: [Waiter<Bool>] = []
+        var waiting: [(number: UInt64, signal: TaskSignal)] = []
     }
 
-    private let realms = Lock<[String: Realm]>([:])
+    private var realms: [String: Realm] = [:]
+    private var lastNumber: UInt64 = 0
     private let limit: Int
 
     init(limit: Int = 16) { self.limit = limit }
@@ -18,27 +19,30 @@ final class RealmSlots: Sendable {
     ///
     /// - Returns: false where the task was cancelled before.
     func enter(_ realm: String) async -> Bool {
-        await realms.wait(orCancelled: false) { [limit] realms, waiter in
-            guard realms[realm, default: Realm()].used >= limit else {
-                realms[realm, default: Realm()].used += 1
-                return true
-            }
-            realms[realm]?.waiting.append(waiter)
-            return nil
-        } leave: { realms, number in
-            guard let index = realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else { return nil }
-            return realms[realm]?.waiting.remove(at: index)
+        guard !Task.isCancelled else { return false }
+        guard realms[realm, default: Realm()].used >= limit else {
+            realms[realm, default: Realm()].used += 1
+            return true
         }
+        lastNumber += 1
+        let (number, signal) = (lastNumber, TaskSignal())
+        realms[realm]?.waiting.append((number, signal))
+        await signal.wait()
+        // Whoever still stands in the line was cancelled; who does not has the turn.
+        guard let index = realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else { return true }
+        realms[realm]?.waiting.remove(at: index)
+        return false
     }
 
     /// Whoever has waited longest is next.
     func leave(_ realm: String) {
-        let next = realms.withLock { realms -> Waiter<Bool>? in
-            guard let entry = realms[realm] else { return nil }
-            if !entry.waiting.isEmpty { return realms[realm]?.waiting.removeFirst() }
-            if entry.used > 1 { realms[realm]?.used -= 1 } else { realms[realm] = nil }
-            return nil
+        guard let entry = realms[realm] else { return }
+        if !entry.waiting.isEmpty {
+            realms[realm]?.waiting.removeFirst().signal.send()
+        } else if entry.used > 1 {
+            realms[realm]?.used -= 1
+        } else {
+            realms[realm] = nil
         }
-        next?.resume(returning: true)
     }
 }

@@ -3,6 +3,8 @@ internal import SallyportCore
 internal import SallyportSecureStore
 
 /// The tickets of an instance in its store, under a reserved name: one record a user.
+///
+/// Writes are handed to the store before they are waited for, so that calls from one actor keep their order.
 struct TicketStorage: Sendable {
     private let store: SecureStore
     private let records: StoreCollection<[UInt8], [UInt8]>
@@ -32,15 +34,15 @@ struct TicketStorage: Sendable {
 
     /// Durable on return.
     ///
-    /// - Parameter record: what is to be kept, asked when the writer's turn has come; nil removes.
-    func write(_ owner: TicketOwner, _ record: @escaping @Sendable () -> TicketRecord?) async throws {
-        let records = records
+    /// - Parameter record: nil removes; so does one that is too long to be kept.
+    func write(_ owner: TicketOwner, _ record: TicketRecord?) async throws {
+        let (records, key) = (records, Self.key(owner))
+        let octets = record?.octets
         try await store.write { transaction in
-            let octets = record()?.octets
             if let octets, octets.count <= TicketRecord.maximumLength {
-                try transaction.set(octets, for: Self.key(owner), in: records)
+                try transaction.set(octets, for: key, in: records)
             } else {
-                try transaction.remove(Self.key(owner), from: records)
+                try transaction.remove(key, from: records)
             }
         }
     }
@@ -49,6 +51,8 @@ struct TicketStorage: Sendable {
     func removeAll(of principal: Principal?) async throws {
         let records = records
         guard let principal else { return try await store.write { try $0.removeAll(from: records) } }
+        // What was handed over before is to be seen.
+        try await store.write { _ in }
         let keys = try load().map(\.owner).filter { $0.principal == principal }.map(Self.key)
         try await store.write { transaction in
             for key in keys { try transaction.remove(key, from: records) }

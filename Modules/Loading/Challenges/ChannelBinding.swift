@@ -2,18 +2,18 @@ internal import SallyportBase
 
 /// What ties a proof to the TLS connection that it is sent over, so that nobody passes it on over another:
 /// `tls-server-end-point` (RFC 5929 §4).
-package struct ChannelBinding: Sendable, Hashable {
+public struct ChannelBinding: Sendable, Hashable {
     /// The hash of the server's certificate, by the function of its signature, SHA-256 in place of MD5 and SHA-1.
-    package let certificateHash: [UInt8]
+    public let certificateHash: [UInt8]
 
-    package init(certificateHash: [UInt8]) { self.certificateHash = certificateHash }
+    public init(certificateHash: [UInt8]) { self.certificateHash = certificateHash }
 
     /// The application data of a channel binding of GSS-API.
-    package var data: [UInt8] { Array("tls-server-end-point:".utf8) + certificateHash }
+    public var data: [UInt8] { Array("tls-server-end-point:".utf8) + certificateHash }
 
     /// `gss_channel_bindings_struct` as octets, without addresses (RFC 4121 §4.1.1.2): what NTLM and Kerberos send the MD5
     /// of.
-    package var structure: [UInt8] {
+    public var structure: [UInt8] {
         [UInt8](repeating: 0, count: 16) + UInt32(data.count).littleEndianOctets + data
     }
 }

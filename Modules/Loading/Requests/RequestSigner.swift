@@ -4,7 +4,7 @@ package import HTTPTypes
 /// that the cache answers.
 ///
 /// The last stage calls it for each time that it sends a request.
-package protocol RequestSigner: AnyObject, Sendable {
+package protocol RequestSigner: Sendable {
     /// - Parameter fields: those that the request is sent with.
-    func sign(_ fields: inout HTTPFields)
+    func sign(_ fields: inout HTTPFields) async
 }

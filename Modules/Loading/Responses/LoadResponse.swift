@@ -26,7 +26,7 @@ public struct LoadResponse: Sendable {
 extension LoadResponse {
     /// What the server said to this very request: the head's fields, but for an answer out of the cache those of the
     /// exchange behind it, if there was one. Cookies and the proofs of servers are taken from these alone.
-    package var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
+    public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
 
     /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
     /// serve that request; any other is not waited for.

@@ -2,6 +2,7 @@ internal import Logging
 internal import SallyportBase
 package import SallyportConnecting
 package import SallyportCore
+internal import SallyportLoading
 internal import SallyportTransport
 
 /// Tries to reach a server by each way that a policy gives: opens a connection, with TLS where it is asked for, sends nothing

@@ -18,7 +18,7 @@ final class RunningLoads: Sendable {
         beginWithin()
         guard isFinishing.load(ordering: .sequentiallyConsistent) else { return }
         end()
-        throw SecureEngine.invalidated()
+        throw LoadingEngine.invalidated()
     }
 
     /// One more, as a part of one that is under way.

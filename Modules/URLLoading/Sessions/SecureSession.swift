@@ -86,7 +86,7 @@ public final class SecureSession: Sendable {
     /// A task that was never resumed does not run. Without a limit of its own: cancelling the task that waits invalidates at
     /// once, as ``invalidate()``. ``shared`` cannot be invalidated; the call has no effect on it.
     public func finishTasksAndInvalidate() async {
-        guard case .secure = kind, generation != nil else { return }
+        guard generation != nil else { return }
         do throws(LoadError) {
             try await running.finish()
         } catch {

@@ -82,6 +82,69 @@ import Testing
         #expect(feed.present.value.access == .withdrawn(.blocked))
     }
 
+    // MARK: Awaited observers
+
+    @Test func awaitedObserversHaveReturnedOnceItIsSettled() async {
+        feed.withdraw(.blocked)
+        let seen = Seen()
+        let observation = feed.observe(awaiting: { change in
+            try? await Task.sleep(for: .milliseconds(2))
+            seen.note(change)
+        })
+        await feed.settle()
+        #expect(seen.accesses.isEmpty, "the present access is not told")
+        open(1)
+        feed.withdraw(.remoteLockout)
+        #expect(seen.accesses.isEmpty, "nobody has waited yet")
+        await feed.settle()
+        #expect(seen.accesses == [.open(revision: 1), .withdrawn(.remoteLockout)])
+        withExtendedLifetime(observation) {}
+    }
+
+    /// What a withdrawal drops is dropped, whatever becomes of the task that found it out.
+    @Test func aCancelledTaskLeavesNothingUndone() async {
+        let seen = Seen()
+        let observation = feed.observe(awaiting: { seen.note($0) })
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            feed.withdraw(.wiped)
+            await feed.settle()
+            #expect(seen.accesses == [.withdrawn(.wiped)])
+        }
+        await task.value
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func ofManyWhoSettleEachFindsItsOwnChangeCarriedOut() async {
+        let seen = Seen()
+        let observation = feed.observe(awaiting: { change in
+            await Task.yield()
+            seen.note(change)
+        })
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<64 {
+                group.addTask {
+                    feed.withdraw(ResultCode(rawValue: -1000 - number))
+                    await feed.settle()
+                    #expect(seen.accesses.contains(.withdrawn(ResultCode(rawValue: -1000 - number))))
+                }
+            }
+        }
+        let changes = seen.changes.withLock { $0 }
+        #expect(changes.count == 64 && zip(changes, changes.dropFirst()).allSatisfy { $0.to == $1.from })
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func aReleasedAwaitedRegistrationIsNotCalled() async {
+        let seen = Seen()
+        var observation: AccessObservation? = feed.observe(awaiting: { seen.note($0) })
+        withExtendedLifetime(observation) {}
+        observation = nil
+        feed.withdraw(.wiped)
+        await feed.settle()
+        #expect(seen.accesses.isEmpty)
+    }
+
     /// Four threads publish while observers come; each observer sees a chain in which every change begins where the one
     /// before it ended.
     @Test func observersSeeChangesInOrderFromManyThreads() async {

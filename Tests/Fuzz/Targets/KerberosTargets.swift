@@ -3,7 +3,7 @@ import SallyportBase
 @testable import SallyportKerberos
 
 extension FuzzTarget {
-    static let kerberos = [kdcAnswer, kdcStream, ticketRecord, kerberosUser, negotiateAnswer]
+    static let kerberos = [kdcAnswer, kdcStream, ticketRecord, kerberosUser, negotiateAnswer, spnego]
 
     /// What a KDC answers to the first message of a sign-in: krb5 reads it.
     private static let kdcAnswer = FuzzTarget(
@@ -59,4 +59,22 @@ extension FuzzTarget {
     private static let negotiateAnswer = FuzzTarget(
         "negotiate-answer", text: ["oQ", "YIG", "==", "a1", "KoZIhvcSAQIC", "+", "/"]
     ) { text throws(BrokenProperty) in _ = try? NegotiateSignature.answer(in: text) }
+
+    private static let spnego = FuzzTarget(
+        "spnego",
+        words: [
+            "\u{60}", "\u{30}", "\u{6}\u{6}+\u{6}\u{1}\u{5}\u{5}\u{2}", "\u{a}\u{1}\0", "\u{4}\u{0}", "\u{2}\0", "\0",
+        ]
+    ) { octets throws(BrokenProperty) in
+        if let token = try? SPNEGOToken(parsing: octets) {
+            let again = try? SPNEGOToken(parsing: token.serialized)
+            try demand(again == token, "A token of SPNEGO is read as another.")
+        }
+        guard let token = try? GSSToken(parsing: octets) else { return }
+        // DER: one value has one spelling.
+        try demand(token.serialized == octets, "A token of GSS-API has two spellings.")
+        guard let kerberos = try? KerberosToken(parsing: octets) else { return }
+        let again = try? KerberosToken(parsing: kerberos.serialized)
+        try demand(again == kerberos, "A token of Kerberos is read as another.")
+    }
 }

@@ -5,7 +5,7 @@ import SallyportWire
 
 extension FuzzTarget {
     static let wire = [
-        jws, configuration, link, names, events, dns, certificates, proxyStatus, credentials, base64, json, spnego,
+        jws, configuration, link, names, events, dns, certificates, proxyStatus, credentials, base64, json,
         jose, keys, tokens,
     ]
 
@@ -122,24 +122,6 @@ extension FuzzTarget {
         else { return }
         let again = try? WireJSON.decode(JSONValue.self, from: printed, limit: 65_536)
         try demand(again == value, "A value is read as another.")
-    }
-
-    private static let spnego = FuzzTarget(
-        "spnego",
-        words: [
-            "\u{60}", "\u{30}", "\u{6}\u{6}+\u{6}\u{1}\u{5}\u{5}\u{2}", "\u{a}\u{1}\0", "\u{4}\u{0}", "\u{2}\0", "\0",
-        ]
-    ) { octets throws(BrokenProperty) in
-        if let token = try? SPNEGOToken(parsing: octets) {
-            let again = try? SPNEGOToken(parsing: token.serialized)
-            try demand(again == token, "A token of SPNEGO is read as another.")
-        }
-        guard let token = try? GSSToken(parsing: octets) else { return }
-        // DER: one value has one spelling.
-        try demand(token.serialized == octets, "A token of GSS-API has two spellings.")
-        guard let kerberos = try? KerberosToken(parsing: octets) else { return }
-        let again = try? KerberosToken(parsing: kerberos.serialized)
-        try demand(again == kerberos, "A token of Kerberos is read as another.")
     }
 
     /// What our own reader takes, the decoder takes too, and as the same.

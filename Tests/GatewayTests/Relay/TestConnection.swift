@@ -122,7 +122,7 @@ final class TestConnection: Sendable {
             return Array(octets.prefix(count))
         }
         let found = Lock<[UInt8]?>(nil)
-        try await bounded(.seconds(10)) { [self] in
+        try await bounded(.seconds(30)) { [self] in
             if let ready = buffered.withLock({ take(&$0) }) { return found.withLock { $0 = ready } }
             for try await piece in inbox {
                 buffered.withLock { $0 += piece }

@@ -67,7 +67,7 @@ final class DigestServer: LoadStage {
             return LoadResponse(head: HTTPResponse(status: .ok), url: request.url, body: ResponseBody())
         }
         var request = request
-        context.signer?.sign(&request.headerFields)
+        await context.signer?.sign(&request.headerFields)
         let body: [UInt8]? = if case .bytes(let bytes)? = request.body?.source { bytes } else { nil }
         let sent = request
         let (head, bytes) = state.withLock { $0.answer(sent, body ?? []) }

@@ -51,7 +51,7 @@ struct DigestStageTests {
                 $0.passwords = ["Jäsøn": "pässword"]
                 $0.nonce = qop == nil ? "one" : nil
             }
-            storage.clear()
+            await storage.clear()
             let doe = Credential(user: "Jäsøn", password: Redacted("pässword"))
             for number in 1...(qop == nil ? 1 : 3) {
                 let response = try await load(
@@ -96,7 +96,7 @@ struct DigestStageTests {
         #expect(error?.code == .bodyNotReplayable)
         #expect(server.seen.last?.count == nil)
         server.change { $0.qop = "auth" }
-        storage.clear()
+        await storage.clear()
         #expect(try await status(server) == 200)
         #expect(try await load(server, method: .post, body: body).head.status == .ok)
     }
@@ -188,12 +188,12 @@ struct DigestStageTests {
     @Test func clearedMeansForgotten() async throws {
         let server = DigestServer()
         #expect(try await status(server) == 200)
-        storage.clear(for: .basic)
+        await storage.clear(for: .basic)
         #expect(try await status(server, credential: nil) == 200)
-        storage.clear(for: .digest)
+        await storage.clear(for: .digest)
         #expect(try await status(server, credential: nil) == 401)
         let space = ProtectionSpace(origin: "https://a.example:443", realm: "r", method: .digest)
-        #expect(storage.session(for: space, of: .instance) == nil)
+        #expect(await storage.session(for: space, of: .instance) { nil } == nil)
     }
 
     // MARK: Counts
@@ -215,9 +215,10 @@ struct DigestStageTests {
         let session = try #require(DigestScheme().makeSession(challenge, in: space, of: .instance))
         let signature = try await session.signature(
             for: .get("https://a.example/"), to: .server, with: Self.ann, until: .now + .seconds(60))
-        #expect(!signature.isMade)
-        let fields = [signature.make(), signature.make()].compactMap { $0?.reveal() }
-        #expect(fields.count == 2 && fields[1].contains("nc=00000002") && signature.isMade)
+        #expect(await !signature.isMade)
+        let fields = [await signature.make(), await signature.make()].compactMap { $0?.reveal() }
+        #expect(fields.count == 2 && fields[1].contains("nc=00000002"))
+        #expect(await signature.isMade)
     }
 
     // MARK: Stale
@@ -252,7 +253,7 @@ struct DigestStageTests {
         let server = DigestServer()
         let app = StubResponder { .use(Credential(user: "ann", password: Redacted("wrong \($0)"))) }
         #expect(try await status(server, credential: nil, asking: app) == 401)
-        #expect(server.seen.count == AuthenticationStage.limit + 1)
+        #expect(server.seen.count == Negotiation.limit + 1)
     }
 
     @Test func aPasswordThatHasChangedIsForgotten() async throws {
@@ -336,7 +337,7 @@ struct DigestStageTests {
         #expect(try await status(server, credential: once) == 200)
         let error = await #expect(throws: LoadError.self) { try await status(server) }
         #expect(error?.code == .otherPrincipal)
-        storage.clear(for: .digest)
+        await storage.clear(for: .digest)
         #expect(try await status(server) == 200)
     }
 
@@ -348,15 +349,16 @@ struct DigestStageTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func sessionsOfRealmsThatAServerMakesUpAreForgotten() {
-        for number in 0...CredentialStorage.limit {
+    @Test func sessionsOfRealmsThatAServerMakesUpAreForgotten() async {
+        for number in 0...CredentialBook.limit {
             let space = ProtectionSpace(origin: "https://a.example:443", realm: "\(number)", method: .digest)
-            _ = storage.session(for: space, of: .instance) {
+            _ = await storage.session(for: space, of: .instance) {
                 DigestSession(DigestChallenge(ChallengeParser.parse(["Digest realm=r, nonce=n"])[0])!) { "c" }
             }
         }
         let first = ProtectionSpace(origin: "https://a.example:443", realm: "0", method: .digest)
         let second = ProtectionSpace(origin: "https://a.example:443", realm: "1", method: .digest)
-        #expect(storage.session(for: first, of: .instance) == nil && storage.session(for: second, of: .instance) != nil)
+        #expect(await storage.session(for: first, of: .instance) { nil } == nil)
+        #expect(await storage.session(for: second, of: .instance) { nil } != nil)
     }
 }

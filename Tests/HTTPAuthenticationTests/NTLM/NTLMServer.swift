@@ -64,7 +64,7 @@ final class NTLMServer: LoadStage {
             return LoadResponse(head: HTTPResponse(status: .ok), url: request.url, body: ResponseBody())
         }
         var request = request
-        context.signer?.sign(&request.headerFields)
+        await context.signer?.sign(&request.headerFields)
         let sent = request
         let use = context.connection
         if let use {

@@ -167,7 +167,7 @@ struct NTLMServersTests {
         let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
         let session = world.loading.makeSession()
         #expect(try await load(session, server, "/page", Self.ann).status == 200)
-        world.credentials.clear(for: .ntlm)
+        await world.credentials.clear(for: .ntlm)
         #expect(try await load(session, server).status == 401)
         #expect(try await load(session, server, "/page", Self.jürgen).body == "hello CORP\\jürgen")
         let log = try await server.log(of: 7)

@@ -145,7 +145,7 @@ struct NTLMStageTests {
     @Test func clearedCredentialsTakeTheirConnectionsWithThem() async throws {
         let server = NTLMServer()
         #expect(try await load(server) == 200)
-        storage.clear(for: .ntlm)
+        await storage.clear(for: .ntlm)
         #expect(try await load(server, credential: nil) == 401)
         #expect(try await load(server) == 200)
         #expect(server.seen.filter { $0.status == 200 }.map(\.connection) == [1, 2])
@@ -157,7 +157,7 @@ struct NTLMStageTests {
         var first: LoadResponse? = try await response(server)
         _ = try await response(server).body.collect(upTo: .bytes(10))
         #expect(server.closed.isEmpty && server.seen.last?.connection == 2)
-        storage.clear()
+        await storage.clear()
         #expect(server.closed == [2])
         _ = try await first?.body.collect(upTo: .bytes(10))
         first = nil
@@ -179,7 +179,7 @@ struct NTLMStageTests {
         #expect(try await load(server, credential: nil, asking: responder) == 200)
         #expect(responder.challenges.map(\.protectionSpace.method) == [.ntlm, .basic])
         let first = StubResponder([.use(Self.ann)])
-        storage.clear()
+        await storage.clear()
         #expect(try await load(server, credential: nil, asking: first) == 200)
         #expect(first.challenges.map(\.protectionSpace.method) == [.ntlm])
     }
@@ -206,7 +206,7 @@ struct NTLMStageTests {
         let server = NTLMServer { $0.isEndless = true }
         let responder = StubResponder { .use(Credential(user: "ann", password: Redacted("\($0)"))) }
         #expect(try await load(server, credential: nil, asking: responder) == 401)
-        #expect(server.seen.count <= AuthenticationStage.limit + 1)
+        #expect(server.seen.count <= Negotiation.limit + 1)
     }
 
     /// A challenge of the second leg where nobody has begun is no challenge of the first.

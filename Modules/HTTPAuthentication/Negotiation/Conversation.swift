@@ -36,12 +36,12 @@ enum NextStep {
     case result(LoadResponse)
 }
 
-/// One load's negotiations: with the server, unless the app speaks for itself, and with the proxy where there is one.
+/// One load's negotiators: with the server, unless the app speaks for itself, and with the proxy where there is one.
 struct Conversation {
     private let original: LoadRequest
     private let proxy: Proxy?
-    private var withServer: Negotiation?
-    private var withProxy: Negotiation?
+    private var withServer: Negotiator?
+    private var withProxy: Negotiator?
     private var request: LoadRequest
 
     init(_ request: LoadRequest, in context: LoadContext, by stage: AuthenticationStage) {
@@ -50,13 +50,13 @@ struct Conversation {
         // SOCKS has no challenges: what it is told it is told at once.
         let proxy = context.proxies.proxy(for: request.url).flatMap { $0.kind == .socks5 ? nil : $0 }
         self.proxy = proxy
-        func negotiation(with challenger: Challenger) -> Negotiation {
-            Negotiation(
+        func negotiator(with challenger: Challenger) -> Negotiator {
+            Negotiator(
                 with: challenger, request, isForwarded: proxy != nil && !request.url.isSecure, in: context, by: stage)
         }
-        if request.headerFields[.authorization] == nil { withServer = negotiation(with: .server(of: request)) }
+        if request.headerFields[.authorization] == nil { withServer = negotiator(with: .server(of: request)) }
         if let proxy, request.headerFields[.proxyAuthorization] == nil {
-            withProxy = negotiation(with: .proxy(proxy, for: request))
+            withProxy = negotiator(with: .proxy(proxy, for: request))
         }
     }
 
@@ -91,26 +91,26 @@ struct Conversation {
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
         switch attempt {
         case .refused(let head, let error):
-            guard let answer = try await withProxy?.nextAnswer(to: head, isSent: false) else {
+            guard let reply = try await withProxy?.reply(to: head, isSent: false) else {
                 throw withProxy?.withheld == nil ? error : Self.plainBasic(error)
             }
-            return answerProxy(answer)
+            return answerProxy(reply)
         case .lost(let error):
-            guard let answer = try await withServer?.nextAnswerAfterLoss() else { throw error }
-            return answerServer(answer)
+            guard let reply = try await withServer?.replyAfterLoss() else { throw error }
+            return answerServer(reply)
         case .answered(let response) where isOfProxy(response):
-            guard let answer = try await withProxy?.nextAnswer(to: response.head, isSent: true) else {
+            guard let reply = try await withProxy?.reply(to: response.head, isSent: true) else {
                 return .result(response)
             }
-            return answerProxy(answer)
+            return answerProxy(reply)
         case .answered(let response):
-            let response = try heardByProxy(response)
+            let response = try await heardByProxy(response)
             withServer?.heard(response)
-            guard response.head.status == .unauthorized else { return try accepted(response) }
-            guard let answer = try await withServer?.nextAnswer(to: response.head, isSent: true) else {
+            guard response.head.status == .unauthorized else { return try await accepted(response) }
+            guard let reply = try await withServer?.reply(to: response.head, isSent: true) else {
                 return .result(response)
             }
-            return answerServer(answer)
+            return answerServer(reply)
         }
     }
 
@@ -121,25 +121,25 @@ struct Conversation {
             underlying: error)
     }
 
-    private mutating func accepted(_ response: LoadResponse) throws(LoadError) -> NextStep {
+    private mutating func accepted(_ response: LoadResponse) async throws(LoadError) -> NextStep {
         if let space = withServer?.spaceOfWhole() { return .again(outgoing, space) }
-        return .result(try withServer?.succeeded(response) ?? response)
+        return .result(try await withServer?.succeeded(response) ?? response)
     }
 
-    private mutating func answerServer(_ answer: (space: ProtectionSpace, field: Redacted<String>?)) -> NextStep {
-        request.headerFields[.authorization] = answer.field?.reveal()
-        return .again(outgoing, answer.space)
+    private mutating func answerServer(_ reply: Negotiator.Reply) -> NextStep {
+        request.headerFields[.authorization] = reply.field?.reveal()
+        return .again(outgoing, reply.space)
     }
 
-    private mutating func answerProxy(_ answer: (space: ProtectionSpace, field: Redacted<String>?)) -> NextStep {
-        request.headerFields[.proxyAuthorization] = answer.field?.reveal()
-        return .again(outgoing, answer.space)
+    private mutating func answerProxy(_ reply: Negotiator.Reply) -> NextStep {
+        request.headerFields[.proxyAuthorization] = reply.field?.reveal()
+        return .again(outgoing, reply.space)
     }
 
     /// Through a tunnel, the proxy has nothing to say of the server's answers.
-    private mutating func heardByProxy(_ response: LoadResponse) throws(LoadError) -> LoadResponse {
+    private mutating func heardByProxy(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
         let isProxys = !original.url.isSecure && withProxy != nil
-        return try withProxy?.succeeded(isProxys ? response : nil) ?? response
+        return try await withProxy?.succeeded(isProxys ? response : nil) ?? response
     }
 
     /// A 407 is the proxy's only where the proxy has seen the request: through a tunnel, and without a proxy, it is a

@@ -1,4 +1,5 @@
 internal import SallyportBase
+package import SallyportWire
 
 /// A mechanism of GSS-API: the contents of its object identifier.
 package struct GSSMechanism: Sendable, Hashable {

@@ -1,3 +1,5 @@
+package import SallyportWire
+
 /// What one side says to agree on a mechanism (RFC 4178 §4.2).
 package enum SPNEGOToken: Sendable, Hashable {
     case offer(SPNEGOOffer)

@@ -1,6 +1,8 @@
 import SallyportWire
 import Testing
 
+@testable import SallyportKerberos
+
 @Suite("SPNEGO") struct SPNEGOTests {
     private static func octets(_ hexadecimal: String) -> [UInt8] {
         let digits = hexadecimal.filter { !$0.isWhitespace }

@@ -1,3 +1,5 @@
+internal import SallyportWire
+
 /// Reads elements of DER (X.690 §10) from the front of octets: lengths definite and as short as they can be, tags of one
 /// octet, which is all that GSS-API needs. What stands in an element is not looked at.
 ///

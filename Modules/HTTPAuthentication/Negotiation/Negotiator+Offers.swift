@@ -3,55 +3,63 @@ internal import SallyportCore
 internal import SallyportLoading
 
 /// What of that which is offered comes into question, and in which order.
-extension Negotiation {
-    /// A challenge, and the space that it is of.
-    typealias Offer = (space: ProtectionSpace, offered: OfferedScheme)
-
+extension Negotiator {
     /// One challenge for each space: of several the one that the scheme prefers. In the order of the server, or with the
     /// strongest first.
-    func offers(of head: HTTPResponse) -> [Offer] {
+    func offers(of head: HTTPResponse) async -> [Negotiation.Offer] {
         var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
-        for (space, offered) in challenges(of: head) {
-            guard let scheme = scheme(for: space), scheme.takes(offered), !scheme.isOfConnection || mayBind else {
-                continue
-            }
+        for offer in challenges(of: head) {
+            let space = offer.space
+            guard let scheme = await scheme(for: space), scheme.takes(offer.offered),
+                mayBind || !stage.isOfConnection(space.method)
+            else { continue }
             if offers[space] == nil { spaces.append(space) }
-            offers[space, default: []].append(offered)
+            offers[space, default: []].append(offer.offered)
         }
-        let known: [Offer] = spaces.compactMap { space in
-            stage.schemes[space.method]?.preferred(of: offers[space] ?? []).map { (space, $0) }
+        let known: [Negotiation.Offer] = spaces.compactMap { space in
+            stage.schemes[space.method]?.preferred(of: offers[space] ?? []).map {
+                Negotiation.Offer(space: space, offered: $0)
+            }
         }
         return preferences.prefersStrongest ? strongestFirst(known) : known
     }
 
     /// The scheme of a space, where it is allowed and says no password that others would read.
-    func scheme(for space: ProtectionSpace) -> (any AuthenticationScheme)? {
-        guard let scheme = stage.scheme(of: space.method), maySayPassword(in: space) else { return nil }
+    func scheme(for space: ProtectionSpace) async -> (any AuthenticationScheme)? {
+        guard let scheme = stage.scheme(of: space.method), await maySayPassword(in: space) else { return nil }
         return scheme
     }
 
     /// Basic is the one scheme that says it. A default credential for the very space, whose method the app has named, is
     /// its word that it may.
-    private func maySayPassword(in space: ProtectionSpace) -> Bool {
-        space.method != .basic || challenger.isEncrypted || preferences.allowsBasicOverPlainHTTP
-            || credentials.hasDefault(for: space, of: principal)
+    private func maySayPassword(in space: ProtectionSpace) async -> Bool {
+        if space.method != .basic || challenger.isEncrypted || preferences.allowsBasicOverPlainHTTP { return true }
+        return await credentials.hasDefault(for: space, of: principal)
     }
 
     /// The space of a challenge by Basic that nobody was asked about, though somebody may have had an answer.
-    func passedOver(in head: HTTPResponse) -> ProtectionSpace? {
-        guard let space = challenges(of: head).map(\.space).first(where: { !maySayPassword(in: $0) }),
-            stage.scheme(of: space.method) != nil
-        else { return nil }
-        let isAnswerable = challenger.credential != nil || responder != nil
-        return isAnswerable || credentials.credential(for: space, of: principal) != nil ? space : nil
+    func passedOver(in head: HTTPResponse) async -> ProtectionSpace? {
+        guard let space = await unreadable(challenges(of: head)), stage.scheme(of: space.method) != nil else {
+            return nil
+        }
+        if challenger.credential != nil || responder != nil { return space }
+        return await credentials.credential(for: space, of: principal) == nil ? nil : space
     }
 
-    private func challenges(of head: HTTPResponse) -> [Offer] {
+    /// The first space in which a password may not be said.
+    private func unreadable(_ offers: [Negotiation.Offer]) async -> ProtectionSpace? {
+        for offer in offers {
+            guard await maySayPassword(in: offer.space) else { return offer.space }
+        }
+        return nil
+    }
+
+    private func challenges(of head: HTTPResponse) -> [Negotiation.Offer] {
         ChallengeParser.parse(head.headerFields[values: challenger.challengeField]).map { offered in
             let space = ProtectionSpace(
                 origin: challenger.origin, realm: offered.realm, method: AuthenticationMethod(offered.name),
                 kind: challenger.kind)
-            return (space, offered)
+            return Negotiation.Offer(space: space, offered: offered)
         }
     }
 
@@ -59,7 +67,7 @@ extension Negotiation {
     private var mayBind: Bool { challenger.kind == .server && !isForwarded }
 
     /// Equals stay in the order of the server.
-    private func strongestFirst(_ offers: [Offer]) -> [Offer] {
+    private func strongestFirst(_ offers: [Negotiation.Offer]) -> [Negotiation.Offer] {
         let ranked = offers.enumerated().map { position, offer in
             let scheme = stage.schemes[offer.space.method]
             let rank = MethodStrength(offer.space.method, isEncrypted: challenger.isEncrypted)
@@ -73,11 +81,9 @@ extension Negotiation {
 
     /// - Throws: ``LoadError/Code/unsupported`` where a proxy asks for what cannot be had from it, and for nothing else.
     func checkSupport(_ head: HTTPResponse) throws(LoadError) {
-        guard challenger.kind == .proxy, failures.isEmpty, rejected.isEmpty else { return }
-        let methods = challenges(of: head).map(\.space.method)
-        guard methods.contains(where: { stage.schemes[$0]?.isOfConnection == true }),
-            !methods.contains(where: { stage.schemes[$0]?.isOfConnection == false })
-        else { return }
+        guard challenger.kind == .proxy, negotiation.failures.isEmpty, negotiation.rejected.isEmpty else { return }
+        let methods = challenges(of: head).map(\.space.method).filter { stage.schemes[$0] != nil }
+        guard !methods.isEmpty, methods.allSatisfy(stage.isOfConnection) else { return }
         throw LoadError(
             .unsupported, at: .response, "The proxy asks for a scheme that proves for a connection, as NTLM does.")
     }

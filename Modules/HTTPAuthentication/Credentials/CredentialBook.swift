@@ -1,0 +1,165 @@
+internal import SallyportCore
+
+/// Who is who at which server: the credentials that were accepted, those that the app set, and the sessions of schemes. A
+/// value; ``CredentialStorage`` has one.
+struct CredentialBook {
+    /// Servers choose realms: the least lately accepted is forgotten beyond so many.
+    static let limit = 1024
+
+    private struct Key: Hashable {
+        let principal: Principal
+        let space: ProtectionSpace
+    }
+
+    /// Who speaks to whom: what each request is looked up by.
+    private struct Pair: Hashable {
+        let principal: Principal
+        let origin: String
+    }
+
+    /// What a server accepted.
+    private struct Accepted {
+        /// Nil where it is not kept.
+        var credential: Credential?
+        let user: String
+        /// The paths below which it may be sent unasked.
+        var scopes: Set<String> = []
+        var number: UInt64
+    }
+
+    private var defaults: [Key: Credential] = [:]
+    private var accepted: [Pair: [ProtectionSpace: Accepted]] = [:]
+    /// Of schemes whose proofs are one for each request.
+    private var sessions: [Key: (session: any AuthenticationSession, number: UInt64)] = [:]
+    private var count: UInt64 = 0
+
+    private subscript(space: ProtectionSpace, of principal: Principal) -> Accepted? {
+        get { accepted[Pair(principal: principal, origin: space.origin)]?[space] }
+        set {
+            let pair = Pair(principal: principal, origin: space.origin)
+            accepted[pair, default: [:]][space] = newValue
+            if accepted[pair]?.isEmpty == true { accepted[pair] = nil }
+        }
+    }
+
+    // MARK: Finding
+
+    /// Whether there is nothing that could be sent unasked, to anybody.
+    var knowsNobody: Bool { accepted.isEmpty }
+
+    /// What default handling uses: what was accepted, else what was set.
+    func credential(for space: ProtectionSpace, of principal: Principal) -> Credential? {
+        self[space, of: principal]?.credential ?? defaults[Key(principal: principal, space: space)]
+    }
+
+    /// Whether the app has set a credential for exactly this space.
+    func hasDefault(for space: ProtectionSpace, of principal: Principal) -> Bool {
+        defaults[Key(principal: principal, space: space)] != nil
+    }
+
+    /// What may be sent unasked.
+    func known(for url: RequestURL, of principal: Principal) -> CredentialStorage.Known? {
+        guard !accepted.isEmpty, let spaces = accepted[Pair(principal: principal, origin: url.origin)] else {
+            return nil
+        }
+        let path = url.target
+        let found = spaces.filter { $0.kind == .server && $1.credential != nil && Self.depth($1, path) > 0 }
+        // The deepest one: a realm may lie within another's path.
+        return known(found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }, of: principal)
+    }
+
+    /// What a proxy may be told unasked: what it accepted last.
+    func known(forProxy origin: String, of principal: Principal) -> CredentialStorage.Known? {
+        let spaces = accepted[Pair(principal: principal, origin: origin)] ?? [:]
+        let found = spaces.filter { $0.kind == .proxy && $1.credential != nil }
+        return known(found.max { $0.value.number < $1.value.number }, of: principal)
+    }
+
+    private func known(
+        _ found: (key: ProtectionSpace, value: Accepted)?, of principal: Principal
+    ) -> CredentialStorage.Known? {
+        guard let found, let credential = found.value.credential else { return nil }
+        let session = sessions[Key(principal: principal, space: found.key)]?.session
+        return CredentialStorage.Known(space: found.key, credential: credential, session: session)
+    }
+
+    /// The length of the longest path that leads to `path`; 0 where none does.
+    private static func depth(_ accepted: Accepted, _ path: String) -> Int {
+        accepted.scopes.filter { path.hasPrefix($0) }.map(\.utf8.count).max() ?? 0
+    }
+
+    /// Whom the principal is in a space; nil where it is nobody yet.
+    func user(in space: ProtectionSpace, of principal: Principal) -> String? { self[space, of: principal]?.user }
+
+    // MARK: Learning
+
+    mutating func setDefault(_ credential: Credential?, for space: ProtectionSpace, of principal: Principal) {
+        defaults[Key(principal: principal, space: space)] = credential
+    }
+
+    /// What is known of a space by a scheme that has sessions, made where there is none.
+    ///
+    /// - Returns: the session, and one that is to be ended in its place.
+    mutating func session(
+        for space: ProtectionSpace, of principal: Principal, orElse make: () -> (any AuthenticationSession)?
+    ) -> (session: (any AuthenticationSession)?, dropped: (any AuthenticationSession)?) {
+        let key = Key(principal: principal, space: space)
+        guard let session = sessions[key]?.session ?? make() else { return (nil, nil) }
+        count += 1
+        sessions[key] = (session, count)
+        return (session, dropOldestSession())
+    }
+
+    private mutating func dropOldestSession() -> (any AuthenticationSession)? {
+        guard sessions.count > Self.limit, let oldest = sessions.min(by: { $0.value.number < $1.value.number }) else {
+            return nil
+        }
+        return sessions.removeValue(forKey: oldest.key)?.session
+    }
+
+    /// The server accepted a credential.
+    mutating func accepted(
+        _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
+    ) {
+        count += 1
+        var accepted = self[space, of: principal] ?? Accepted(user: credential.user, number: 0)
+        accepted.number = count
+        accepted.credential = credential.persistence == .none ? nil : credential
+        for scope in scopes where accepted.scopes.count < Self.limit { accepted.scopes.insert(scope) }
+        self[space, of: principal] = accepted
+        dropOldest()
+    }
+
+    private mutating func dropOldest() {
+        guard accepted.values.reduce(0, { $0 + $1.count }) > Self.limit else { return }
+        let all = accepted.flatMap { pair, spaces in spaces.map { (pair.principal, $0.key, $0.value.number) } }
+        if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
+    }
+
+    /// The server refused a credential: it is not sent again unasked.
+    mutating func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
+        if self[space, of: principal]?.credential == credential { self[space, of: principal] = nil }
+    }
+
+    // MARK: Forgetting
+
+    /// - Parameter method: nil for all.
+    /// - Returns: where servers had credentials, and the sessions that are to be ended.
+    mutating func forget(
+        _ method: AuthenticationMethod?
+    ) -> (cleared: [CredentialStorage.Cleared], sessions: [any AuthenticationSession]) {
+        func isMeant(_ space: ProtectionSpace) -> Bool {
+            space.kind == .server && (method == nil || space.method == method)
+        }
+        let known = accepted.filter { $0.value.keys.contains(where: isMeant) }.keys
+            .map { CredentialStorage.Cleared(principal: $0.principal, origin: $0.origin) }
+        let set = defaults.keys.filter { isMeant($0.space) }
+            .map { CredentialStorage.Cleared(principal: $0.principal, origin: $0.space.origin) }
+        let ended = sessions.filter { method == nil || $0.key.space.method == method }
+        for key in ended.keys { sessions[key] = nil }
+        defaults = defaults.filter { method != nil && $0.key.space.method != method }
+        accepted = accepted.mapValues { spaces in spaces.filter { method != nil && $0.key.method != method } }
+            .filter { !$0.value.isEmpty }
+        return (Array(Set(known + set)), ended.values.map(\.session))
+    }
+}

@@ -1,0 +1,53 @@
+internal import HTTPTypes
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportLoading
+
+/// Who answers a challenge: whoever does so unasked, the app, or what is known.
+extension Negotiator {
+    func find(
+        _ offer: Negotiation.Offer, after failureCount: Int, _ head: HTTPResponse
+    ) async throws(LoadError) -> Negotiation.Finding {
+        let scheme = stage.schemes[offer.space.method]
+        // Who answers without being asked stands behind what the app says for this request.
+        if failureCount == 0, challenger.credential == nil,
+            let credential = try await scheme?.credentialAtHand(in: offer.space, of: principal)
+        {
+            return .atHand(credential)
+        }
+        var proposed = challenger.credential
+        if proposed == nil { proposed = await credentials.credential(for: offer.space, of: principal) }
+        let challenge = AuthenticationChallenge(
+            protectionSpace: offer.space, proposedCredential: proposed, previousFailureCount: failureCount,
+            failureResponse: head)
+        switch try await disposition(of: challenge) {
+        case .use(let credential): return finding(credential, for: scheme)
+        case .performDefaultHandling, .notImplemented: return finding(proposed, for: scheme)
+        case .rejectProtectionSpace: return .rejected
+        case .trust, .present:
+            throw LoadError(
+                .invalidRequest, at: .response, "The answer is not one to the challenge of \(offer.space).")
+        case .cancel:
+            throw LoadError(
+                .authenticationCancelled, at: .response, "The app cancelled the challenge of \(offer.space).")
+        }
+    }
+
+    private func finding(
+        _ credential: Credential?, for scheme: (any AuthenticationScheme)?
+    ) -> Negotiation.Finding {
+        guard let credential, scheme?.takes(credential) ?? true else { return .nothing }
+        return .credential(credential)
+    }
+
+    /// Waits for the app until the load's deadline; its task is cancelled then.
+    private func disposition(of challenge: AuthenticationChallenge) async throws(LoadError) -> ChallengeDisposition {
+        guard let responder else { return .notImplemented }
+        let disposition = await untilDeadline(deadline) { await responder.respond(to: challenge) }
+        if Task.isCancelled { throw .cancelled() }
+        guard let disposition else {
+            throw LoadError(.resourceTimeout, at: .response, "The challenge was not answered in the time for the load.")
+        }
+        return disposition
+    }
+}
