@@ -18,7 +18,9 @@ extension Kerberos {
     /// A service took the user's ticket.
     func wasUsed(_ owner: TicketOwner) {
         state.uses += 1
-        state.books[owner]?.use = state.uses
+        // Read before the book is taken hold of, which is a part of the same state.
+        let use = state.uses
+        state.books[owner]?.use = use
     }
 
     /// A service did not take a ticket: it is asked for anew.
