@@ -127,3 +127,8 @@ public actor CredentialStorage {
         publish()
     }
 }
+
+/// Shows nothing of itself where it is dumped: it holds passwords, and reflection does not wait for an actor.
+extension CredentialStorage: CustomReflectable {
+    public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
+}
