@@ -80,7 +80,9 @@ import Testing
     @Test func aClusterWithoutRelaysLeadsNowhere() async throws {
         let server = try TestServer { _ = $0.read() }
         defer { server.stop() }
-        let access = ServerAccess(decision: RoutingTable(default: .relay).decide(try server.endpoint), relay: nil)
+        let access = ServerAccess(
+            decision: RoutingTable(servers: [.init(try server.endpoint, route: .relay)]).decide(try server.endpoint),
+            relay: nil)
         let connector = Connector(gate: OneServer(access: access))
         let check = ServerCheck(endpoint: try server.endpoint, isSecure: false, limit: .seconds(10))
         let found = await check.run(through: connector)
@@ -107,7 +109,9 @@ import Testing
                 cluster: "main",
                 relays: [.init(missing, priority: 2), .init(there, priority: 1)],
                 authorities: [try authority.der], identity: identity)
-            return ServerAccess(decision: RoutingTable(default: .relay).decide(try server.endpoint), relay: cluster)
+            return ServerAccess(
+                decision: RoutingTable(servers: [.init(try server.endpoint, route: .relay)]).decide(
+                    try server.endpoint), relay: cluster)
         }
         let check = ServerCheck(endpoint: try server.endpoint, isSecure: false, limit: .seconds(10))
         let attempts = await check.run(by: try access(authority))
