@@ -97,13 +97,14 @@ struct StartTLSTests {
     /// What was written before goes without TLS and whole, what is written meanwhile goes with it.
     @Test(arguments: [false, true])
     func whatIsWrittenStandsOnItsSideOfTheHandshake(_ isRelayed: Bool) async throws {
-        let before = payload(3_000_000)
+        // More than the buffers of two sockets take: it is sent only once the server reads, and TLS has been asked for by then.
+        let before = payload(16_000_000)
         let inPlain = Lock<[UInt8]>([])
         let server = try server { client in
             client.write(client.read(upTo: 100))
             client.end()
         } before: { connection in
-            usleep(100_000)
+            usleep(300_000)
             var bytes: [UInt8] = []
             while bytes.count < before.count, case let more = connection.read(upTo: before.count - bytes.count),
                 !more.isEmpty
