@@ -120,7 +120,8 @@ void sk_describe(sk_context *context, int32_t code, char *out, size_t count) {
 }
 
 int32_t sk_set_offset(sk_context *context, int32_t seconds) {
-    return seconds == 0 ? 0 : krb5_set_real_time(context->krb5, (krb5_timestamp)(time(NULL) + seconds), 0);
+    // -1 leaves the microseconds as they are: counted from here on, two tokens of one second could have the same ones.
+    return seconds == 0 ? 0 : krb5_set_real_time(context->krb5, (krb5_timestamp)(time(NULL) + seconds), -1);
 }
 
 int32_t sk_offset(sk_context *context) {
