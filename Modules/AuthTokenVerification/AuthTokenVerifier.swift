@@ -130,7 +130,9 @@ extension AuthTokenVerifier {
         do {
             answer = try ServiceAnswer(await service.verify(ServiceAnswer.request(for: token)))
         } catch {
-            if Task.isCancelled { throw AuthTokenVerificationError(.cancelled, "The task was cancelled.") }
+            if Task.isCancelled {
+                throw AuthTokenVerificationError(.cancelled, "The task was cancelled.", underlying: CancellationError())
+            }
             throw error as? AuthTokenVerificationError
                 ?? AuthTokenVerificationError(.unavailable, "The service cannot be reached.", underlying: error)
         }

@@ -26,6 +26,8 @@ package actor Connector {
     var history = TLSVersionHistory()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
+    /// Ends the task that frees decisions; nil without a policy, which alone withdraws.
+    private nonisolated let withdrawals: AsyncStream<Void>.Continuation?
 
     /// What is read without a hop.
     private final class Marks: Sendable {
@@ -42,6 +44,7 @@ package actor Connector {
     ) {
         let marks = Marks()
         let (withdrawals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.withdrawals = gate == nil ? nil : continuation
         self.gate = gate
         self.client = client
         self.store = store
@@ -56,12 +59,15 @@ package actor Connector {
                 client.follow(change, of: gate)
             }
         }
-        // Ends with the observation, which has the other end of the stream. What was decided is never used after a
-        // withdrawal; this only frees it at once.
+        guard gate != nil else { return }
+        // What was decided is never used after a withdrawal; this only frees it at once.
         Task { [weak self] in
             for await _ in withdrawals { await self?.dropOutdated() }
         }
     }
+
+    // A stream whose continuation is only released does not end, and its task would never be freed.
+    deinit { withdrawals?.finish() }
 
     /// One whose connections are made by a transport of its own.
     package init(
@@ -101,5 +107,8 @@ package actor Connector {
     }
 
     /// Ends everything and frees the connections. Idempotent; nothing is connected afterwards.
-    package nonisolated func shutdown() async { await client.shutdown() }
+    package nonisolated func shutdown() async {
+        withdrawals?.finish()
+        await client.shutdown()
+    }
 }

@@ -1,4 +1,5 @@
 public import Logging
+internal import SallyportBase
 public import SallyportSecureStore
 public import ServiceLifecycle
 
@@ -27,7 +28,7 @@ public import ServiceLifecycle
 /// the gateway runs, `sallyport admin --data FOLDER` reaches it too, for this process's user and root.
 ///
 /// Running raises the process's soft limit of descriptors to the hard one, since each tunnel takes two. The gateway's
-/// private keys lie in this process's memory: whoever may read that, or its core, has them.
+/// private keys lie in this process's memory: a process that may read that memory, or its core, has the keys.
 public actor Gateway: Service {
     private enum Phase {
         case idle
@@ -44,17 +45,16 @@ public actor Gateway: Service {
     private let configuration: Configuration
     private let logger: Logger
     private var phase = Phase.idle
-    /// Those that wait for another phase, by number.
-    private var waiters: [UInt64: AsyncStream<Void>.Continuation] = [:]
-    private var lastWaiter: UInt64 = 0
+    /// The tasks that wait for another phase.
+    private var waiters = TaskWaiters()
 
-    /// Makes the data of a new gateway: its authority, its keys, and a policy that lets nobody reach anything.
+    /// Makes the data of a new gateway: its authority, its keys, and a policy that allows no user anything.
     ///
     /// - Parameters:
     ///   - folder: made where it is missing, of mode 0700.
     ///   - name: the host name, or the address, that apps reach the gateway by. It stands in its certificate and in
     ///     activation links.
-    ///   - protector: what the keys are protected by. Whoever opens the folder needs the same one.
+    ///   - protector: what the keys are protected by. The folder opens with the same one only.
     /// - Throws: `invalid` for a name that is no host, `alreadyInitialized` where the folder has a gateway,
     ///   `unsafePermissions` where others may read it, `inUse`, `cancelled`, `store`.
     public static func create(
@@ -152,7 +152,7 @@ extension Gateway {
             case .ended(let failure): throw failure ?? Self.hasEnded()
             case .idle, .starting: break
             }
-            guard await nextPhase() else { throw GatewayError(.cancelled, "The task was cancelled.") }
+            guard await nextPhase() else { throw GatewayError(CancellationError()) }
         }
     }
 
@@ -175,19 +175,14 @@ extension Gateway {
 
     private func change(to new: Phase) {
         phase = new
-        for waiter in waiters.values { waiter.yield() }
-        waiters = [:]
+        waiters.release()
     }
 
-    /// Waits for the next change; false where the task is cancelled first, which ends a stream without an element.
+    /// Waits for the next change; false if the task is cancelled first.
     private func nextPhase() async -> Bool {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        lastWaiter += 1
-        let number = lastWaiter
-        waiters[number] = continuation
-        var iterator = stream.makeAsyncIterator()
-        defer { waiters[number] = nil }
-        return await iterator.next(isolation: self) != nil
+        let (number, signal) = waiters.join()
+        await signal.wait()
+        return waiters.wasReleased(number)
     }
 
     /// Carries out one command, whether the gateway runs yet or not.

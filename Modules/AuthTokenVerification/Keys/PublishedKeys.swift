@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Glibc
+internal import SallyportBase
 internal import SallyportWire
 
 /// The gateway's published keys, kept and fetched again as needed: after 10 minutes, and for a key that is not known, at
@@ -16,9 +17,8 @@ public actor PublishedKeys {
 
     private var cache = KeyCache()
     private var isFetching = false
-    /// Those that wait for a fetch of another, by number.
-    private var waiters: [UInt64: AsyncStream<Void>.Continuation] = [:]
-    private var lastWaiter: UInt64 = 0
+    /// The tasks that wait for a fetch of another task.
+    private var waiters = TaskWaiters()
     private let maximumWaiters: Int
     private let source: any AuthTokenKeySource
     nonisolated let clock: @Sendable () -> Int64
@@ -62,7 +62,7 @@ public actor PublishedKeys {
         case .unavailable: return .done(.failure(Self.unavailable()))
         case .fetch(let key) where !hasFetched:
             guard isFetching else { return .fetch(otherwise: key) }
-            // Whoever has a key that counts need not wait for a newer one.
+            // A task that has a key that counts need not wait for a newer one.
             return key.map { .done(.success($0)) } ?? .wait
         case .fetch(let key?): return .done(.success(key))
         case .unknown, .fetch:
@@ -87,23 +87,19 @@ public actor PublishedKeys {
         case .failure: cache.failed(at: clock())
         }
         isFetching = false
-        for waiter in waiters.values { waiter.yield() }
-        waiters = [:]
+        waiters.release()
         guard case .failure(let failure) = result else { return nil }
         return isCancelled ? Self.cancelled() : failure
     }
 
-    /// Until the fetch of another task is over, or this one is cancelled, which ends a stream without an element.
+    /// Waits until the fetch of another task is over.
+    ///
+    /// - Throws: `unavailable` if too many tasks wait; `cancelled`.
     private func wait() async throws(AuthTokenVerificationError) {
         guard waiters.count < maximumWaiters else { throw Self.unavailable() }
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        lastWaiter += 1
-        let number = lastWaiter
-        waiters[number] = continuation
-        var iterator = stream.makeAsyncIterator()
-        let isOver = await iterator.next(isolation: self) != nil
-        waiters[number] = nil
-        if !isOver { throw Self.cancelled() }
+        let (number, signal) = waiters.join()
+        await signal.wait()
+        guard waiters.wasReleased(number) else { throw Self.cancelled() }
     }
 
     private static func ready(_ document: [UInt8]) throws -> [String: P256.Signing.PublicKey] {
@@ -114,7 +110,9 @@ public actor PublishedKeys {
         return keys
     }
 
-    private static func cancelled() -> AuthTokenVerificationError { .init(.cancelled, "The task was cancelled.") }
+    private static func cancelled() -> AuthTokenVerificationError {
+        .init(.cancelled, "The task was cancelled.", underlying: CancellationError())
+    }
 
     private static func unavailable(_ error: (any Error)? = nil) -> AuthTokenVerificationError {
         AuthTokenVerificationError(.unavailable, "The gateway's keys cannot be had.", underlying: error)

@@ -65,18 +65,13 @@ extension Connector {
         by responder: any ChallengeResponder
     ) async -> ChallengeDisposition? {
         dropOutdated()
-        // One that comes with the question when it has just been answered finds the answer.
+        // A load that comes with the question when it has just been answered finds the answer.
         if responder.isOfSession, let known = decisions.answer(to: challenge, at: question.place) { return known }
-        let number = questions.nextNumber()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                guard !Task.isCancelled else { return continuation.resume(returning: nil) }
-                guard questions.join(question, number, continuation) else { return }
-                questions.began(question, ask(question, number, challenge, responder))
-            }
-        } onCancel: {
-            Task { await self.leave(question, number) }
-        }
+        if Task.isCancelled { return nil }
+        let (number, signal, isFirst) = questions.join(question)
+        if isFirst { questions.began(question, ask(question, number, challenge, responder)) }
+        await signal.wait()
+        return questions.leave(question, number)
     }
 
     private func ask(
@@ -89,14 +84,8 @@ extension Connector {
             if responder.isOfSession {
                 change(ofEdition: edition) { $0.note(answer, to: challenge, at: question.place) }
             }
-            for waiter in questions.answered(question, number) { waiter.resume(returning: answer) }
+            questions.answered(question, number, with: answer)
         }
-    }
-
-    private func leave(_ question: PendingQuestions.Question, _ number: UInt64) {
-        guard let (continuation, abandoned) = questions.leave(question, number) else { return }
-        abandoned?.cancel()
-        continuation.resume(returning: nil)
     }
 
     // MARK: Forgetting
@@ -106,6 +95,7 @@ extension Connector {
     /// - Returns: whether there was such a decision.
     /// - Throws: why the store cannot be written.
     package func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
+        dropOutdated()
         let wasTrusted = decisions.forgetTrust(at: endpoint)
         let wasStored = try await store?.forgetTrust(at: endpoint) ?? false
         return wasTrusted || wasStored

@@ -1,9 +1,10 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// Questions that the app thinks about, and the loads that wait for its answers: the same question is put once, and all
-/// that wait for it get the answer.
+/// Questions that the app thinks about, and the loads that wait for its answers: the same question is asked once, and all
+/// loads that wait for it get the answer. An answer is kept until each of them has taken it.
 struct PendingQuestions: Sendable {
     /// What makes two questions the same.
     struct Question: Hashable, Sendable {
@@ -15,51 +16,53 @@ struct PendingQuestions: Sendable {
         var requestID: UInt64?
     }
 
-    typealias Continuation = CheckedContinuation<ChallengeDisposition?, Never>
-
     private struct Pending {
-        /// Of the first that waited: tells this question from a later one that is the same.
+        /// Of the load that asked first: tells this question from a later one that is equal.
         let number: UInt64
-        var waiters: [UInt64: Continuation]
+        var waiters: [UInt64: TaskSignal]
         var work: Task<Void, Never>?
     }
 
     private var pending: [Question: Pending] = [:]
+    private var answers: [UInt64: ChallengeDisposition] = [:]
     private var lastNumber: UInt64 = 0
 
     /// How many loads wait for answers.
     var waiterCount: Int { pending.values.reduce(0) { $0 + $1.waiters.count } }
 
-    mutating func nextNumber() -> UInt64 {
-        lastNumber += 1
-        return lastNumber
-    }
-
-    /// Waits for the answer.
+    /// Adds a load, which waits for the signal, and then calls ``leave(_:_:)``.
     ///
-    /// - Returns: whether this is the first to ask, so that the app has to be asked.
-    mutating func join(_ question: Question, _ number: UInt64, _ continuation: Continuation) -> Bool {
-        guard pending[question] == nil else {
-            pending[question]?.waiters[number] = continuation
-            return false
-        }
-        pending[question] = Pending(number: number, waiters: [number: continuation])
-        return true
+    /// - Returns: `isFirst` if the app has to be asked.
+    mutating func join(_ question: Question) -> (number: UInt64, signal: TaskSignal, isFirst: Bool) {
+        lastNumber += 1
+        let signal = TaskSignal()
+        let isFirst = pending[question] == nil
+        pending[question, default: Pending(number: lastNumber, waiters: [:])].waiters[lastNumber] = signal
+        return (lastNumber, signal, isFirst)
     }
 
     /// The task in which the app is asked.
     mutating func began(_ question: Question, _ work: Task<Void, Never>) { pending[question]?.work = work }
 
-    /// Takes all that wait for an answer; none where they have left.
-    mutating func answered(_ question: Question, _ number: UInt64) -> [Continuation] {
-        guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else { return [] }
-        return Array(ended.waiters.values)
+    /// The app has answered: all that wait go on. Without effect if all have left.
+    ///
+    /// - Parameter number: of the load that asked first.
+    mutating func answered(_ question: Question, _ number: UInt64, with answer: ChallengeDisposition) {
+        guard pending[question]?.number == number, let ended = pending.removeValue(forKey: question) else { return }
+        for (number, signal) in ended.waiters {
+            answers[number] = answer
+            signal.send()
+        }
     }
 
-    /// Takes one that waits no more, and the task that asks for it alone, which can be cancelled.
-    mutating func leave(_ question: Question, _ number: UInt64) -> (Continuation, abandoned: Task<Void, Never>?)? {
-        guard let continuation = pending[question]?.waiters.removeValue(forKey: number) else { return nil }
-        guard pending[question]?.waiters.isEmpty == true else { return (continuation, nil) }
-        return (continuation, pending.removeValue(forKey: question)?.work)
+    /// A load waits no more.
+    ///
+    /// - Returns: the answer; nil if there is none, because the load was cancelled. The app is no longer asked then, if
+    ///   no other load waits.
+    mutating func leave(_ question: Question, _ number: UInt64) -> ChallengeDisposition? {
+        if let answer = answers.removeValue(forKey: number) { return answer }
+        pending[question]?.waiters[number] = nil
+        if pending[question]?.waiters.isEmpty == true { pending.removeValue(forKey: question)?.work?.cancel() }
+        return nil
     }
 }
