@@ -81,8 +81,9 @@ extension Authorization {
         case .wiped(let code):
             gate.withdraw(code)
             dropIdentity()
-            await conclude(conclusion)
-            return await wipe()
+            // The keys go first, before observers are waited for: nothing that they do may keep the data readable.
+            await wipe()
+            return await conclude(conclusion)
         default:
             gate.withdraw(conclusion.code)
         }

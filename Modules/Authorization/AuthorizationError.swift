@@ -83,7 +83,8 @@ extension AuthorizationError {
 
 extension AuthorizationError {
     static func cancelled(fileID: StaticString = #fileID, line: UInt = #line) -> AuthorizationError {
-        AuthorizationError(.cancelled, "The task was cancelled.", fileID: fileID, line: line)
+        AuthorizationError(
+            .cancelled, "The task was cancelled.", underlying: CancellationError(), fileID: fileID, line: line)
     }
 
     static func store(_ error: any Error, fileID: StaticString = #fileID, line: UInt = #line) -> AuthorizationError {
