@@ -13,8 +13,13 @@ extension Connector {
     package nonisolated func stream(
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
-        let way = try way(to: request.endpoint, isSecure: request.isSecure, with: settings)
-        return try await stream(request, by: way, with: settings, asking: questions)
+        do throws(LoadError) {
+            let way = try way(to: request.endpoint, isSecure: request.isSecure, with: settings)
+            return try await stream(request, by: way, with: settings, asking: questions)
+        } catch {
+            questions.recorder?.ended(.failed(error))
+            throw error
+        }
     }
 
     /// Opens a stream of bytes by a way that the policy gave just now.
@@ -25,11 +30,16 @@ extension Connector {
     ) async throws(LoadError) -> ByteStream {
         var path = settings.path(of: questions.principal, by: way)
         path.proxy = try proxyAccess(for: request, by: way, with: settings)
-        let tunnel = try await open(request, via: path, with: settings, asking: questions)
-        try confirm(way, tunnel)
+        let order = StreamOrder(
+            request: request, decision: way.decision, route: Self.name(of: way, path.proxy?.proxy),
+            recorder: questions.recorder)
+        let tunnel = try await open(order, via: path, with: settings, asking: questions)
+        try confirm(way, tunnel, questions.recorder)
+        questions.recorder?.opened()
         var later = ByteStream.Settings(decision: way.decision)
         later.disabledChecks = settings.disabledChecks
         later.closeTimeout = settings.closeTimeout
+        later.recorder = questions.recorder
         let answerTimeout = ContinuousClock.now.duration(to: questions.deadline)
         later.startTLS = { start throws(LoadError) in
             var (start, questions) = (start, questions)
@@ -53,10 +63,11 @@ extension Connector {
                 self, canReconnect: false)
             try await dialogue.run { path throws(LoadError) in try await tunnel.handshake(via: path, start) }
         } catch {
+            questions.recorder?.ended(.failed(error))
             tunnel.reset()
             throw error
         }
-        try confirm(way, tunnel)
+        try confirm(way, tunnel, questions.recorder)
     }
 
     private static var ledElsewhere: LoadError {
@@ -64,10 +75,13 @@ extension Connector {
     }
 
     /// A tunnel that the policy of now refuses is of no use.
-    private nonisolated func confirm(_ way: Way, _ tunnel: Tunnel) throws(LoadError) {
+    private nonisolated func confirm(
+        _ way: Way, _ tunnel: Tunnel, _ recorder: LoadRecorder?
+    ) throws(LoadError) {
         do throws(LoadError) {
             try confirm(way, tunnel.openConnection)
         } catch {
+            recorder?.ended(.failed(error))
             tunnel.reset()
             throw error
         }
@@ -86,14 +100,54 @@ extension Connector {
     }
 
     private nonisolated func open(
-        _ request: TunnelRequest, via path: ConnectionPath, with settings: ConnectionSettings,
+        _ order: StreamOrder, via path: ConnectionPath, with settings: ConnectionSettings,
         asking questions: ConnectionQuestions
     ) async throws(LoadError) -> Tunnel {
-        guard request.isSecure else { return try await client.tunnel(request.withinDeadline(), via: path) }
-        var dialogue = HandshakeDialogue(with: request.endpoint, asking: questions, settings, path, self)
+        guard order.request.isSecure else { return try await order.open(with: client, via: path) }
+        var dialogue = HandshakeDialogue(with: order.request.endpoint, asking: questions, settings, path, self)
         return try await dialogue.run { [client] path throws(LoadError) in
-            try await client.tunnel(request.withinDeadline(), via: path)
+            try await order.open(with: client, via: path)
         }
+    }
+}
+
+/// One stream, ready to be opened.
+private struct StreamOrder: Sendable {
+    var request: TunnelRequest
+    var decision: RouteDecision?
+    /// As records name it.
+    var route: String
+    /// Takes note of each try; nil if no record is asked for.
+    var recorder: LoadRecorder?
+
+    func open(with client: any ExchangeClient, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
+        var request = try request.withinDeadline()
+        guard let recorder else { return try await client.tunnel(request, via: path) }
+        recorder.decided(.route, route, because: decision.map { "\($0.rule)" })
+        let hop = recorder.began(request.endpoint, isSecure: request.isSecure, by: decision)
+        request.reporter = { [recorder] report in
+            recorder.took(report.received.body)
+            recorder.ended(hop: hop, report)
+            if let end = report.streamEnd { recorder.ended(end) }
+        }
+        do throws(LoadError) {
+            return try await client.tunnel(request, via: path)
+        } catch {
+            // What never came to the transport has no report.
+            recorder.failed(hop: hop, error)
+            throw error
+        }
+    }
+}
+
+extension LoadRecorder {
+    /// Takes note of a stream; nil if no record of it is asked for.
+    ///
+    /// - Parameter listener: told the record once, when the stream is over.
+    package convenience init?(of request: TunnelRequest, for listener: (@Sendable (LoadRecord) -> Void)?) {
+        guard let listener else { return nil }
+        self.init(streamTo: request.endpoint, isSecure: request.isSecure)
+        whenEnded(listener)
     }
 }
 

@@ -10,6 +10,9 @@ package struct Way: Sendable {
     package var decision: RouteDecision? { answer?.decision }
     package var relay: RelayAccess? { answer?.relay }
 
+    /// The names of the versions that are offered, the lowest first.
+    package var versionNames: [String] { TLSVersion.allCases.filter(versions.contains).map { "\($0)" } }
+
     /// One way for each relay, in the order of their priorities; itself where there is none.
     package var apart: [Way] {
         guard let answer, let relay = answer.relay else { return [self] }

@@ -83,13 +83,26 @@ private struct NamedJarStage: LoadStage {
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        let jar: CookieJar
+        try await stage().load(request, in: context, next: next)
+    }
+
+    func explain(
+        _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
+    ) async {
+        do throws(LoadError) {
+            let stage = try await stage()
+            await stage.explain(&request, in: context, into: &explanation)
+        } catch {
+            explanation.refused(error)
+        }
+    }
+
+    private func stage() async throws(LoadError) -> CookieStage {
         do throws(CookieError) {
-            jar = try await jars.jar(named: name)
+            let jar = try await jars.jar(named: name)
+            return CookieStage(jar: jar, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)
         } catch {
             throw LoadError(.invalidConfiguration, error.message, underlying: error)
         }
-        let stage = CookieStage(jar: jar, acceptPolicy: acceptPolicy, handlesCookies: handlesCookies)
-        return try await stage.load(request, in: context, next: next)
     }
 }

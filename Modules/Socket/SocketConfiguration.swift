@@ -1,6 +1,6 @@
 public import SallyportBase
 public import SallyportCore
-internal import SallyportLoading
+public import SallyportLoading
 
 /// The settings of a socket.
 public struct SocketConfiguration: Sendable {
@@ -23,6 +23,10 @@ public struct SocketConfiguration: Sendable {
     public var lifetime: Duration?
     /// How long the server has to end its side after ours was ended.
     public var closeTimeout = Duration.seconds(5)
+
+    /// Called with the record of each connection when it is over, and of each that could not be made, on any thread; it
+    /// must not block.
+    public var onRecord: (@Sendable (LoadRecord) -> Void)?
 
     /// How many octets wait in a documented socket's inbound buffer before no more are read.
     public var inboundLimit = ByteCount.kilobytes(256)

@@ -11,7 +11,7 @@ internal import Synchronization
 /// Switching secure communication off (`disable()`) does not touch them; withdrawal of the authorization ends them with its
 /// code, and refuses new ones.
 public final class SocketSystem: Sendable {
-    private let gate: any AccessGate
+    let gate: any AccessGate
     private let connector: Connector
     private let ownsConnector: Bool
     private let isShutDown = Atomic(false)
@@ -96,49 +96,18 @@ public final class SocketSystem: Sendable {
 
     func connect(_ target: SocketTarget) async throws(LoadError) -> ByteStream {
         guard !isShutDown.load(ordering: .acquiring) else { throw Self.invalidated() }
-        let questions = ConnectionQuestions(principal: .instance, logger: logger)
-        return try await connector.stream(target.request(from: .now), with: target.settings, asking: questions)
+        let request = target.request(from: .now)
+        var questions = ConnectionQuestions(principal: .instance, logger: logger)
+        questions.recorder = .init(of: request, for: target.configuration.onRecord)
+        return try await connector.stream(request, with: target.settings, asking: questions)
     }
 
-    private static func invalid(_ error: AddressError) -> LoadError {
+    static func invalid(_ error: AddressError) -> LoadError {
         LoadError(.invalidRequest, "The address is not valid: \(error.message)", underlying: error)
     }
 
     private static func invalidated() -> LoadError {
         LoadError(.sessionInvalidated, "The sockets were shut down.")
-    }
-
-    // MARK: Documented sockets
-
-    /// A documented socket, in ``SocketState/prepared``. Makes no connection.
-    ///
-    /// - Parameters:
-    ///   - host: a name or an address.
-    ///   - port: 1 to 65535.
-    ///   - isSecure: whether TLS is spoken with the server.
-    ///   - delegate: told what happens; not kept.
-    /// - Throws: `invalidRequest` for what is no host or no port.
-    public func socket(
-        host: String, port: Int, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
-        delegate: (any SocketDelegate)? = nil
-    ) throws(SocketError) -> SecureSocket {
-        do throws(AddressError) {
-            let endpoint = try Endpoint(host: Host(host), port: UInt16(exactly: port) ?? 0)
-            return SecureSocket(
-                SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration), of: self,
-                delegate: delegate)
-        } catch {
-            throw SocketError(Self.invalid(error))
-        }
-    }
-
-    /// - Throws: `notAuthorized`, `withdrawn`.
-    func checkAuthorized() throws(SocketError) {
-        do throws(LoadError) {
-            try gate.requireAuthorized()
-        } catch {
-            throw SocketError(error)
-        }
     }
 
     /// Ends all connections and takes no more. Idempotent.

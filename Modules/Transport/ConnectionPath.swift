@@ -39,6 +39,9 @@ package struct ConnectionPath: Sendable {
     /// exchanges share connections.
     package var owner: UInt64?
 
+    /// Whether nothing of ours lies between: neither a relay nor a proxy.
+    var isDirect: Bool { relay == nil && proxy == nil }
+
     package init(
         relay: RelayAccess? = nil, versions: TLSVersions = .standard, trust: TrustAnchors = .system,
         pins: [Host: Set<PublicKeyPin>] = [:], decision: TrustDecision = .verification,

@@ -33,50 +33,43 @@ public struct CacheStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        let policy = request.differing?.options.cachePolicy ?? policy
-        guard isOn, let cache = shared.active, let endpoint = request.url.endpoint else {
-            guard policy != .returnCacheDataDontLoad else { throw CachedLoad.nothingStored }
-            return try await next.load(request, in: context)
-        }
-        switch request.method {
-        // Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
-        case .get where request.body == nil, .head where request.body == nil:
-            let load = place(for: request, in: context, cache, endpoint, policy)
-            if let start = startPast(load, request) {
-                return try await self.load(request, in: context, next: next, past: load, at: start)
-            }
-            return try await CachedLoad(request, in: context, next: next, at: load).run()
-        case _ where policy == .returnCacheDataDontLoad: throw CachedLoad.nothingStored
-        case .get, .head, .options, .trace, .connect: return try await next.load(request, in: context)
-        default:
+        guard let place = place(for: request, in: context) else {
+            guard policy(of: request) != .returnCacheDataDontLoad else { throw CachedLoad.nothingStored }
             let response = try await next.load(request, in: context)
-            if let urls = Invalidation.urls(after: response.head, to: request.url) {
-                cache.invalidate(urls.map(cache.keys.hash(of:)))
-            }
+            invalidate(after: response, to: request)
             return response
         }
-    }
-}
-
-// MARK: The place of a request
-
-extension CacheStage {
-    private func place(
-        for request: LoadRequest, in context: LoadContext, _ cache: SecureCache, _ endpoint: Endpoint,
-        _ policy: CachePolicy
-    ) -> CachedLoad.Place {
-        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
-        return CachedLoad.Place(
-            cache: cache, gate: gate, endpoint: endpoint, policy: policy,
-            key: cache.keys.key(of: request.url, context.principal, trust), trust: trust)
+        if let start = startPast(place, request) {
+            return try await load(request, in: context, next: next, past: place, at: start)
+        }
+        return try await CachedLoad(request, in: context, next: next, at: place).run()
     }
 
-    /// Where an answer to the request would be looked up; nil where the cache has nothing to do with it.
+    private func policy(of request: LoadRequest) -> CachePolicy { request.differing?.options.cachePolicy ?? policy }
+
+    /// The place where an answer to the request would be found; nil if the cache has nothing to do with it.
+    ///
+    /// Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
     func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
         guard isOn, let cache = shared.active, let endpoint = request.url.endpoint, request.body == nil,
             request.method == .get || request.method == .head
         else { return nil }
-        return place(for: request, in: context, cache, endpoint, request.differing?.options.cachePolicy ?? policy)
+        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        return CachedLoad.Place(
+            cache: cache, gate: gate, endpoint: endpoint, policy: policy(of: request),
+            key: cache.keys.key(of: request.url, context.principal, trust), trust: trust)
+    }
+
+    /// Makes invalid what an unsafe request may have changed (RFC 9111 §4.4).
+    private func invalidate(after response: LoadResponse, to request: LoadRequest) {
+        switch request.method {
+        case .get, .head, .options, .trace, .connect: return
+        default: break
+        }
+        guard isOn, let cache = shared.active,
+            let urls = Invalidation.urls(after: response.head, to: request.url)
+        else { return }
+        cache.invalidate(urls.map(cache.keys.hash(of:)))
     }
 }
 

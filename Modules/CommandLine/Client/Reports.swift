@@ -96,6 +96,6 @@ struct ExplanationReport: Encodable, Sendable {
         else { return nil }
         let connector = Connector(gate: StoredGate(policy: policy))
         let way = try? connector.way(to: endpoint, isSecure: true, with: ConnectionSettings(scope: .diagnostics))
-        return way.map { way in TLSVersion.allCases.filter(way.versions.contains).map { "\($0)" } }
+        return way?.versionNames
     }
 }

@@ -12,6 +12,7 @@ package struct ConnectionQuestions: Sendable {
     /// When there must be an answer.
     package var deadline: ContinuousClock.Instant
     package var logger: Logger
+    /// Takes note of the connection; nil if no record is asked for.
     package var recorder: LoadRecorder?
 
     package init(of context: LoadContext) {

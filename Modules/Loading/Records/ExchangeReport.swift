@@ -1,6 +1,6 @@
 package import SallyportCore
 
-/// What the transport knows of an exchange once it is over. Instants are counted from its start.
+/// What the transport knows of an exchange or a stream once it is over. Instants are counted from its start.
 package struct ExchangeReport: Sendable {
     package var timing = ExchangeTiming()
     package var connection = ConnectionFacts()
@@ -12,6 +12,8 @@ package struct ExchangeReport: Sendable {
     package var sent = LoadRecord.Octets()
     package var received = LoadRecord.Octets()
     package var failure: LoadError?
+    /// How a stream that was open has ended; nil for an exchange, and for a stream that could not be opened.
+    package var streamEnd: LoadRecorder.End?
 
     package init() {}
 }

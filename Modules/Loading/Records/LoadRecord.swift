@@ -1,30 +1,32 @@
 package import SallyportCore
 
-/// How one load went: every phase of every hop, octets, connections, and what was decided. One JSON object, whose
-/// fields are named as the properties are (Docs/Observability.md).
+/// How one load, or one stream of bytes, went: every phase of every hop, octets, connections, and what was decided. One
+/// JSON object, whose fields are named as the properties are (Docs/Observability.md).
 ///
 /// Times are seconds, those of an instant counted from the load's start. Holds no value of a header field, no body,
 /// credential, query or fragment. A field without a value is left out.
 public struct LoadRecord: Sendable, Hashable, Codable {
     /// Unique within the process; also on each log line of the load.
     public var id: UInt64
+    /// `CONNECT` for a stream.
     public var method: String
-    /// Without user, query and fragment.
+    /// Without user, query and fragment; `tls://HOST:PORT` or `tcp://HOST:PORT` for a stream.
     public var url: String
     /// When it began, in UTC (ISO 8601).
     public var started: String
     /// Until the body was read to its end, or the load ended otherwise; until now while it goes on.
     public var duration: Double
-    /// When the app got the head of the answer.
+    /// When the app got the head of the answer, or the open stream.
     public var head: Double?
     /// Of the answer that the app got.
     public var status: Int?
-    /// `loading`, then `complete`, `discarded` where nobody read the body to its end, or the code of the error.
+    /// `loading`, for a stream then `open`; at the end `complete`, the code of the error, or `discarded`: the app did not
+    /// read the body to its end, or ended the stream before both sides had.
     public var outcome: String
     public var error: Failure?
-    /// Octets of the body that the app read, decoded.
+    /// How many bytes of the body the app read, decoded; how many came over a stream.
     public var bodyOctets = 0
-    /// One for each exchange, in their order.
+    /// One for each exchange, or each try to open a stream, in their order.
     public var hops: [Hop] = []
     /// In their order.
     public var decisions: [Decision] = []
@@ -140,6 +142,10 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var reason: String?
         public var at: Double
     }
+}
+
+extension LoadRecord {
+    static func url(_ endpoint: Endpoint, isSecure: Bool) -> String { "\(isSecure ? "tls" : "tcp")://\(endpoint)" }
 }
 
 extension LoadRecord.Failure {

@@ -2,8 +2,8 @@ package import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 
-/// Takes note of one load. Made only where somebody wants its record; stages and transport write into it from any
-/// thread.
+/// Takes note of one load, or of one stream of bytes. Made only if a record is asked for; stages and transport write into
+/// it from any thread.
 package final class LoadRecorder: Sendable {
     /// How a load ended.
     package enum End: Sendable {
@@ -33,6 +33,15 @@ package final class LoadRecorder: Sendable {
                     started: LoadRecord.text(LoadRecord.now), duration: 0, outcome: "loading")))
     }
 
+    /// Takes note of a stream of bytes: a hop for each try to open it.
+    package init(streamTo endpoint: Endpoint, isSecure: Bool) {
+        state = Lock(
+            State(
+                record: LoadRecord(
+                    id: LoadNumbers.next(), method: "CONNECT", url: LoadRecord.url(endpoint, isSecure: isSecure),
+                    started: LoadRecord.text(LoadRecord.now), duration: 0, outcome: "loading")))
+    }
+
     private var elapsed: Duration { start.duration(to: .now) }
 
     /// As far as the load has come.
@@ -57,6 +66,15 @@ package final class LoadRecorder: Sendable {
         state.withLock { state in
             state.record.status = status.code
             state.record.head = now.seconds
+        }
+    }
+
+    /// The stream is open.
+    package func opened() {
+        let now = elapsed
+        state.withLock { state in
+            state.record.head = now.seconds
+            if state.end == nil { state.record.outcome = "open" }
         }
     }
 
@@ -92,9 +110,20 @@ package final class LoadRecorder: Sendable {
     package func began(
         _ method: HTTPRequest.Method, _ url: RequestURL, by decision: RouteDecision?
     ) -> Int {
+        began(method.rawValue, url.redacted, by: decision)
+    }
+
+    /// A try to open a stream.
+    ///
+    /// - Returns: the hop's number.
+    package func began(_ endpoint: Endpoint, isSecure: Bool, by decision: RouteDecision?) -> Int {
+        began("CONNECT", LoadRecord.url(endpoint, isSecure: isSecure), by: decision)
+    }
+
+    private func began(_ method: String, _ url: String, by decision: RouteDecision?) -> Int {
         let now = elapsed
         return state.withLock { state in
-            var hop = LoadRecord.Hop(method: method.rawValue, url: url.redacted, start: now.seconds)
+            var hop = LoadRecord.Hop(method: method, url: url, start: now.seconds)
             hop.route = decision.map { "\($0.route)" }
             hop.rule = decision.map { "\($0.rule)" }
             state.record.hops.append(hop)

@@ -25,6 +25,7 @@ public final class ByteStream: Sendable {
         /// Checks of the server's certificate that were switched off.
         package var disabledChecks: Set<VerificationCheck> = []
         package var closeTimeout = Duration.seconds(5)
+        package var recorder: LoadRecorder?
         package var startTLS: StartTLS = { _ throws(LoadError) in
             throw LoadError(.unsupported, at: .serverTLS, "This stream cannot begin TLS later.")
         }
@@ -49,6 +50,10 @@ public final class ByteStream: Sendable {
         facts.tls?.disabledChecks = settings.disabledChecks
         return facts
     }
+
+    /// How the stream has gone so far: whole once it is over. Nil if `onRecord` of the socket's or the session's
+    /// configuration is not set.
+    public var record: LoadRecord? { settings.recorder?.record }
 
     /// Whether TLS is spoken with the server.
     public var isSecure: Bool { channel.facts.tls != nil }

@@ -28,12 +28,7 @@ extension Exchange {
         timing.requestSent = queueTime + handle.microseconds(CURLINFO_PRETRANSFER_TIME_T)
         timing.firstByte = queueTime + handle.microseconds(CURLINFO_STARTTRANSFER_TIME_T)
         guard !isReused else { return timing }
-        timing.nameLookup = queueTime + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = queueTime + handle.microseconds(CURLINFO_CONNECT_TIME_T)
-        let path = pool?.configuration.path
-        attempt.tellHandshakes(to: &timing, isDirect: path?.relay == nil && path?.proxy == nil)
-        let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
-        if secured > .zero { timing.secured = queueTime + secured }
+        attempt.tellConnecting(to: &timing, handle, isDirect: pool?.configuration.path.isDirect ?? true)
         return timing
     }
 

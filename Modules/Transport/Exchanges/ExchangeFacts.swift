@@ -72,8 +72,19 @@ extension Attempt {
 
     func elapsed(until instant: LoopInstant) -> Duration { .nanoseconds(instant.nanoseconds - start.nanoseconds) }
 
+    /// When the parts of making a connection were done, counted from the start of the attempt.
+    ///
+    /// - Parameter timing: with the time in the queue.
+    func tellConnecting(to timing: inout ExchangeTiming, _ handle: EasyHandle, isDirect: Bool) {
+        timing.nameLookup = timing.queue + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+        timing.connect = timing.queue + handle.microseconds(CURLINFO_CONNECT_TIME_T)
+        tellHandshakes(to: &timing, isDirect: isDirect)
+        let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
+        if secured > .zero { timing.secured = timing.queue + secured }
+    }
+
     /// What libcurl does not tell apart: the handshake with relay or proxy, and what follows until the server's.
-    func tellHandshakes(to timing: inout ExchangeTiming, isDirect: Bool) {
+    private func tellHandshakes(to timing: inout ExchangeTiming, isDirect: Bool) {
         guard !isDirect else { return }
         if let outer = handshakes.first, outer.peer != .server, let agreed = outer.agreed {
             timing.relaySecured = elapsed(until: agreed)

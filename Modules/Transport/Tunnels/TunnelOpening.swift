@@ -53,9 +53,27 @@ extension TunnelOpening: PoolMember {
 
     /// The pool gives the member up: it failed, was cancelled, or its tunnel is closed.
     func finished(_ failure: LoadError?) {
+        let stream = stream
         stream?.detach(failure ?? .cancelled())
+        report(failure, stream)
         continuation.take()?.resume(returning: .failure(failure ?? .cancelled()))
         pool = nil
+    }
+
+    private func report(_ failure: LoadError?, _ stream: TunnelStream?) {
+        guard let reporter = request.reporter else { return }
+        var report = ExchangeReport()
+        report.end = attempt.elapsed(until: .now)
+        if let handle = attempt.handle, let path = pool?.configuration.path {
+            attempt.tellConnecting(to: &report.timing, handle, isDirect: path.isDirect)
+            report.connection = attempt.connectionFacts(handle, proxy: path.proxy)
+        }
+        if let stream {
+            stream.describe(to: &report)
+        } else {
+            report.failure = failure
+        }
+        reporter(report)
     }
 
     /// The connection stands.

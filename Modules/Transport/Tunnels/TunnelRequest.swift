@@ -1,4 +1,5 @@
 package import SallyportCore
+package import SallyportLoading
 
 /// What a tunnel is to be.
 package struct TunnelRequest: Sendable {
@@ -16,6 +17,8 @@ package struct TunnelRequest: Sendable {
     package var countsPauses = true
     /// The end of the tunnel, whatever goes on; none where nil.
     package var deadline: ContinuousClock.Instant?
+    /// Called on the loop when the tunnel has ended, or could not be opened; it must not block.
+    package var reporter: (@Sendable (ExchangeReport) -> Void)?
 
     package init(to endpoint: Endpoint, isSecure: Bool = false) {
         self.endpoint = endpoint

@@ -38,6 +38,8 @@ final class TunnelStream: @unchecked Sendable {
     private var isClosed = false
     /// The connection broke, and is freed once the reason may be known.
     private(set) var isLost = false
+    /// Our side ended it before both directions had come to their end.
+    private var isGivenUp = false
 
     /// The stream itself, while it ends on its own: nobody else may hold it then.
     private var keeper: TunnelStream?
@@ -247,6 +249,7 @@ final class TunnelStream: @unchecked Sendable {
     }
 
     private func giveUp() {
+        isGivenUp = !(isUpEnded && isDownEnded)
         pool?.end(opening, LoadError(.connectionLost, at: .response, "The tunnel was closed."))
     }
 
@@ -260,8 +263,24 @@ final class TunnelStream: @unchecked Sendable {
         pool.loop.forget(descriptor)
         end(with: failure)
         securing.take()?.continuation?(.failure(failure))
-        wire.isOver()
+        wire.ended()
         keeper = nil
+    }
+}
+
+// MARK: Record
+
+extension TunnelStream {
+    /// After the end: what was agreed with the server, what went to and fro, and how it ended.
+    func describe(to report: inout ExchangeReport) {
+        let facts = wire.facts
+        report.connection = facts.connection
+        (report.tlsVersion, report.tlsCipher) = (facts.tls?.version, facts.tls?.cipher)
+        report.sent.body = wire.sentOctets
+        report.received.body = received.load(ordering: .relaxed)
+        guard !isGivenUp else { return report.streamEnd = .discarded }
+        report.failure = wire.ending
+        report.streamEnd = wire.ending.map { .failed($0) } ?? .complete
     }
 }
 

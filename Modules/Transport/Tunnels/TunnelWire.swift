@@ -148,7 +148,7 @@ final class TunnelWire: Sendable {
     func broke(_ reason: LoadError) { state.withLock { if $0.ending == nil { $0.ending = reason } } }
 
     /// The connection is gone. Tells who wants to know.
-    func isOver() {
+    func ended() {
         let tell = state.withLock { state in
             state.isOver = true
             return state.whenOver.take()

@@ -27,18 +27,14 @@ extension SecureSession {
     ) async throws(LoadError) {
         var context = context(for: request, collectsUpTo: nil, delegate: nil)
         context.recorder = nil
-        for entry in entries {
-            switch entry {
-            case .secureHTTP, .systemHTTP:
-                guard (entry == .systemHTTP) == isSystem, request.url.endpoint != nil else { continue }
-                explanation.handler = "http"
-                return await chain.explain(request, in: context, into: &explanation)
-            case .plugin(let handler):
-                guard handler.canHandle(request) else { continue }
-                explanation.handler = (handler as? HandlerOfType).map { "\($0.type)" } ?? "\(type(of: handler))"
-                return try engine.checkAuthorized()
-            }
+        guard let entry = entries.first(where: { takes($0, request) }) else { throw untaken() }
+        switch entry {
+        case .secureHTTP, .systemHTTP:
+            explanation.handler = "http"
+            await chain.explain(request, in: context, into: &explanation)
+        case .plugin(let handler):
+            explanation.handler = (handler as? HandlerOfType).map { "\($0.type)" } ?? "\(type(of: handler))"
+            try engine.checkAuthorized()
         }
-        throw LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
     }
 }

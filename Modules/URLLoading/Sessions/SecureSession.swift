@@ -37,7 +37,6 @@ public final class SecureSession: Sendable {
     let logger: Logger
 
     private static let sessionNumbers = Atomic(0)
-    private static let requestNumbers = Atomic(UInt64(0))
 
     init(
         _ configuration: SessionConfiguration, of engine: LoadingEngine, registry: ProtocolRegistry? = nil,
@@ -60,7 +59,7 @@ public final class SecureSession: Sendable {
                 + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
         tunnels = SessionTunnels(
             connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
-            logger: logger)
+            onRecord: configuration.onRecord, logger: logger)
     }
 
     deinit {
@@ -126,7 +125,7 @@ extension SecureSession {
         let options = request.differing?.options
         let timeout = options?.resourceTimeout ?? configuration.resourceTimeout
         var context = LoadContext(
-            requestID: Self.requestNumbers.add(1, ordering: .relaxed).newValue, logger: logger,
+            requestID: LoadNumbers.next(), logger: logger,
             deadline: .now + timeout, idleTimeout: options?.idleTimeout ?? configuration.idleTimeout,
             principal: principal(of: request), collectsUpTo: limit,
             responder: own == nil && delegate == nil

@@ -113,11 +113,4 @@ public struct SessionConfiguration: Sendable {
             throw LoadError(.invalidRequest, "The host of a client certificate is not valid.", underlying: error)
         }
     }
-
-    /// Always throws: a server process has no service that loads while it does not run.
-    ///
-    /// - Throws: `LoadError` with the code `backgroundUnsupported`.
-    public static func background(withIdentifier identifier: String) throws(LoadError) -> SessionConfiguration {
-        throw LoadError(.backgroundUnsupported, "There are no background sessions in a server process.")
-    }
 }

@@ -10,6 +10,8 @@ struct SessionTunnels: RoutedTunnels {
     let settings: ConnectionSettings
     /// How long the app may think about a server's certificate.
     let answerTimeout: Duration
+    /// Told the record of each stream when it is over.
+    let onRecord: (@Sendable (LoadRecord) -> Void)?
     let logger: Logger
     var principal: Principal?
 
@@ -31,8 +33,9 @@ struct SessionTunnels: RoutedTunnels {
         opening.connectTimeout = request.connectTimeout ?? settings.connectTimeout
         (opening.idleTimeout, opening.countsPauses) = (request.idleTimeout, false)
         opening.deadline = request.deadline
-        let questions = ConnectionQuestions(
+        var questions = ConnectionQuestions(
             by: responder, principal: principal ?? settings.principal, until: .now + answerTimeout, logger: logger)
+        questions.recorder = .init(of: opening, for: onRecord)
         return try await connector.stream(opening, with: settings, asking: questions)
     }
 }
