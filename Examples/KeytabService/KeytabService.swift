@@ -26,8 +26,8 @@ struct Report: Service {
         for _ in 1...times {
             do {
                 // The first time the API asks who it is; later requests say so at once, each with a token of its own.
-                let (body, response) = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
-                print("\(response.status.code): \(body.count) octets")
+                let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
+                print("\(answer.head.status.code): \(answer.body.count) bytes")
             } catch let error as LoadError {
                 // With `kerberosFailed`, the error beneath says why there is no ticket.
                 print("not loaded: \(error) \(error.underlying as? KerberosError, default: "")")

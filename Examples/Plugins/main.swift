@@ -46,9 +46,9 @@ loading.protocols.register(UnixSocketHandler<GivenSocket>.self)
 func show(_ request: LoadRequest) async throws {
     var request = request
     request.options.resourceTimeout = .seconds(5)
-    let (body, response) = try await loading.session.data(for: request, upTo: .megabytes(1))
-    let line = String(decoding: body.prefix(200), as: UTF8.self).split(whereSeparator: \.isNewline).first ?? ""
-    print("\(request.url.scheme): \(response.status.code), \(body.count) octets: \(line)")
+    let answer = try await loading.session.data(for: request, upTo: .megabytes(1))
+    let line = String(decoding: answer.body.prefix(200), as: UTF8.self).split(whereSeparator: \.isNewline).first ?? ""
+    print("\(request.url.scheme): \(answer.head.status.code), \(answer.body.count) bytes: \(line)")
 }
 
 /// Says why a request is refused.
@@ -79,8 +79,8 @@ func showCassette(of url: String, at path: String) async throws {
     configuration.handlers = [cassette]
     configuration.resourceTimeout = .seconds(5)
     let loading = URLLoadingSystem(gate: AllHosts())
-    let (body, response) = try await loading.makeSession(configuration).data(for: .get(url), upTo: .megabytes(1))
-    print("\(cassette.isRecording ? "recorded" : "played"): \(response.status.code), \(body.count) octets")
+    let answer = try await loading.makeSession(configuration).data(for: .get(url), upTo: .megabytes(1))
+    print("\(cassette.isRecording ? "recorded" : "played"): \(answer.head.status.code), \(answer.body.count) bytes")
     try await cassette.save()
     await loading.shutdown()
 }

@@ -18,8 +18,8 @@ struct Report: Service {
 
     func run() async throws {
         do {
-            let (body, response) = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
-            print("\(response.status.code): \(body.count) octets")
+            let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
+            print("\(answer.head.status.code): \(answer.body.count) bytes")
         } catch let error as LoadError {
             // The code says what failed, the step how far the load had come.
             print("not loaded: \(error)")

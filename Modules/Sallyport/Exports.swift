@@ -1,18 +1,106 @@
-// Whoever imports the front door has the vocabulary of the parts that it hands out.
+// What an app that imports the front door can name: the parts that it hands out, what goes into them and what comes out.
+// Each is named here, so that nothing else of the modules meets the names of other packages: `Cookie` and `TLSVersion` are
+// Hummingbird's and NIOSSL's in a file that imports those too, and `Host` is Foundation's. An app that wants ours as well
+// imports the module that declares it.
 @_exported public import HTTPTypes
-@_exported public import SallyportAuthToken
-@_exported public import SallyportAuthorization
-@_exported public import SallyportBase
-@_exported public import SallyportCache
-@_exported public import SallyportConnecting
-@_exported public import SallyportCookies
-@_exported public import SallyportCore
-@_exported public import SallyportLoading
-@_exported public import SallyportReachability
-@_exported public import SallyportSecureStore
-@_exported public import SallyportSocket
-@_exported public import SallyportURLLoading
+
+@_exported public import struct SallyportAuthToken.AuthToken
+@_exported public import protocol SallyportAuthToken.AuthTokenDelegate
+@_exported public import struct SallyportAuthToken.AuthTokenError
+@_exported public import class SallyportAuthToken.AuthTokens
+@_exported public import struct SallyportAuthorization.ApplicationIdentity
+@_exported public import class SallyportAuthorization.Authorization
+@_exported public import protocol SallyportAuthorization.AuthorizationDelegate
+@_exported public import struct SallyportAuthorization.AuthorizationError
+@_exported public import struct SallyportAuthorization.AuthorizationEvent
+@_exported public import enum SallyportAuthorization.AuthorizationState
+@_exported public import struct SallyportBase.ByteCount
+@_exported public import struct SallyportBase.Redacted
+@_exported public import class SallyportCache.SecureCache
+@_exported public import struct SallyportCookies.CookieError
+@_exported public import class SallyportCookies.CookieJar
+@_exported public import struct SallyportCore.AccessDenied
+@_exported public import struct SallyportCore.AddressError
+@_exported public import struct SallyportCore.AuthenticationMethod
+@_exported public import struct SallyportCore.ClientIdentity
+@_exported public import struct SallyportCore.Credential
+@_exported public import struct SallyportCore.Endpoint
+@_exported public import enum SallyportCore.InfrastructureState
+@_exported public import struct SallyportCore.LoadError
+@_exported public import struct SallyportCore.Principal
+@_exported public import struct SallyportCore.ProtectionSpace
+@_exported public import struct SallyportCore.ProxySettings
+@_exported public import struct SallyportCore.PublicKeyPin
+@_exported public import struct SallyportCore.RequestURL
+@_exported public import struct SallyportCore.ResultCode
+@_exported public import struct SallyportCore.ServerTrust
+@_exported public import struct SallyportLoading.AuthenticationChallenge
+@_exported public import class SallyportLoading.ByteStream
+@_exported public import enum SallyportLoading.CachePolicy
+@_exported public import struct SallyportLoading.CertificateRequest
+@_exported public import enum SallyportLoading.ChallengeDisposition
+@_exported public import enum SallyportLoading.CookieAcceptPolicy
+@_exported public import enum SallyportLoading.CookieJarSelection
+@_exported public import struct SallyportLoading.FieldScope
+@_exported public import struct SallyportLoading.LoadAnswer
+@_exported public import struct SallyportLoading.LoadExplanation
+@_exported public import struct SallyportLoading.LoadFacts
+@_exported public import struct SallyportLoading.LoadOptions
+@_exported public import struct SallyportLoading.LoadRecord
+@_exported public import struct SallyportLoading.LoadRequest
+@_exported public import typealias SallyportLoading.LoadResponse
+@_exported public import struct SallyportLoading.RequestBody
+@_exported public import struct SallyportLoading.RequestBodyWriter
+@_exported public import struct SallyportLoading.ResponseBody
+@_exported public import struct SallyportLoading.ServerTrustEvaluation
+@_exported public import struct SallyportLoading.StreamFacts
+@_exported public import struct SallyportLoading.TLSStart
+@_exported public import struct SallyportReachability.Diagnostics
+@_exported public import struct SallyportReachability.NameAnswer
+@_exported public import struct SallyportReachability.NameError
+@_exported public import struct SallyportReachability.Names
+@_exported public import class SallyportReachability.Reachability
+@_exported public import protocol SallyportReachability.ReachabilityDelegate
+@_exported public import struct SallyportReachability.ReachabilityState
+@_exported public import struct SallyportReachability.ServerReachability
+@_exported public import enum SallyportSecureStore.CollectionOrder
+@_exported public import struct SallyportSecureStore.KernelKeyringProtector
+@_exported public import struct SallyportSecureStore.KeyFileProtector
+@_exported public import protocol SallyportSecureStore.KeyProtector
+@_exported public import struct SallyportSecureStore.PassphraseProtector
+@_exported public import class SallyportSecureStore.ReadTransaction
+@_exported public import class SallyportSecureStore.SecureStore
+@_exported public import enum SallyportSecureStore.StoreChange
+@_exported public import struct SallyportSecureStore.StoreError
+@_exported public import protocol SallyportSecureStore.StoreKey
+@_exported public import struct SallyportSecureStore.SystemdCredentialProtector
+@_exported public import class SallyportSecureStore.WriteTransaction
+@_exported public import struct SallyportSocket.DirectByteBuffer
+@_exported public import class SallyportSocket.SecureSocket
+@_exported public import struct SallyportSocket.SocketConfiguration
+@_exported public import protocol SallyportSocket.SocketDelegate
+@_exported public import struct SallyportSocket.SocketError
+@_exported public import enum SallyportSocket.SocketState
+@_exported public import class SallyportSocket.SocketSystem
+@_exported public import class SallyportURLLoading.LoadTask
+@_exported public import struct SallyportURLLoading.LoadTaskOptions
+@_exported public import enum SallyportURLLoading.LoadTaskState
+@_exported public import protocol SallyportURLLoading.ProtocolHandler
+@_exported public import class SallyportURLLoading.ProtocolRegistry
+@_exported public import enum SallyportURLLoading.RedirectDecision
+@_exported public import struct SallyportURLLoading.RequestDeclined
+@_exported public import protocol SallyportURLLoading.RequestHandler
+@_exported public import struct SallyportURLLoading.ResponseWriter
+@_exported public import struct SallyportURLLoading.RevocationChecks
+@_exported public import class SallyportURLLoading.SecureSession
+@_exported public import struct SallyportURLLoading.SessionConfiguration
+@_exported public import protocol SallyportURLLoading.SessionDelegate
+@_exported public import struct SallyportURLLoading.TransferProgress
+@_exported public import class SallyportURLLoading.URLLoadingSystem
 
 #if Kerberos
-@_exported public import SallyportKerberos
+@_exported public import class SallyportKerberos.Kerberos
+@_exported public import struct SallyportKerberos.KerberosError
+@_exported public import struct SallyportKerberos.KerberosTicket
+@_exported public import struct SallyportKerberos.KerberosUser
 #endif

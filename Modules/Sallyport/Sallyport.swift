@@ -25,7 +25,8 @@ public import SallyportKerberos
 ///     store: "/var/lib/report", protectedBy: .systemdCredential("sallyport"),
 ///     application: .init("com.example.report", version: "1.0.0.0"))
 /// try await sallyport.authorize()
-/// let (body, response) = try await sallyport.session.data(for: .get("https://reports.corp.example/today"))
+/// let answer = try await sallyport.session.data(for: .get("https://reports.corp.example/today"))
+/// print(answer.head.status, answer.body.count)
 /// ```
 ///
 /// Several live in one process, one for each tenant; they share no connection. Run each as a service, so that policy

@@ -7,7 +7,8 @@ public import SallyportURLLoading
 ///
 /// ```swift
 /// sallyport.protocols.register(DataURLHandler.self)
-/// let (body, response) = try await session.data(for: .get("data:text/plain,hello"))
+/// let answer = try await session.data(for: .get("data:text/plain,hello"))
+/// print(answer.body.count)
 /// ```
 ///
 /// Answers `GET` and `HEAD` with 200, `Content-Type` and `Content-Length`; any other method, a body, and a URL that

@@ -20,7 +20,7 @@ public protocol UnixSocketAccess: Sendable {
 ///
 /// ```swift
 /// sallyport.protocols.register(UnixSocketHandler<DaemonSockets>.self)
-/// let (body, _) = try await session.data(for: .get("http+unix://%2Frun%2Fdaemon.sock/version"))
+/// let body = try await session.data(for: .get("http+unix://%2Frun%2Fdaemon.sock/version")).body
 /// ```
 ///
 /// **The administrator's policy does not cover these loads**: it decides about hosts and ports, and a socket has

@@ -37,7 +37,8 @@ import Testing
                 request.headerFields[.init(name)!] = "planted-\(name)"
             }
             request.headerFields[.accept] = "text/plain"
-            let (body, response) = try await session.data(for: request)
+            let answer = try await session.data(for: request)
+            let (body, response) = (answer.body, answer.head)
             // The app gets what came.
             #expect(String(decoding: body, as: UTF8.self).hasSuffix(" planted-body"))
             #expect(response.headerFields[.setCookie] == "a=planted-cookie")

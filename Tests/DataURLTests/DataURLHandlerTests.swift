@@ -12,7 +12,8 @@ import Testing
     init() { loading.protocols.register(DataURLHandler.self) }
 
     @Test func aSessionLoadsADataURL() async throws {
-        let (body, response) = try await loading.session.data(for: .get("data:text/html;base64,PGI+"))
+        let answer = try await loading.session.data(for: .get("data:text/html;base64,PGI+"))
+        let (body, response) = (answer.body, answer.head)
         #expect(body == Array("<b>".utf8))
         #expect(response.status == .ok)
         #expect(response.headerFields[.contentType] == "text/html")
@@ -21,14 +22,16 @@ import Testing
 
     @Test func aLongBodyComesWhole() async throws {
         let text = String(repeating: "0123456789", count: 6_000)
-        let (body, response) = try await loading.session.data(for: .get("data:,\(text)"))
+        let answer = try await loading.session.data(for: .get("data:,\(text)"))
+        let (body, response) = (answer.body, answer.head)
         #expect(body == Array(text.utf8))
         #expect(response.headerFields[.contentLength] == "60000")
     }
 
     @Test func headHasTheFieldsOfGetAndNoBody() async throws {
         let request = try LoadRequest(.head, RequestURL("data:text/html,hello"))
-        let (body, response) = try await loading.session.data(for: request)
+        let answer = try await loading.session.data(for: request)
+        let (body, response) = (answer.body, answer.head)
         #expect(body.isEmpty)
         #expect(response.headerFields[.contentType] == "text/html")
         #expect(response.headerFields[.contentLength] == "5")

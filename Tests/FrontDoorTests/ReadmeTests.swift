@@ -17,9 +17,9 @@ import Testing
             store: "/var/lib/report", protectedBy: .systemdCredential("sallyport"),
             application: .init("com.example.report", version: "1.0.0.0"))
         try await sallyport.authorize()
-        let (body, response) = try await sallyport.session.data(
+        let answer = try await sallyport.session.data(
             for: .get("https://reports.corp.example/today"), upTo: .megabytes(4))
-        print(body.count, response.status)
+        print(answer.head.status, answer.body.count)
         for await event in sallyport.authorization.events { print(event) }
         sallyport.protocols.register(UnixSocketHandler.self)
     }

@@ -70,7 +70,7 @@ struct ProxyAuthenticationTests {
         let world = try await World(isSecure: scheme == "https")
         let session = try world.session(Self.ann, overTLS: overTLS)
         for _ in 0..<2 {
-            let (body, _) = try await session.data(for: .init(.get, world.origin.url("/x", scheme: scheme)))
+            let body = try await session.data(for: .init(.get, world.origin.url("/x", scheme: scheme))).body
             #expect(body == Array("ok".utf8))
         }
         // Asked once; what was accepted is said unasked from then on.
@@ -85,7 +85,7 @@ struct ProxyAuthenticationTests {
         var request = LoadRequest(.get, try world.origin.url(scheme: scheme))
         request.options.proxyCredential = Self.ann
         request.options.credential = Self.planted
-        #expect(try await world.session(Self.planted).data(for: request).response.status == .ok)
+        #expect(try await world.session(Self.planted).data(for: request).head.status == .ok)
         #expect(world.origin.heads.allSatisfy { !$0.contains("Authorization") })
     }
 
@@ -94,7 +94,7 @@ struct ProxyAuthenticationTests {
         let world = try await World(isSecure: scheme == "https")
         let delegate = Delegate(.use(Self.ann))
         let request = LoadRequest(.get, try world.origin.url(scheme: scheme))
-        #expect(try await world.session(delegate: delegate).data(for: request).response.status == .ok)
+        #expect(try await world.session(delegate: delegate).data(for: request).head.status == .ok)
         let challenge = try #require(delegate.asked.withLock { $0.first })
         #expect(challenge.protectionSpace.kind == .proxy && challenge.protectionSpace.method == .basic)
         #expect(challenge.protectionSpace.origin == "http://localhost:\(world.squid.port)")
@@ -108,14 +108,14 @@ struct ProxyAuthenticationTests {
             origin: "http://localhost:\(world.squid.port)", realm: "the proxy", method: .basic, kind: .proxy)
         await world.credentials.setDefault(Self.ann, for: space)
         let request = LoadRequest(.get, try world.origin.url(scheme: "https"))
-        #expect(try await world.session().data(for: request).response.status == .ok)
+        #expect(try await world.session().data(for: request).head.status == .ok)
     }
 
     // MARK: What nobody answers
 
     @Test func nobodyAnswersForHTTP() async throws {
         let world = try await World(isSecure: false)
-        let (_, response) = try await world.session().data(for: .init(.get, world.origin.url()))
+        let response = try await world.session().data(for: .init(.get, world.origin.url())).head
         #expect(response.status == .proxyAuthenticationRequired)
         #expect(world.origin.acceptedConnections == 0)
         #expect(world.squid.log.allSatisfy { $0.hasPrefix("407") })
@@ -156,7 +156,7 @@ struct ProxyAuthenticationTests {
         let world = try await World(isSecure: true)
         let body = RequestBody.once(length: 4) { try await $0.write(Array("body".utf8)) }
         let request = LoadRequest(.post, try world.origin.url(scheme: "https"), body: body)
-        #expect(try await world.session(Self.ann).data(for: request).response.status == .ok)
+        #expect(try await world.session(Self.ann).data(for: request).head.status == .ok)
     }
 
     // MARK: What a server must not get
@@ -173,7 +173,7 @@ struct ProxyAuthenticationTests {
         var request = LoadRequest(.get, try world.origin.url(scheme: "https"))
         request.options.proxyCredential = isProxied ? Self.ann : Self.planted
         let session = world.loading.makeSession(configuration)
-        let (_, response) = try await session.data(for: request, delegate: isProxied ? nil : delegate)
+        let response = try await session.data(for: request, delegate: isProxied ? nil : delegate).head
         #expect(response.status == .proxyAuthenticationRequired)
         #expect(delegate.asked.withLock { $0.isEmpty })
         #expect(world.origin.heads.count == 1)
@@ -186,7 +186,7 @@ struct ProxyAuthenticationTests {
         )
         var request = LoadRequest(.get, try world.origin.url())
         request.options.credential = Credential(user: "bob", password: Redacted("server"))
-        let (_, response) = try await world.session(Self.ann).data(for: request)
+        let response = try await world.session(Self.ann).data(for: request).head
         #expect(response.status == .unauthorized)
         let heads = world.origin.heads
         #expect(heads.count == 2 && heads.last?.contains("Authorization: Basic Ym9iOnNlcnZlcg==") == true, "\(heads)")

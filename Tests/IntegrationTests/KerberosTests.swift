@@ -56,7 +56,7 @@ struct KerberosTests {
         request.options.credential = password.map {
             Credential(user: "ann@CORP.EXAMPLE", password: Redacted($0))
         }
-        return try await sallyport.session.data(for: request).1.status.code
+        return try await sallyport.session.data(for: request).head.status.code
     }
 
     private func open(_ site: Site) async throws -> Sallyport {

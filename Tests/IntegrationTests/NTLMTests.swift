@@ -42,7 +42,7 @@ struct NTLMTests {
             var request = try LoadRequest.get("https://\(NTLMTests.name):\(server.port)\(path)")
             request.options.credential = Credential(user: "\(domain)\\\(name)", password: Redacted(password))
             request.options.principal = Principal(name)
-            return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+            return String(decoding: try await session.data(for: request).body, as: UTF8.self)
         }
     }
 

@@ -71,7 +71,7 @@ import Testing
                 request.headerFields[.cookie] = "session=PLANTED-COOKIE"
                 log.append("\(request) \(String(reflecting: request))")
                 let answer = try await session.data(for: request, upTo: .megabytes(1))
-                log.append("\(answer.response.status)")
+                log.append("\(answer.head.status)")
             } catch {
                 log.append("\(error) \(String(reflecting: error)) \(error.localizedDescription)")
             }

@@ -50,7 +50,8 @@ struct World {
         var request = try LoadRequest.get(url)
         request.options.credential = credential
         request.options.principal = principal
-        let (body, response) = try await (session ?? loading.session).data(for: request)
+        let answer = try await (session ?? loading.session).data(for: request)
+        let (body, response) = (answer.body, answer.head)
         return (response.status.code, String(decoding: body, as: UTF8.self))
     }
 

@@ -115,7 +115,8 @@ func reports(from url: String, cassette path: String) async throws -> String {
         var configuration = SessionConfiguration()
         configuration.handlers = [NamingHandler()]
         let request = LoadRequest(.get, try server.url())
-        let (body, response) = try await loading.makeSession(configuration).data(for: request)
+        let answer = try await loading.makeSession(configuration).data(for: request)
+        let (body, response) = (answer.body, answer.head)
         #expect(body == Array("ok".utf8) && response.headerFields[.server] == nil)
         #expect(heads.withLock { $0 }.lowercased().contains("user-agent: report/1.0"))
     }

@@ -86,7 +86,7 @@ struct NegotiateTable {
     }
 
     private static func load(_ request: LoadRequest, in session: SecureSession) async throws {
-        let (_, response) = try await session.data(for: request)
+        let response = try await session.data(for: request).head
         guard response.status == .ok else { fatalError("\(request.url): \(response.status)") }
     }
 

@@ -46,7 +46,7 @@ extension LoadError {
         }
         private let value: Value
 
-        /// The task was cancelled.
+        /// The task was cancelled; the underlying error is a `CancellationError`.
         public static let cancelled = Code(value: .cancelled)
         /// No byte came or went for the idle time-out. Retryable where the method is.
         public static let idleTimeout = Code(value: .idleTimeout)
@@ -184,6 +184,7 @@ extension LoadError {
     }
 
     package static func cancelled(fileID: StaticString = #fileID, line: UInt = #line) -> LoadError {
-        LoadError(.cancelled, "The task was cancelled.", fileID: fileID, line: line)
+        LoadError(
+            .cancelled, "The task was cancelled.", underlying: CancellationError(), fileID: fileID, line: line)
     }
 }

@@ -35,9 +35,32 @@ public struct LoadRequest: Sendable {
 
     /// Reads a request of swift-http-types.
     ///
-    /// - Throws: ``AddressError`` where scheme, authority and path make no URL, or where one of them reaches into
-    ///   the next: the path `.evil.example` names no other host.
-    public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(AddressError) {
+    /// - Throws: `invalidRequest` if scheme, authority and path make no URL, or if one of them reaches into the next: the
+    ///   path `.evil.example` names no other host. The ``AddressError`` is below it.
+    public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(LoadError) {
+        url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(parts: request) }
+        method = request.method
+        headerFields = request.headerFields
+        self.body = body
+    }
+
+    /// A `GET` of the URL.
+    ///
+    /// - Throws: `invalidRequest` for a text that is no URL, with the ``AddressError`` below it.
+    public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(LoadError) -> LoadRequest {
+        let url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(url) }
+        return LoadRequest(.get, url, headerFields: headerFields)
+    }
+
+    /// The request in the terms of swift-http-types.
+    public var httpRequest: HTTPRequest {
+        HTTPRequest(
+            method: method, scheme: url.scheme, authority: url.hostField, path: url.target, headerFields: headerFields)
+    }
+}
+
+extension RequestURL {
+    fileprivate init(parts request: HTTPRequest) throws(AddressError) {
         guard let scheme = request.scheme, let authority = request.authority else {
             throw AddressError(.noHost, "The request names no scheme or no authority.")
         }
@@ -45,21 +68,17 @@ public struct LoadRequest: Sendable {
         guard path.utf8.first == UInt8(ascii: "/"), !scheme.utf8.contains(UInt8(ascii: ":")),
             !authority.utf8.contains(where: { "/?#@\\".utf8.contains($0) })
         else { throw AddressError(.invalidURL, "Scheme, authority and path do not make a URL.") }
-        url = try RequestURL("\(scheme)://\(authority)\(path)")
-        method = request.method
-        headerFields = request.headerFields
-        self.body = body
+        try self.init("\(scheme)://\(authority)\(path)")
     }
+}
 
-    /// A `GET` of the URL.
-    public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(AddressError) -> LoadRequest {
-        try LoadRequest(.get, RequestURL(url), headerFields: headerFields)
-    }
-
-    /// The request in the terms of swift-http-types.
-    public var httpRequest: HTTPRequest {
-        HTTPRequest(
-            method: method, scheme: url.scheme, authority: url.hostField, path: url.target, headerFields: headerFields)
+extension LoadError {
+    fileprivate static func invalidURL(_ url: () throws(AddressError) -> RequestURL) throws(LoadError) -> RequestURL {
+        do throws(AddressError) {
+            return try url()
+        } catch {
+            throw LoadError(.invalidRequest, "The URL is not valid: \(error.message)", underlying: error)
+        }
     }
 }
 

@@ -1,17 +1,21 @@
 public import HTTPTypes
-internal import SallyportBase
+package import SallyportBase
 public import SallyportCore
 
-/// The head of an answer and the stream of its body.
-public struct LoadResponse: Sendable {
+/// An answer whose body is read as a stream.
+public typealias LoadResponse = LoadAnswer<ResponseBody>
+
+/// An answer to a load: its head, its body, and how it was had. The body is a ``ResponseBody`` that streams, or all of its
+/// bytes.
+public struct LoadAnswer<Body: Sendable>: Sendable {
     public var head: HTTPResponse
     /// The URL that answered: the last hop's.
     public var url: RequestURL
-    public var body: ResponseBody
+    public var body: Body
     public var facts: LoadFacts
     package var recorder: LoadRecorder?
 
-    public init(head: HTTPResponse, url: RequestURL, body: ResponseBody, facts: LoadFacts = LoadFacts()) {
+    public init(head: HTTPResponse, url: RequestURL, body: Body, facts: LoadFacts = LoadFacts()) {
         self.head = head
         self.url = url
         self.body = body
@@ -23,7 +27,16 @@ public struct LoadResponse: Sendable {
     public var record: LoadRecord? { recorder?.record }
 }
 
-extension LoadResponse {
+extension LoadAnswer where Body == ResponseBody {
+    /// Reads the body whole.
+    ///
+    /// - Throws: `responseTooLarge` for a body of more than `limit`; as the body does.
+    package func collected(upTo limit: ByteCount) async throws(LoadError) -> LoadAnswer<[UInt8]> {
+        var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: try await body.collect(upTo: limit), facts: facts)
+        answer.recorder = recorder
+        return answer
+    }
+
     /// What the server said to this very request: the head's fields, but for an answer out of the cache those of the
     /// exchange behind it, if there was one. Cookies and the proofs of servers are taken from these alone.
     public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }

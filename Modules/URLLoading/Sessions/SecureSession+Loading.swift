@@ -60,12 +60,11 @@ extension SecureSession {
     ///   - delegate: answers this load's challenges before the session's does.
     public func data(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
-    ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
+    ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         try admit()
         try running.begin()
         defer { running.end() }
-        let response = try await admitted(request, collectsUpTo: limit, delegate)
-        return (try await response.body.collect(upTo: limit), response.head)
+        return try await admitted(request, collectsUpTo: limit, delegate).collected(upTo: limit)
     }
 
     /// Sends a body and collects that of the answer.
@@ -78,7 +77,7 @@ extension SecureSession {
     public func upload(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
         delegate: (any SessionDelegate)? = nil
-    ) async throws(LoadError) -> (body: [UInt8], response: HTTPResponse) {
+    ) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         try await data(for: request.uploading(body), upTo: limit, delegate: delegate)
     }
 
@@ -86,18 +85,33 @@ extension SecureSession {
     private func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         context.logger.trace(
             "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
-        for entry in entries {
+        for entry in entries where takes(entry, request) {
             switch entry {
-            case .secureHTTP, .systemHTTP:
-                guard (entry == .systemHTTP) == isSystem, request.url.endpoint != nil else { continue }
-                return try await chain.load(request, in: context)
+            case .secureHTTP, .systemHTTP: return try await chain.load(request, in: context)
             case .plugin(let handler):
-                guard handler.canHandle(request) else { continue }
                 if let response = try await load(request, with: handler, in: context) { return response }
             }
         }
-        try engine.checkAuthorized()
-        throw LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
+        throw untaken()
+    }
+
+    /// Whether the entry's handler would be given the request.
+    func takes(_ entry: HandlerEntry, _ request: LoadRequest) -> Bool {
+        switch entry {
+        case .secureHTTP: !isSystem && request.url.endpoint != nil
+        case .systemHTTP: isSystem && request.url.endpoint != nil
+        case .plugin(let handler): handler.canHandle(request)
+        }
+    }
+
+    /// Why no handler takes a request.
+    func untaken() -> LoadError {
+        do throws(LoadError) {
+            try engine.checkAuthorized()
+            return LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
+        } catch {
+            return error
+        }
     }
 
     /// Nil where the handler passes the request on.

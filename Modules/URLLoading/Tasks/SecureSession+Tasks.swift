@@ -12,10 +12,9 @@ extension SecureSession {
     public func dataTask(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
         delegate: (any SessionDelegate)? = nil
-    ) -> LoadTask<(body: [UInt8], response: HTTPResponse)> {
+    ) -> LoadTask<LoadAnswer<[UInt8]>> {
         task(for: request, options, delegate) { request, control throws(LoadError) in
-            let response = try await self.steeredResponse(to: request, delegate, control)
-            return (try await response.body.collect(upTo: limit), response.head)
+            try await self.steeredResponse(to: request, delegate, control).collected(upTo: limit)
         }
     }
 
@@ -29,7 +28,7 @@ extension SecureSession {
     public func uploadTask(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
         options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil
-    ) -> LoadTask<(body: [UInt8], response: HTTPResponse)> {
+    ) -> LoadTask<LoadAnswer<[UInt8]>> {
         dataTask(for: request.uploading(body), upTo: limit, options: options, delegate: delegate)
     }
 

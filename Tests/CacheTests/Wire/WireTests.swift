@@ -73,7 +73,7 @@ import Testing
 
         func get(
             _ path: String, _ fields: HTTPFields = [:], in session: SecureSession? = nil
-        ) async throws -> (body: [UInt8], response: HTTPResponse) {
+        ) async throws -> LoadAnswer<[UInt8]> {
             let request = try LoadRequest.get("http://127.0.0.1:\(nginx.port)\(path)", headerFields: fields)
             let result = try await (session ?? loading.session).data(for: request)
             await cache.settle()
@@ -91,7 +91,7 @@ import Testing
         let wire = try await Wire.start()
         let first = try await wire.get("/report.txt")
         let second = try await wire.get("/report.txt")
-        #expect(first.body == second.body && second.response.headerFields[.age] == "0")
+        #expect(first.body == second.body && second.head.headerFields[.age] == "0")
         let again = try await wire.get("/report.txt", in: wire.loading.makeSession(SessionConfiguration()))
         #expect(again.body == first.body, "One cache for all sessions.")
         #expect(try await wire.log(1) == ["\"GET /report.txt HTTP/1.1\" 200 -"])
@@ -114,7 +114,7 @@ import Testing
         let wire = try await Wire.start()
         let first = try await wire.get("/asked")
         let second = try await wire.get("/asked")
-        #expect(first.body == second.body && second.response.status == .ok)
+        #expect(first.body == second.body && second.head.status == .ok)
         let log = try await wire.log(2)
         #expect(log.count == 2 && log[0].contains("\" 200 -"))
         #expect(log[1].contains("\" 304 ") && !log[1].hasSuffix(" -"), "\(log)")
@@ -137,7 +137,7 @@ import Testing
         #expect(try await wire.log(2).count == 2, "A redirect and its target, once each.")
         _ = try await wire.get("/long.txt", [.acceptEncoding: "identity"])
         let part = try await wire.get("/long.txt", [.range: "bytes=100000-100009", .acceptEncoding: "identity"])
-        #expect(part.body == Array("0123456789".utf8) && part.response.status == .partialContent)
+        #expect(part.body == Array("0123456789".utf8) && part.head.status == .partialContent)
         #expect(try await wire.log(3).count == 3)
     }
 
@@ -154,7 +154,7 @@ import Testing
         await #expect(throws: LoadError(.cancelled, "")) { try await reading.value }
         #expect(try await eventually { wire.cache.statistics.entries == 1 })
         let whole = try await wire.get("/slow.txt", [.acceptEncoding: "identity"])
-        #expect(whole.body.count == 640_000 && whole.response.status == .ok)
+        #expect(whole.body.count == 640_000 && whole.head.status == .ok)
         #expect(whole.body == Array(String(repeating: "0123456789abcdef", count: 40_000).utf8))
         #expect(try await wire.log(2)[1].contains("\" 206 "), "\(wire.nginx.log)")
         #expect(try await wire.get("/slow.txt", [.acceptEncoding: "identity"]).body == whole.body)

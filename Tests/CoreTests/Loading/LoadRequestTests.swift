@@ -30,16 +30,22 @@ import Testing
     ])
     func oneComponentDoesNotReachIntoTheNext(_ path: String, _ authority: String) {
         let http = HTTPRequest(method: .get, scheme: "https", authority: authority, path: path)
-        #expect(throws: AddressError.self) { try LoadRequest(http) }
+        #expect(throws: LoadError(.invalidRequest, "")) { try LoadRequest(http) }
     }
 
     @Test func schemeAndAuthorityAreNeeded() {
-        #expect(throws: AddressError(.noHost, "")) {
+        #expect(throws: LoadError(.invalidRequest, "")) {
             try LoadRequest(HTTPRequest(method: .get, scheme: nil, authority: "a.example", path: "/"))
         }
-        #expect(throws: AddressError(.noHost, "")) {
+        let error = #expect(throws: LoadError(.invalidRequest, "")) {
             try LoadRequest(HTTPRequest(method: .get, scheme: "https", authority: nil, path: "/"))
         }
+        #expect((error?.underlying as? AddressError)?.code == .noHost)
+    }
+
+    @Test func textThatIsNoURLThrowsTheErrorOfLoads() {
+        let error = #expect(throws: LoadError(.invalidRequest, "")) { try LoadRequest.get("no url") }
+        #expect(error?.underlying is AddressError)
     }
 
     @Test func bodiesKnowWhetherTheyCanBeHadAgain() {

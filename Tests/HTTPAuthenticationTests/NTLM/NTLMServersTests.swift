@@ -37,7 +37,8 @@ struct NTLMServersTests {
         var request = LoadRequest(method, try RequestURL("\(scheme)://127.0.0.1:\(server.port)\(path)"), body: body)
         request.options.credential = credential
         request.options.principal = principal
-        let (body, response) = try await session.data(for: request)
+        let answer = try await session.data(for: request)
+        let (body, response) = (answer.body, answer.head)
         return (response.status.code, String(decoding: body, as: UTF8.self))
     }
 

@@ -77,10 +77,10 @@ struct ConfigurationTableTests {
     func protocolClassesGoBeforeTheSecureHandler(_ way: Routes.Way) async throws {
         let routes = try Routes(way)
         let own = try routes.session { $0.protocolClasses = [Answering.self] }
-        let (body, _) = try await own.data(for: routes.site.request())
+        let body = try await own.data(for: routes.site.request()).body
         #expect(String(decoding: body, as: UTF8.self) == "own")
         let second = try routes.session { $0.protocolClasses = [SecureHTTPHandler.self, Answering.self] }
-        let (answer, _) = try await second.data(for: routes.site.request())
+        let answer = try await second.data(for: routes.site.request()).body
         #expect(String(decoding: answer, as: UTF8.self) == "ok")
         #expect(routes.site.seen.heads.count == 1)
     }

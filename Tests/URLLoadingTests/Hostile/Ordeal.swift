@@ -28,7 +28,7 @@ struct Ordeal {
     func load(
         _ server: TestServer, _ path: String = "/", scheme: String = "http", method: HTTPRequest.Method = .get,
         upTo limit: ByteCount = .megabytes(1)
-    ) async throws -> (body: [UInt8], response: HTTPResponse) {
+    ) async throws -> LoadAnswer<[UInt8]> {
         var request = LoadRequest(method, try server.url(path, scheme: scheme))
         request.options.idleTimeout = idleTimeout
         request.options.resourceTimeout = resourceTimeout

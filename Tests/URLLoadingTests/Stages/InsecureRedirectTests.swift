@@ -83,7 +83,7 @@ import Testing
         var request = try world.request()
         if !isOfSession { request.options.allowsInsecureRedirects = true }
         request.options.fieldScopes = FieldScopes(others: .site)
-        #expect(try await session.data(for: request).response.status == .ok)
+        #expect(try await session.data(for: request).head.status == .ok)
         let heads = world.plain.heads
         #expect(heads.first?.hasPrefix("POST /taken ") == true && heads.first?.contains("X-Api-Key") == false)
         #expect(heads.first?.contains("report/1") == true)
@@ -109,7 +109,7 @@ import Testing
             $0.trust = .only([(try? world.authority.der) ?? [], (try? last.authority.der) ?? []])
             $0.fieldScopes = FieldScopes(others: .site)
         }
-        #expect(try await session.data(for: world.request()).response.status == .ok)
+        #expect(try await session.data(for: world.request()).head.status == .ok)
         let head = try #require(last.seen.heads.first)
         #expect(head.hasPrefix("POST /end ") && !head.contains("planted") && head.contains("report/1"))
     }
@@ -156,14 +156,14 @@ import Testing
             return .follow(chosen)
         }
         let session = try world.session(delegate: delegate)
-        #expect(try await session.data(for: world.request()).response.status == .ok)
+        #expect(try await session.data(for: world.request()).head.status == .ok)
         #expect(world.plain.heads.count == 1 && world.plain.heads[0].hasPrefix("GET /taken "))
     }
 
     @Test func theAppMayStopOrLeadToHTTPS() async throws {
         let (world, site) = (try World(), try Site(TestAuthority(name: "Other")))
         let stopped = try world.session(delegate: Decider { _ in .stop })
-        #expect(try await stopped.data(for: world.request()).response.status.code == 307)
+        #expect(try await stopped.data(for: world.request()).head.status.code == 307)
         let url = try site.server.url("/safe", scheme: "https")
         let delegate = Decider { proposed in
             var chosen = proposed
@@ -173,7 +173,7 @@ import Testing
         let session = try world.session(delegate: delegate) {
             $0.trust = .only([(try? world.authority.der) ?? [], (try? site.authority.der) ?? []])
         }
-        #expect(try await session.data(for: world.request()).response.status == .ok)
+        #expect(try await session.data(for: world.request()).head.status == .ok)
         #expect(site.seen.heads.first?.hasPrefix("POST /safe ") == true)
         #expect(world.plain.acceptedConnections == 0)
     }

@@ -52,7 +52,7 @@ import Testing
         async let first = task.value
         async let second = task.value
         #expect(try await first.body == Array("ok".utf8))
-        #expect(try await second.response.status == .ok)
+        #expect(try await second.head.status == .ok)
         #expect(task.state == .completed && task.response?.status == .ok)
         #expect(server.acceptedConnections == 1)
     }
@@ -345,7 +345,7 @@ import Testing
         first.resume()
         #expect(try await eventually { order.withLock { $0 } == ["/first"] })
         let names: [(String, Double)] = [("low", 0), ("a", 0.5), ("b", 0.5), ("high", 1), ("raised", 0.2)]
-        var tasks: [LoadTask<(body: [UInt8], response: HTTPResponse)>] = []
+        var tasks: [LoadTask<LoadAnswer<[UInt8]>>] = []
         for (name, priority) in names {
             let task = session.dataTask(
                 for: LoadRequest(.get, try server.url("/\(name)")), options: LoadTaskOptions(priority: priority))

@@ -65,7 +65,8 @@ import Testing
         let server = try TestServer { $0.answerAll(answer) }
         let request = LoadRequest(method, try server.url())
         for _ in 0..<2 {
-            let (body, head) = try await session.data(for: request)
+            let answer = try await session.data(for: request)
+            let (body, head) = (answer.body, answer.head)
             #expect(body.isEmpty && head.status.code == status)
         }
         let task = session.dataTask(for: request)
