@@ -31,7 +31,8 @@ package struct ConnectionPath: Sendable {
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
     /// a relay.
     package var socket: String?
-    /// Which addresses connections are not made to; nil where no policy was asked, and with a relay, which judges them.
+    /// The addresses to which no connection is made; nil if no policy was asked, and with a relay, which judges them
+    /// itself.
     package var addresses: AddressRules?
     /// The proxy of a direct connection; never with a relay or a socket.
     package var proxy: ProxyAccess?
@@ -75,8 +76,8 @@ extension ConnectionPath: Hashable {
         hasher.combine(identity?.certificates.first?.last)
     }
 
-    /// By hand, and what is cheap first: this stands on the path of each request too. Connections that were made under
-    /// other rules for addresses serve no request, so that none has to be judged again.
+    /// Written by hand, with cheap comparisons first, since this runs for each request. Connections made under other
+    /// rules for addresses are not equal and serve no request, so they need not be judged again.
     package static func == (one: ConnectionPath, other: ConnectionPath) -> Bool {
         one.partition == other.partition && one.owner == other.owner && one.versions == other.versions
             && one.checksHost == other.checksHost

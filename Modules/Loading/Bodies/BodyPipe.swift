@@ -136,10 +136,10 @@ extension BodyPipe {
     /// Gives a task the next chunk; nil at the end.
     package func next() async throws(LoadError) -> [UInt8]? { try await next(upTo: .max) }
 
-    /// Gives a task the next chunk, at most `limit` octets of it (more than zero); nil at the end.
+    /// Gives a task the next chunk, at most `limit` bytes of it (more than zero); nil at the end.
     ///
-    /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` where the task is cancelled, which discards the rest;
-    ///   ``LoadError/Code/invalidRequest`` while another task waits.
+    /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` if the task is cancelled, which discards the
+    ///   rest; ``LoadError/Code/invalidRequest`` while another task waits.
     package func next(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
         let (result, action) = machine.withLock { $0.taken(upTo: limit) }
         perform(action)
@@ -170,7 +170,7 @@ extension BodyPipe {
     /// Octets that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
 
-    /// The producer has said that nothing more comes.
+    /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }
 
     /// A task waits for a chunk.

@@ -22,7 +22,7 @@ struct BodyPipeStateMachine: Sendable {
     private var end = End.open
     private var producer: Producer?
     private var consumer: Consumer?
-    /// How many octets the consumer wants at most.
+    /// The greatest number of bytes that the waiting consumer takes.
     private var consumerLimit = Int.max
     private var owesHasRoom = false
     private var owesHasBytes = false
@@ -36,7 +36,7 @@ struct BodyPipeStateMachine: Sendable {
     /// Nothing lies ready, and more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
 
-    /// The producer has said that nothing more comes.
+    /// Whether the producer has finished.
     var isFinished: Bool { if case .finished = end { true } else { false } }
 
     /// A task waits for a chunk.

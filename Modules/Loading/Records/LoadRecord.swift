@@ -1,10 +1,10 @@
 package import SallyportCore
 
-/// How one load went: every phase of every hop, octets, connections, and what was decided. One JSON object, whose
-/// fields are named as the properties are (Docs/Observability.md).
+/// How one load went: every phase of every hop, bytes, connections, and what was decided. One JSON object, whose fields
+/// are named as the properties are (Docs/Observability.md).
 ///
-/// Times are seconds, those of an instant counted from the load's start. Holds no value of a header field, no body,
-/// credential, query or fragment. A field without a value is left out.
+/// Times are in seconds; those of an instant are counted from the load's start. Contains no values of header fields, no
+/// body, credential, query or fragment. A field without a value is left out.
 public struct LoadRecord: Sendable, Hashable, Codable {
     /// Unique within the process; also on each log line of the load.
     public var id: UInt64
@@ -125,7 +125,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
             case authentication
             /// A redirect was followed; `value` is where to, `reason` the status.
             case redirect
-            /// A header field was not sent; `value` is its name, `reason` where it would have gone.
+            /// A header field was not sent; `value` is its name, `reason` the server to which it would have gone.
             case withheld
             /// A request was sent again; `value` is the code of the failure.
             case retry

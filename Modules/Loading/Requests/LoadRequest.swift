@@ -78,11 +78,11 @@ public struct LoadOptions: Sendable {
     public var resourceTimeout: Duration?
     /// Whether redirects are followed; the session's (yes) where nil.
     public var followsRedirects: Bool?
-    /// Whether a redirect may lead from `https` to `http`, where everybody on the way reads it; the session's (no) where
-    /// nil. Where it may not, such a redirect ends the load with `insecureRedirect`.
+    /// Whether a redirect may lead from `https` to `http`, which anyone on the network path can read; if nil, the
+    /// session's setting (false by default) applies. If false, such a redirect ends the load with `insecureRedirect`.
     public var allowsInsecureRedirects: Bool?
-    /// Where redirects carry the fields that the app has set; the session's where nil. They are looked at in place of the
-    /// session's, not besides.
+    /// To which servers redirects carry the fields that the app has set; if nil, the session's setting applies. These
+    /// scopes replace the session's and are not merged with them.
     public var fieldScopes: FieldScopes?
     /// In whose name the request is made; the session's where nil.
     public var principal: Principal?
@@ -92,7 +92,8 @@ public struct LoadOptions: Sendable {
     /// time where the server never says so, as many do over HTTP/2. Nil sends it at once. A server that answers 417 gets
     /// the request again without the question.
     public var continueTimeout: Duration?
-    /// Whether Basic may say a password over plain `http`, to the server or to a proxy; the session's (no) where nil.
+    /// Whether Basic may send a password over plain `http`, to a server or a proxy; if nil, the session's setting
+    /// (false by default) applies.
     public var allowsBasicOverPlainHTTP: Bool?
     /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
     /// drops it.

@@ -24,8 +24,9 @@ public struct LoadResponse: Sendable {
 }
 
 extension LoadResponse {
-    /// What the server said to this very request: the head's fields, but for an answer out of the cache those of the
-    /// exchange behind it, if there was one. Cookies and the proofs of servers are taken from these alone.
+    /// The header fields that the server sent in response to this very request. For a response from the cache, these
+    /// are the fields of the exchange that revalidated it, if there was one. Cookies and servers' proofs of identity
+    /// are taken from these alone.
     public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
 
     /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
@@ -39,17 +40,17 @@ extension LoadResponse {
 
 /// What is known of how an answer was had.
 public struct LoadFacts: Sendable {
-    /// The route and the rule that decided, by which an answer out of the cache would be had now; nil where no policy
-    /// was asked.
+    /// The route, and the rule that decided it. For a response from the cache, the route by which it would be loaded
+    /// now. Nil if no policy was asked.
     public var decision: RouteDecision?
-    /// What the cache did; nil where none was asked.
+    /// What the cache did; nil if no cache was asked.
     public var cache: CacheResult?
     /// One entry a hop, the last one last.
     public var hops: [HopFacts] = []
-    /// Whether the app itself took the server's chain or showed it a certificate that the session's settings do not name:
-    /// no other load may be given the answer, nor what it says of an earlier one.
+    /// Whether the app itself accepted the server's chain, or showed it a certificate that the session's settings do
+    /// not name. Then neither the response, nor what it says about an earlier one, may be used for another load.
     public var isForThisLoadOnly = false
-    /// The fields that the server sent now, where the head has stored ones; see ``LoadResponse/fieldsSentNow``.
+    /// The fields that the server sent now, if the head has stored ones; see ``LoadResponse/fieldsSentNow``.
     package var sentNow: HTTPFields?
 
     public init() {}

@@ -9,10 +9,10 @@ public import SallyportCore
 public protocol LoadStage: Sendable {
     func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
 
-    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without changing
-    /// anything. Unless implemented, nothing is said.
+    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without
+    /// changing anything. The default implementation adds nothing.
     ///
-    /// - Parameter request: as it comes to the stage; what is put into it, the stages below see.
+    /// - Parameter request: as it comes to the stage; changes to it are seen by the stages below.
     func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async
@@ -76,7 +76,7 @@ public struct LoadContext: Sendable {
     package var control: (any TransferControl)?
     /// The proxies of direct routes.
     public let proxies: ProxySettings
-    /// Which methods answer challenges, and in which order.
+    /// Which methods answer challenges, and in which order they are tried.
     package var methods = MethodPreferences()
     /// What takes note of the way of the load; nil where nobody wants to know.
     package var recorder: LoadRecorder?
@@ -88,7 +88,8 @@ public struct LoadContext: Sendable {
     package var session = ""
     /// How many connections the session has with one origin at once.
     package var connectionsPerOrigin = 6
-    /// Whom the session trusts, and what it shows of itself: what answers of other sessions must have been had under.
+    /// The trust settings and client certificates of the session: a stored response of another session can be used only
+    /// if it was received under equal ones.
     package var trust = TrustScopes.unnamed
 
     public init(

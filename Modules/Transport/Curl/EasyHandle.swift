@@ -12,7 +12,7 @@ final class EasyHandle {
         func received(body: UnsafeRawBufferPointer) -> Int
         func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int
         func rewindBody() -> Bool
-        /// - Returns: false where no connection may be made to the address, and no socket for it.
+        /// - Returns: false if no connection may be made to the address; then no socket is opened for it.
         func mayConnect(to address: IPAddress, port: UInt16) -> Bool
         /// - Returns: false where no connection may be made.
         func willConnect(_ descriptor: Int32) -> Bool

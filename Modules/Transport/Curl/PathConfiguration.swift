@@ -47,13 +47,13 @@ struct PathConfiguration {
         return settings
     }
 
-    /// What is asked of a server whose TLS begins on a connection that stands: no other one can be made for the answer to a
-    /// question.
+    /// The settings of a TLS handshake on a connection that is already open. A question to the app holds this
+    /// handshake, since no new connection can be made for the answer.
     func laterHandshake(with host: Host, _ applicationProtocols: [UInt8]) -> HandshakeSettings {
         var settings = serverHandshake(with: host)
         settings.holdsQuestions = true
         settings.applicationProtocols = applicationProtocols
-        // Shown by the connection itself: the context's is read once.
+        // The certificate is set on the connection itself: a setting of the context would be read only once.
         settings.signed = nil
         return settings
     }

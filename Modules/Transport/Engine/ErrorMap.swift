@@ -148,6 +148,6 @@ package struct RelayRefusal: Error, Sendable, Hashable {
 
     /// The relay itself waited in vain.
     package var isTimeout: Bool { status == 504 }
-    /// The relay's policy does not allow it.
+    /// Whether the relay's policy forbids the connection.
     package var isForbidden: Bool { status == 403 }
 }

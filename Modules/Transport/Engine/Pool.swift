@@ -23,8 +23,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
-    /// Takes what broke through a relay, and gives it to ``tell(_:)`` once the reason may be known; nil where a loss is told
-    /// at once.
+    /// Takes a connection that broke through a relay, and later gives it to ``tell(_:)``, once the reason may be known.
+    /// If nil, losses are reported at once.
     var explains: ((UnexplainedLoss) -> Void)?
     /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
     var connectionNumber: UInt64?
@@ -99,14 +99,14 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     var allMembers: [any PoolMember] { Array(members.values) }
 
-    /// What a member has, or waits for, as a policy judges it.
+    /// The connection that a member has or waits for, as a policy judges it.
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
             to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
             peer: configuration.path.addresses == nil ? nil : member.attempt.handle?.peer)
     }
 
-    /// The connections that no member uses. Of those with TLS the lowest version counts that the path offers.
+    /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
         connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
             OpenConnection(
@@ -190,15 +190,15 @@ final class Pool: DescriptorHandler, TurnObserver {
         return !attempt.relays.isEmpty
     }
 
-    /// Ends a member whose connection failed. What a relay did may have a reason that comes by another way, and is told
-    /// later.
+    /// Ends a member whose connection failed. If the connection went through a relay, the reason may arrive by another
+    /// way, so the failure is reported later.
     func lost(_ member: any PoolMember, _ failure: LoadError) {
         let loss = UnexplainedLoss(member: member, failure: failure)
         guard let explains, failure.mayHideReason else { return tell(loss) }
         explains(loss)
     }
 
-    /// Ends the member with the loss, unless it was ended meanwhile.
+    /// Ends the member with the loss's failure, unless it was ended meanwhile.
     func tell(_ loss: UnexplainedLoss) {
         guard members[ObjectIdentifier(loss.member)] != nil else { return }
         remove(loss.member, loss.failure, isReusable: true)

@@ -13,7 +13,7 @@ protocol PoolMember: EasyHandle.Client, Sendable {
     /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
     var isSuspended: Bool { get }
     var urgency: Urgency { get }
-    /// What was agreed with the server; nil without TLS, and before the handshake.
+    /// The TLS version negotiated with the server; nil without TLS, and before the handshake.
     var tlsVersion: TLSVersion? { get }
     /// Its turn has come: sets what is its own on a handle of the pool.
     func begins(with handle: EasyHandle)
@@ -31,8 +31,8 @@ extension PoolMember {
     var isSuspended: Bool { false }
     var urgency: Urgency { .standard }
 
-    /// Judges each address of a direct connection by the policy. A name of which one address is denied is given up: the
-    /// others of an answer that mixes them are not tried.
+    /// Judges each address of a direct connection by the policy. If one address of a name is denied, the name is given
+    /// up: the other addresses of such an answer are not tried.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         guard let pool, let rules = pool.configuration.path.addresses else { return true }
         guard !attempt.isDenied else { return false }
@@ -64,7 +64,7 @@ final class Attempt {
     var isParked = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
-    /// The policy denies an address to which the name leads: ``failure`` says which rule.
+    /// Whether the policy denies an address to which the name leads: ``failure`` says by which rule.
     var isDenied = false
     /// What the server is offered in ALPN besides what libcurl offers, as it stands in the hello.
     var applicationProtocols: [UInt8] = []

@@ -130,7 +130,7 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Time
 
-    /// The earliest instant at which it may be overdue, as things stand.
+    /// The earliest instant at which the exchange may be overdue in its present state.
     var dueAt: LoopInstant { clock.dueAt(hasBegun: attempt.handle != nil) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
@@ -281,7 +281,7 @@ extension Exchange {
 
     private var hasSentNothing: Bool { attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
 
-    /// - Returns: whether the request goes out; else why not is the attempt's failure.
+    /// - Returns: whether the request is sent; if not, the attempt's failure says why.
     private func obeys(_ verdict: SendRule.Verdict) -> Bool {
         switch verdict {
         case .send: return true

@@ -11,7 +11,7 @@ struct TLSFacts {
 }
 
 extension TLSVersion {
-    /// - Parameter name: as `SSL_get_version` gives it.
+    /// - Parameter name: the version as `SSL_get_version` names it.
     init?(openSSL name: String) {
         switch name {
         case "TLSv1": self = .tls10
@@ -24,7 +24,7 @@ extension TLSVersion {
 }
 
 extension EasyHandle {
-    /// The address and port that the connection leads to; nil before there is one.
+    /// The address and port that the connection leads to; nil before it is open.
     var peer: Endpoint? {
         guard let address = IPAddress(text(CURLINFO_PRIMARY_IP)) else { return nil }
         return try? Endpoint(

@@ -23,7 +23,8 @@ struct HandshakeSettings {
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
     var asksForIdentity = false
-    /// What is in question holds the handshake open, until ``HandshakeRecord/goOn(with:)``; else it ends it.
+    /// Whether an open question holds the handshake until ``HandshakeRecord/goOn(with:)``; if false, it ends the
+    /// handshake.
     var holdsQuestions = false
     /// What is shown where its key is elsewhere; libcurl shows all others.
     var signed: ClientIdentity?
@@ -117,7 +118,7 @@ private func chainShown(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) ->
     guard let record = unsafe record(verifiedBy: store) else { return 0 }
     let isVerified = unsafe X509_verify_cert(store) == 1
     if unsafe record.takes(store, isVerified: isVerified) { return 1 }
-    // OpenSSL takes a failure for final: what is held counts as taken, until it asks again.
+    // OpenSSL treats a failure as final. So a held chain counts as accepted until OpenSSL asks again.
     return unsafe record.isHeld(connection(verifiedBy: store)) ? 1 : 0
 }
 

@@ -10,7 +10,7 @@ extension StreamFacts {
 }
 
 extension StreamFacts.TLS {
-    /// - Parameter connection: whose handshake is over.
+    /// - Parameter connection: a connection whose handshake is over.
     init(_ connection: OpaquePointer) {
         let version = unsafe SSL_get_version(connection).map { unsafe String(cString: $0) } ?? ""
         let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }

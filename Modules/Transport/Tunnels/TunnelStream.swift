@@ -9,7 +9,7 @@ internal import Synchronization
 final class TunnelStream: @unchecked Sendable {
     // SAFETY: `down`, `up`, `wire`, `received` and `engine` are constant and thread-safe; everything else is touched on the
     // loop only.
-    /// Octets that are taken from a pipe at once.
+    /// The number of bytes taken from a pipe at once.
     private static let portion = 64 << 10
 
     let down: BodyPipe
@@ -21,9 +21,9 @@ final class TunnelStream: @unchecked Sendable {
     let opening: TunnelOpening
     private(set) var pool: Pool?
     let descriptor: Int32
-    /// Taken from the pipe, and not sent yet.
+    /// Bytes that were taken from the pipe and not sent yet.
     var unsent: ArraySlice<UInt8> = []
-    /// TLS that is being begun; nil while bytes flow.
+    /// The state of TLS that is being begun; nil while bytes flow.
     var securing: TunnelSecuring?
     private var isDownFull = false
     /// The connection may have something to read; else it says so when it is ready for `readInterest`.
@@ -36,7 +36,7 @@ final class TunnelStream: @unchecked Sendable {
     private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
-    /// The connection broke, and is freed once the reason may be known.
+    /// Whether the connection broke and waits to be freed until the reason may be known.
     private(set) var isLost = false
 
     /// The stream itself, while it ends on its own: nobody else may hold it then.
@@ -107,7 +107,7 @@ final class TunnelStream: @unchecked Sendable {
         wait(for: !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest)
     }
 
-    /// Nothing more can be done before the connection is ready for this.
+    /// Waits until the socket is ready for this.
     func wait(for interest: Interest) {
         guard let pool else { return }
         if interest.isEmpty {
@@ -195,8 +195,8 @@ final class TunnelStream: @unchecked Sendable {
     /// The connection broke.
     func fail() { lose(wire.failure(isHalfClosed: isUpEnded), isReset: false) }
 
-    /// The connection is of no more use. What a relay did is told once its reason may be known: until then nothing is read or
-    /// sent, and readers and writers wait.
+    /// Ends the use of the connection. A loss that a relay caused is reported once its reason may be known: until then
+    /// nothing is read or sent, and readers and writers wait.
     ///
     /// - Parameter isReset: whether the server is to see a reset.
     func lose(_ failure: LoadError, isReset: Bool) {
@@ -212,7 +212,7 @@ final class TunnelStream: @unchecked Sendable {
         if !isRegular { wire.broke(reason) }
         // Writers first: whoever has read of the end finds it when writing.
         up.discard()
-        // What came before a handshake that failed must not be taken for more than it is.
+        // Bytes that came before a failed handshake must not be taken for bytes protected by TLS.
         if securing != nil { down.discard() }
         // What came before a withdrawal is not for an app that is withdrawn.
         if reason.code == .withdrawn { down.discard() } else { down.finish(reason) }
@@ -268,7 +268,7 @@ final class TunnelStream: @unchecked Sendable {
 // MARK: Times
 
 extension TunnelStream {
-    /// The earliest instant at which it may be overdue, as things stand.
+    /// The earliest instant at which the tunnel may be overdue in its present state.
     var dueAt: LoopInstant { min(wire.dueAt, securing?.limit ?? .never) }
 
     func overdue(at now: LoopInstant) -> LoadError? {

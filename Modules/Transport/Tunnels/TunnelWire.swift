@@ -22,7 +22,7 @@ final class TunnelWire: Sendable {
         /// Octets that writers may send until the loop has had a look: one that never waits must not keep it from others.
         var allowance = TunnelWire.turn
         var facts: StreamFacts
-        /// Why the connection broke; nil where both directions came to their end, and before.
+        /// Why the connection broke; nil before it breaks, and after a regular end of both directions.
         var ending: LoadError?
         var isOver = false
         var whenOver: (@Sendable () -> Void)?
@@ -44,7 +44,7 @@ final class TunnelWire: Sendable {
         state = Lock(State(link: link, limits: limits, facts: facts))
     }
 
-    /// What is known of the connection: less before TLS begins later than behind.
+    /// What is known of the connection; more once TLS has begun on it.
     var facts: StreamFacts { state.withLock { $0.facts } }
 
     /// Octets of the app's that were given to TLS, or to the socket.
@@ -121,10 +121,10 @@ final class TunnelWire: Sendable {
 
     // MARK: TLS that begins later
 
-    /// Whether a writer has sent a part of something, whose rest is on its way to the loop.
+    /// Whether a write has sent a part of its bytes, and the rest is on its way to the loop.
     var isBeingWritten: Bool { state.withLock { $0.isHandingOver } }
 
-    /// See ``TunnelLink/beginTLS(_:at:showing:)``. Nil where memory is out, or the connection is gone.
+    /// See ``TunnelLink/beginTLS(_:at:showing:)``. Nil if memory is exhausted, or if the connection is gone.
     func beginTLS(_ settings: HandshakeSettings, at host: Host, showing identity: ClientIdentity?) -> HandshakeRecord? {
         state.withLock { $0.link?.beginTLS(settings, at: host, showing: identity) }
     }
@@ -141,13 +141,13 @@ final class TunnelWire: Sendable {
 
     // MARK: End
 
-    /// Why the connection broke; nil while it has not, and where it came to its end.
+    /// Why the connection broke; nil while it has not broken, and after a regular end.
     var ending: LoadError? { state.withLock { $0.ending } }
 
-    /// The first reason counts.
+    /// Records why the connection broke; only the first reason is kept.
     func broke(_ reason: LoadError) { state.withLock { if $0.ending == nil { $0.ending = reason } } }
 
-    /// The connection is gone. Tells who wants to know.
+    /// Records that the connection is gone, and calls the registered closures.
     func isOver() {
         let tell = state.withLock { state in
             state.isOver = true
@@ -156,7 +156,8 @@ final class TunnelWire: Sendable {
         tell?()
     }
 
-    /// Calls `tell`, besides others, once the connection is over: at once where it is.
+    /// Calls `tell` once the connection is over, in addition to those already registered; at once if it is over
+    /// already.
     func whenOver(_ tell: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             guard !state.isOver else { return true }
@@ -172,7 +173,7 @@ final class TunnelWire: Sendable {
 
     // MARK: Times
 
-    /// A read or a write begins.
+    /// Restarts the idle time if reads and writes do so; called as one begins.
     func callBegins() { if beginsIdlenessWithCalls { state.withLock { $0.limits.moved(at: .now) } } }
 
     /// Something came.
