@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SallyportCore
 
-/// A file that appears under its name only when it is whole: written beside the target, for the process's user alone,
-/// synced, then renamed.
+/// A file that appears under its name only when it is complete: it is written beside the target, readable only by the
+/// process's user, synced, then renamed.
 ///
-/// Dropping it unfinished removes what was written.
+/// Releasing it unfinished removes what was written.
 struct DownloadFile: ~Copyable {
     private let descriptor: Int32
     private let partPath: String

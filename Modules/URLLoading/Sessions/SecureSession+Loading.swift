@@ -29,7 +29,7 @@ extension SecureSession {
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
         try admit()
-        // A task counts from its first resume.
+        // A task was counted when it was first resumed.
         if control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
         do throws(LoadError) {
             var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)

@@ -71,14 +71,15 @@ extension SecureSession {
 
     /// Opens a stream of bytes to a server, by the policy and with the settings of this session.
     ///
-    /// Returns once the stream stands. Cancelling the task gives the opening up. The documented `startSecureConnection` is
-    /// ``/SallyportLoading/ByteStream/startTLS(_:)``, `closeRead` is `close()` or `reset()`.
+    /// Returns once the stream is open. Cancelling the task gives the attempt up. Dynamics' `startSecureConnection`
+    /// corresponds to ``/SallyportLoading/ByteStream/startTLS(_:)``, and `closeRead` to `close()` or `reset()`.
     ///
     /// - Parameters:
-    ///   - isSecure: whether TLS is spoken with the server from the start.
-    ///   - idleTimeout: the longest time of a read or a write without a byte in either direction; the session's where nil.
-    ///   - resourceTimeout: the longest time for the whole stream; the session's where nil.
-    /// - Throws: why the session takes no request now, `refusedByPolicy`, and why no connection came about.
+    ///   - isSecure: whether the stream uses TLS from the start.
+    ///   - idleTimeout: the longest time that a read or a write waits without a byte in either direction; if nil, the
+    ///     session's.
+    ///   - resourceTimeout: the longest time for the whole stream; if nil, the session's.
+    /// - Throws: why the session accepts no request now, `refusedByPolicy`, and the error if no connection was made.
     public func streamTask(
         to endpoint: Endpoint, isSecure: Bool = false, idleTimeout: Duration? = nil, resourceTimeout: Duration? = nil
     ) async throws(LoadError) -> ByteStream {
@@ -97,7 +98,7 @@ extension SecureSession {
         }
     }
 
-    /// Who is asked about a stream's server: the session's delegate, as for a load from there.
+    /// Asks about a stream's server: the session's delegate, as for a load from that server.
     private func responder(for endpoint: Endpoint) -> DelegateResponder? {
         guard delegate != nil, let url = try? RequestURL("https://\(endpoint)/") else { return nil }
         return DelegateResponder(session: self, request: LoadRequest(.get, url), own: nil)
