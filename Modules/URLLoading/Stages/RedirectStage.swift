@@ -59,8 +59,8 @@ public struct RedirectStage: LoadStage {
         return response
     }
 
-    /// The next hop; nil if the response is the load's result. A response whose redirect is followed frees its
-    /// connection.
+    /// The next hop; nil if the response is the load's result. If this throws, the response's body was discarded, which
+    /// frees its connection.
     private func hop(
         after response: LoadResponse, to request: LoadRequest, number: Int, _ trail: inout RedirectTrail,
         in context: LoadContext
