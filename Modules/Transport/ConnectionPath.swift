@@ -10,7 +10,7 @@ package struct ConnectionPath: Sendable {
     package var relay: RelayAccess?
     /// The versions of TLS with the server.
     package var versions: TLSVersions
-    /// Who may have issued the server's certificate.
+    /// The authorities that may have issued the server's certificate.
     package var trust: TrustAnchors
     /// By host: the keys of which the server's chain must have one, besides being issued as ``trust`` says.
     package var pins: [Host: Set<PublicKeyPin>]
@@ -18,10 +18,10 @@ package struct ConnectionPath: Sendable {
     package var decision: TrustDecision
     /// What is asked about certificates that were withdrawn.
     package var revocation: RevocationRules
-    /// The client certificate for the server; nil where none is shown.
+    /// The client certificate for the server; nil if none is shown.
     package var identity: ClientIdentity?
-    /// A server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's underlying
-    /// error: nobody has said what to show.
+    /// Whether a server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's
+    /// underlying error, because the certificate was not chosen yet.
     package var asksForIdentity: Bool
     /// ``versions`` are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
     package var isFallback: Bool
@@ -36,8 +36,8 @@ package struct ConnectionPath: Sendable {
     package var addresses: AddressRules?
     /// The proxy of a direct connection; never with a relay or a socket.
     package var proxy: ProxyAccess?
-    /// Who has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for paths whose
-    /// exchanges share connections.
+    /// The owner that has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for
+    /// paths whose exchanges share connections.
     package var owner: UInt64?
 
     package init(

@@ -75,7 +75,7 @@ public actor CredentialStorage {
 
     // MARK: For the stage
 
-    /// Whether there is nothing that could be sent unasked, to anybody.
+    /// Whether there is no credential that could be sent unasked.
     nonisolated var knowsNobody: Bool { isEmpty.load(ordering: .acquiring) }
 
     /// See ``CredentialBook/credential(for:of:)``.

@@ -9,7 +9,7 @@ package import SallyportCore
 /// under one lock, so that neither pays a hop for each chunk. Hooks run outside the lock, on the thread that made
 /// them due.
 package final class BodyPipe: BodySource {
-    /// In octets. The producer stops at `high` and goes on below `low`.
+    /// In bytes. The producer stops at `high` and goes on below `low`.
     package struct Watermarks: Sendable {
         package var low: Int
         package var high: Int
@@ -167,7 +167,7 @@ extension BodyPipe {
     /// Nothing lies ready, and more may come.
     package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
-    /// Octets that lie ready.
+    /// Bytes that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
 
     /// Whether the producer has finished.

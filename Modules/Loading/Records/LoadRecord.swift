@@ -19,10 +19,10 @@ public struct LoadRecord: Sendable, Hashable, Codable {
     public var head: Double?
     /// Of the answer that the app got.
     public var status: Int?
-    /// `loading`, then `complete`, `discarded` where nobody read the body to its end, or the code of the error.
+    /// `loading`, then `complete`, `discarded` if the body was not read to its end, or the code of the error.
     public var outcome: String
     public var error: Failure?
-    /// Octets of the body that the app read, decoded.
+    /// Bytes of the body that the app read, decoded.
     public var bodyOctets = 0
     /// One for each exchange, in their order.
     public var hops: [Hop] = []
@@ -42,11 +42,11 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var method: String
         public var url: String
         public var start: Double
-        /// When the last octet of the answer was there, or the exchange ended otherwise; nil while it goes on.
+        /// When the last byte of the answer was there, or the exchange ended otherwise; nil while it goes on.
         public var end: Double?
         public var status: Int?
         public var error: Failure?
-        /// `direct`, `relay` or `relay:CLUSTER`; nil where no policy was asked.
+        /// `direct`, `relay` or `relay:CLUSTER`; nil if no policy was asked.
         public var route: String?
         /// What of the policy decided, as `explain` says it.
         public var rule: String?
@@ -72,7 +72,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var tls: Double?
         /// Sending the request's body.
         public var request: Double?
-        /// From the request to the first octet of the answer.
+        /// From the request to the first byte of the answer.
         public var wait: Double?
         /// From there to the last.
         public var response: Double?
@@ -107,7 +107,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var proxyStatus: String?
     }
 
-    /// Octets on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
+    /// Bytes on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
     public struct Octets: Sendable, Hashable, Codable {
         public var head = 0
         /// As sent: with its content coding, without transfer coding.
@@ -121,7 +121,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
             case route
-            /// A challenge was answered; `value` is the scheme, `reason` who asked.
+            /// A challenge was answered; `value` is the scheme, `reason` the sender of the challenge.
             case authentication
             /// A redirect was followed; `value` is where to, `reason` the status.
             case redirect

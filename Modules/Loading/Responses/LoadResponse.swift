@@ -61,7 +61,7 @@ public struct HopFacts: Sendable, Hashable {
     public var url: RequestURL
     public var timing = ExchangeTiming()
     public var connection = ConnectionFacts()
-    /// How often the request was sent again because its connection died before the first octet of an answer, or because
+    /// How often the request was sent again because its connection died before the first byte of an answer, or because
     /// the server said that it had not looked at it (RFC 9110 §9.2.2, RFC 9113 §8.7).
     public var retries = 0
     /// The fields of each `103 Early Hints` that came before the head (RFC 8297); 16 at most.
@@ -84,7 +84,7 @@ public struct ExchangeTiming: Sendable, Hashable {
     public var secured: Duration = .zero
     /// The request was about to be sent.
     public var requestSent: Duration = .zero
-    /// The first octet of the answer.
+    /// The first byte of the answer.
     public var firstByte: Duration = .zero
 
     public init() {}
@@ -107,7 +107,8 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var proxyStatus: String?
     /// Names a connection that one owner has to itself (``BoundConnection``), within the process; nil for shared ones.
     package var number: UInt64?
-    /// Of the connection with a server that asks who somebody is (401); nil for other answers, and without TLS.
+    /// The binding to the connection with a server that asks for authentication (401); nil for other responses, and
+    /// without TLS.
     package var channelBinding: ChannelBinding?
 
     public init() {}

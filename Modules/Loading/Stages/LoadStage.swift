@@ -68,21 +68,21 @@ public struct LoadContext: Sendable {
     /// The time without a byte after which the load fails.
     public let idleTimeout: Duration
     public let principal: Principal
-    /// Whoever loads takes a body of up to this length at once; nil where it is streamed to a reader that may be slow.
+    /// The caller takes a body of up to this length at once; nil if the body is streamed to a reader that may be slow.
     public let collectsUpTo: ByteCount?
-    /// Who answers challenges; nil where default handling does.
+    /// Answers the load's challenges; nil for default handling.
     public let responder: (any ChallengeResponder)?
-    /// The task that the load is of; nil where nobody suspends it or follows it.
+    /// The task to which the load belongs; nil if the load can be neither suspended nor followed.
     package var control: (any TransferControl)?
     /// The proxies of direct routes.
     public let proxies: ProxySettings
     /// Which methods answer challenges, and in which order they are tried.
     package var methods = MethodPreferences()
-    /// What takes note of the way of the load; nil where nobody wants to know.
+    /// Records the load; nil if the load is not recorded.
     package var recorder: LoadRecorder?
-    /// What proves who asks, made when the request is about to be sent; nil where its fields say it already.
+    /// Makes the proof of identity when the request is about to be sent; nil if the request's fields have it already.
     package var signer: (any RequestSigner)?
-    /// The connection that the request is sent over; nil where it shares those of its principal.
+    /// The connection that the request is sent over; nil if it shares those of its principal.
     package var connection: ConnectionUse?
     /// Names the session, so that its connections can be told from others.
     package var session = ""

@@ -15,7 +15,7 @@ public struct RoutedTunnelRequest: Sendable, Hashable {
     /// Whether the stream uses TLS from the start, with the versions, the trust and the pins of the session;
     /// ``ByteStream/startTLS(_:)`` begins it later.
     public var isSecure: Bool
-    /// The longest time until the tunnel stands, for each relay tried; the session's (10 s) where nil.
+    /// The longest time until the tunnel stands, for each relay tried; the session's (10 s) if nil.
     public var connectTimeout: Duration?
     /// The longest time that a read or a write waits without a byte in either direction; no limit if nil.
     public var idleTimeout: Duration?

@@ -212,8 +212,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil
         handle.client = nil
-        // What libcurl holds for a paused transfer it gives to nobody now; of an HTTP/2 stream that ends while it is
-        // paused, it would forget up to 16 KiB instead of freeing them (7.88).
+        // Has libcurl drop what it holds for a paused transfer: of an HTTP/2 stream that ends while it is paused, it
+        // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
@@ -301,7 +301,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Octets on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
+    /// Bytes on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
     /// request, where HTTP/2 names the request of each. Without them it finds a dead connection.
     private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }

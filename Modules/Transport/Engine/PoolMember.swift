@@ -8,7 +8,7 @@ protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
     /// Nil before it starts, and once it is over.
     var pool: Pool? { get }
-    /// Somebody on this side keeps what it carries from flowing.
+    /// Whether this side keeps what it carries from flowing.
     var isPaused: Bool { get }
     /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
     var isSuspended: Bool { get }
@@ -49,7 +49,7 @@ extension PoolMember {
 /// How far one transfer has come on its connection. On the loop only.
 final class Attempt {
     let start = LoopInstant.now
-    /// What it waits for before it begins; nil where nothing limits it.
+    /// What it waits for before it begins; nil if nothing limits it.
     var claim: OriginClaim?
     var step = LoadError.Step.routing
     /// Nil before it begins.
@@ -115,7 +115,7 @@ final class Attempt {
 
 /// What the relay or the proxy said to CONNECT.
 struct RelayAnswer {
-    /// The longest header block of a relay, in octets.
+    /// The longest header block of a relay, in bytes.
     static let limit = 64 << 10
 
     private(set) var status = 0
@@ -124,7 +124,7 @@ struct RelayAnswer {
     private(set) var challenges: [String] = []
     private var octets = 0
 
-    /// - Returns: false where the header block is too long.
+    /// - Returns: false if the header block is too long.
     mutating func received(_ line: UnsafeRawBufferPointer) -> Bool {
         octets += line.count
         guard octets <= Self.limit else { return false }

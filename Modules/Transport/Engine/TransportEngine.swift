@@ -29,7 +29,7 @@ actor TransportEngine {
     enum TunnelEnd: Sendable {
         /// Both directions, as libcurl does.
         case close
-        /// The same, unless the tunnel comes to its end by itself: nobody holds it any more.
+        /// The last reference is gone: ends both directions, unless the tunnel was told to end by itself.
         case released
         /// Both, with a reset.
         case reset

@@ -31,7 +31,7 @@ extension EasyHandle {
             host: .address(address), port: UInt16(truncatingIfNeeded: long(CURLINFO_PRIMARY_PORT)))
     }
 
-    /// Of the connection with the server; nil where it has no TLS. Only while the transfer has its connection.
+    /// Of the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? {
         guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }),
             let version = unsafe SSL_get_version(connection)

@@ -25,8 +25,8 @@ final class HandshakeRecord {
     private(set) var isInQuestion = false
     /// The chain that was not taken.
     private(set) var chain: ShownChain?
-    /// The names of the authorities that the server takes certificates of, where it asked for one and somebody must
-    /// be asked.
+    /// The names of the authorities whose certificates the server accepts, if it asked for a certificate and the app
+    /// must choose one.
     private(set) var wantedAuthorities: [[UInt8]]?
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?

@@ -18,7 +18,7 @@ struct TunnelLink: @unchecked Sendable {
     /// What became of a call.
     enum Outcome {
         case moved(Int)
-        /// So many octets were read, and most likely there are no more now: the socket tells when there are.
+        /// So many bytes were read, and most likely there are no more now: the socket tells when there are.
         case drained(Int)
         /// Nothing now; again when the socket is ready for this.
         case waits(Interest)
@@ -32,12 +32,12 @@ struct TunnelLink: @unchecked Sendable {
 
     let descriptor: Int32
     private var handshakes: [HandshakeRecord]
-    /// The innermost; nil where there is no TLS.
+    /// The innermost; nil if there is no TLS.
     private var tls: OpaquePointer?
     /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
 
-    /// Nil where memory is out.
+    /// Nil if memory is out.
     ///
     /// - Parameter handshakes: of the connection, the outermost first.
     init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord]) {
@@ -76,7 +76,7 @@ struct TunnelLink: @unchecked Sendable {
     /// The longest record (RFC 8446 §5.1): behind a shorter one there is mostly nothing.
     private static let record = 16 << 10
 
-    /// Whether there are octets that the socket will not tell of.
+    /// Whether there are bytes that the socket will not tell of.
     private var hasPending: Bool {
         // What a BIO holds that reads ahead, too: SSL_has_pending tells of the connection's own only.
         handshakes.contains { handshake in

@@ -29,7 +29,7 @@ final class TunnelStream: @unchecked Sendable {
     /// The connection may have something to read; else it says so when it is ready for `readInterest`.
     var isReadable = true
     private var readInterest = Interest.read
-    /// What the connection must be ready for before more can be sent; empty where nothing waits.
+    /// What the connection must be ready for before more can be sent; empty if nothing waits.
     var sendInterest: Interest = []
     /// The last read brought much.
     private var isFlooding = false
@@ -39,7 +39,7 @@ final class TunnelStream: @unchecked Sendable {
     /// Whether the connection broke and waits to be freed until the reason may be known.
     private(set) var isLost = false
 
-    /// The stream itself, while it ends on its own: nobody else may hold it then.
+    /// A reference to itself, while it ends on its own: there may be no other reference then.
     private var keeper: TunnelStream?
 
     /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
@@ -131,7 +131,7 @@ final class TunnelStream: @unchecked Sendable {
         return []
     }
 
-    /// - Returns: false where there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
+    /// - Returns: false if there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
     private func fillUnsent() -> Bool {
         guard unsent.isEmpty else { return true }
         wire.beginSending()
@@ -187,7 +187,7 @@ final class TunnelStream: @unchecked Sendable {
         switch down.push(chunk, isHeld: isHeld) {
         case .more: break
         case .full: isDownFull = true
-        // Whoever reads no more is told nothing more; the connection ends with the other direction.
+        // The reader is gone, so nothing more is reported to it; the connection ends with the other direction.
         case .closed: isDownEnded = true
         }
     }
@@ -210,7 +210,7 @@ final class TunnelStream: @unchecked Sendable {
     private func end(with reason: LoadError) {
         let isRegular = isUpEnded && isDownEnded && !isLost
         if !isRegular { wire.broke(reason) }
-        // Writers first: whoever has read of the end finds it when writing.
+        // Writers first: a task that has read the end must find it when it writes.
         up.discard()
         // Bytes that came before a failed handshake must not be taken for bytes protected by TLS.
         if securing != nil { down.discard() }

@@ -4,7 +4,7 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// The connection of a tunnel, which its loop shares with those who write: one thread at a time uses it.
+/// The connection of a tunnel, which its loop shares with writing tasks: one thread at a time uses it.
 ///
 /// A writer sends on its own thread where nothing that came before waits, and so needs no other thread to wake. No call
 /// blocks; each lasts as long as TLS and the kernel take for some records.
@@ -19,7 +19,7 @@ final class TunnelWire: Sendable {
         var isHandingOver = false
         /// This side is to be ended, and sends nothing more by itself.
         var isEnding = false
-        /// Octets that writers may send until the loop has had a look: one that never waits must not keep it from others.
+        /// Bytes that writers may send until the loop has had a look: one that never waits must not keep it from others.
         var allowance = TunnelWire.turn
         var facts: StreamFacts
         /// Why the connection broke; nil before it breaks, and after a regular end of both directions.
@@ -30,7 +30,7 @@ final class TunnelWire: Sendable {
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
     }
 
-    /// In octets. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
+    /// In bytes. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
     static let turn = BodyPipe.Watermarks.standard.high
 
     private let state: Lock<State>
@@ -47,14 +47,14 @@ final class TunnelWire: Sendable {
     /// What is known of the connection; more once TLS has begun on it.
     var facts: StreamFacts { state.withLock { $0.facts } }
 
-    /// Octets of the app's that were given to TLS, or to the socket.
+    /// Bytes of the app's that were given to TLS, or to the socket.
     var sentOctets: Int { sent.load(ordering: .relaxed) }
 
     // MARK: Writers
 
     /// Sends what TLS and the kernel take at once, unless something that came before must be sent by the loop.
     ///
-    /// - Returns: how much was sent; nil where it was not tried. Where it is not all, the rest must be given to the loop
+    /// - Returns: how much was sent; nil if it was not tried. If it is not all, the rest must be given to the loop
     ///   before anything else, and ``handedOver()`` called then: OpenSSL wants to see again what it has enciphered.
     func sendAtOnce(_ bytes: [UInt8]) -> Int? {
         state.withLock { state in
@@ -116,7 +116,7 @@ final class TunnelWire: Sendable {
             ?? LoadError(.connectionLost, at: .response, "The tunnel was closed.")
     }
 
-    /// Nobody uses the connection any more but the caller.
+    /// Takes the connection out: from then on only the caller uses it.
     func takeLink() -> TunnelLink? { state.withLock { $0.link.take() } }
 
     // MARK: TLS that begins later

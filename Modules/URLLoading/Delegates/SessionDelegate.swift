@@ -98,7 +98,7 @@ extension SessionDelegate {
     public func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {}
 }
 
-/// Hands the questions of one load to whoever answers them.
+/// Passes the questions of one load to the delegates that answer them.
 struct DelegateResponder: ChallengeResponder {
     let session: SecureSession
     let request: LoadRequest

@@ -23,7 +23,7 @@ public final class SecureSession: Sendable {
     private let registry: ProtocolRegistry
     /// Names the session in the keys of its connections.
     let tag: String
-    /// The generation in which the session was made; nil where switching off does not invalidate it.
+    /// The generation in which the session was made; nil if switching off does not invalidate it.
     private let generation: Int?
     private let isInvalidated = Atomic(false)
     /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.

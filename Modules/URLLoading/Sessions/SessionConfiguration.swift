@@ -37,7 +37,7 @@ public struct SessionConfiguration: Sendable {
     public var minimumTLSVersion: TLSVersion?
     /// The highest version of TLS that is offered to servers; nil for the highest there is.
     public var maximumTLSVersion: TLSVersion?
-    /// Who may issue the certificates of servers.
+    /// The authorities that may issue servers' certificates.
     public var trust: ServerTrust = .system
     /// The keys that hosts are pinned to; see ``pin(_:to:backups:)``.
     public private(set) var pins: [Host: Set<PublicKeyPin>] = [:]
@@ -67,8 +67,9 @@ public struct SessionConfiguration: Sendable {
     public var usesCache = true
     /// How loads use the cache, where a request does not say.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
-    /// Whether servers that know no NTLMv2 are answered with NTLM2 session and NTLMv1, where the administrator's policy allows
-    /// it too. Both can be broken by whoever reads along, and anybody on the way can make a server look like an old one.
+    /// Whether servers that do not know NTLMv2 are answered with NTLM2 session and NTLMv1, if the administrator's
+    /// policy allows it too. An eavesdropper can break both, and an attacker on the network path can make a server look
+    /// like an old one.
     public var allowsNTLMv1 = false
     /// Whether Basic may send a password over plain `http`, to servers and to proxies. Anyone on the network path can
     /// read it there, so Basic is otherwise skipped, unless a default credential was set for exactly that protection

@@ -109,7 +109,7 @@ public final class URLLoadingSystem: Sendable {
     /// connections that were made so serve no further load.
     ///
     /// - Returns: whether there was such a decision.
-    /// - Throws: `invalidRequest` where the URL names no server; why the store cannot be written.
+    /// - Throws: `invalidRequest` if the URL names no server; why the store cannot be written.
     @discardableResult
     public func undoPriorTrustDecision(for url: RequestURL) async throws(LoadError) -> Bool {
         guard let endpoint = url.endpoint else {
@@ -169,7 +169,7 @@ public final class URLLoadingSystem: Sendable {
 
     private static let defaultInstance = Lock<URLLoadingSystem?>(nil)
 
-    /// What the documented singletons stand for; nil before there is an instance.
+    /// The instance to which Dynamics' singletons correspond; nil before there is one.
     public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
 
     /// Makes this the instance that ``SecureSession/shared`` is of.

@@ -25,7 +25,7 @@ struct RedirectRules {
         }
     }
 
-    /// The target of a redirect; nil where the answer is none.
+    /// The target of a redirect; nil if the answer is none.
     ///
     /// - Throws: `redirectRefused` for anything but one `http` or `https` URL.
     static func target(of head: HTTPResponse, from url: RequestURL) throws(LoadError) -> RequestURL? {

@@ -7,7 +7,7 @@ extension SecureSession {
     /// A task that loads a request and collects the body.
     ///
     /// - Parameters:
-    ///   - limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's questions before the session's does.
     public func dataTask(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
@@ -23,8 +23,8 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - request: a `GET` becomes a `POST`.
-    ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
-    ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    ///   - body: bytes, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
+    ///   - limit: the longest body of the answer; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's questions before the session's does.
     public func uploadTask(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
