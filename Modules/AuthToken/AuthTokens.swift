@@ -26,7 +26,7 @@ public actor AuthTokens {
     private nonisolated let key: TokenKey
     private nonisolated let clock: @Sendable () -> Int64
     private weak var heldDelegate: (any AuthTokenDelegate)?
-    /// Those of ``requestToken(challenge:serverName:)``, by number.
+    /// The requests of ``requestToken(challenge:serverName:)``, by number.
     private var requests: [Int: Task<Void, Never>] = [:]
     private var lastRequest = 0
     private var isShutDown = false
@@ -130,14 +130,14 @@ extension AuthTokens {
     /// Who hears of the tokens of ``requestToken(challenge:serverName:)``; held weakly.
     public var delegate: (any AuthTokenDelegate)? { heldDelegate }
 
-    /// Sets who hears; nil takes it back.
+    /// Sets the delegate; nil removes it.
     public func setDelegate(_ delegate: (any AuthTokenDelegate)?) { heldDelegate = delegate }
 
-    /// Asks for a token and returns before it is there; the delegate is told, once: `getGDAuthToken` of the documents.
-    /// Cancelling the task that calls does not end the request.
+    /// Asks for a token and returns before it is there; the delegate is called once with the result: Dynamics'
+    /// `getGDAuthToken`. Cancelling the calling task does not end the request.
     ///
-    /// - Throws: `noDelegate` where there is none, and what is known without asking the gateway: `notAuthorized`,
-    ///   `withdrawn`, `invalidChallenge`, `invalidServerName`. Nothing was sent then, and the delegate hears nothing.
+    /// - Throws: `noDelegate` if there is none, and errors that are known without asking the gateway: `notAuthorized`,
+    ///   `withdrawn`, `invalidChallenge`, `invalidServerName`. Then nothing was sent, and the delegate is not called.
     public func requestToken(challenge: String, serverName: String) throws(AuthTokenError) {
         guard let delegate = heldDelegate else {
             throw AuthTokenError(.noDelegate, "Set a delegate first: it gets the token.")
@@ -148,7 +148,7 @@ extension AuthTokens {
         }
         lastRequest += 1
         let number = lastRequest
-        // Without a parent: the documents' form returns at once. Docs/Concurrency.md.
+        // An unstructured task: as in Dynamics, the call returns at once. See Docs/Concurrency.md.
         requests[number] = Task { [weak delegate] in
             let result = await self.result(challenge, serverName)
             await self.tell(delegate, of: result)
@@ -156,7 +156,7 @@ extension AuthTokens {
         }
     }
 
-    /// Off the actor: a delegate takes its time.
+    /// Runs outside of the actor, since a delegate may take long.
     @concurrent private nonisolated func tell(
         _ delegate: (any AuthTokenDelegate)?, of result: Result<AuthToken, AuthTokenError>
     ) async {

@@ -1,7 +1,7 @@
 internal import SallyportWire
 
-/// The challenge flow of the documents: a request without a token that holds is denied with a new challenge, the app asks
-/// for a token with it, and sends the request again with the token.
+/// Dynamics' challenge flow: a request without a valid token is denied with a new challenge, the app asks for a token
+/// with it, and sends the request again with the token.
 ///
 /// ```swift
 /// let sessions = AuthTokenSessions(verifier: verifier, use: .session)
@@ -30,7 +30,7 @@ public struct AuthTokenSessions: Sendable {
     private let lifetime: Int64
 
     /// - Parameters:
-    ///   - key: makes the challenges; servers that take each other's share one, and the store.
+    ///   - key: makes the challenges. Servers that accept each other's challenges share the key and the store.
     ///   - challengeLifetime: how long a challenge can be used, in seconds; 1 second to a day.
     public init(
         verifier: AuthTokenVerifier, key: ChallengeKey = ChallengeKey(),
@@ -44,8 +44,8 @@ public struct AuthTokenSessions: Sendable {
         lifetime = min(max(1, challengeLifetime), 86_400)
     }
 
-    /// A new challenge for the app: 112 hexadecimal digits. Nothing is kept of it, so that asking for many costs no
-    /// other app its own.
+    /// A new challenge for the app: 112 hexadecimal digits. The server keeps nothing of it, so an app that asks for
+    /// many challenges does not displace those of other apps.
     public func makeChallenge() -> String { key.make(until: verifier.clock() + lifetime) }
 
     /// Checks a token, and that it answers a challenge of ``makeChallenge()``, which it uses up.
@@ -75,7 +75,7 @@ public struct AuthTokenSessions: Sendable {
         }
     }
 
-    /// Until neither the token that used a challenge nor another one for the same challenge can be accepted.
+    /// The time from which neither the token that used a challenge nor another token for it can be accepted.
     private func remembered(_ token: VerifiedAuthToken, _ end: Int64) -> Int64 { max(verifier.end(of: token), end) }
 
     private static var wrongChallenge: AuthTokenVerificationError {

@@ -27,7 +27,8 @@ extension Authorization {
             }
             logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
             await settle(isFresh: false)
-            // Once the lease is over, waiting does not help: what answers is another gateway, or has another authority.
+            // With the lease over, waiting does not help: another gateway answers here, or the gateway has another
+            // authority.
             if error.code == .authorityMismatch, state != .authorized { throw error }
         }
         guard state == .authorized else { throw .withdrawn(state.code) }
@@ -88,7 +89,7 @@ extension Authorization {
             gate.withdraw(conclusion.code)
         }
         await conclude(conclusion)
-        // Another one came meanwhile, and is stored in its place.
+        // Another configuration came meanwhile, and is stored in place of this one.
         guard self.document == document else { return }
         guard isFresh, let text else { return }
         do {
@@ -99,8 +100,9 @@ extension Authorization {
         }
     }
 
-    /// Publishes what the gate has just been told, once its observers have carried it out: who hears of a withdrawal finds
-    /// nothing left. Of several conclusions that are carried out at once, the last one alone is published.
+    /// Publishes the gate's new state once the gate's observers have carried it out, so that an app which learns of a
+    /// withdrawal finds nothing still open. If several conclusions are carried out at once, only the last one is
+    /// published.
     func conclude(_ new: AuthorizationState) async {
         conclusion = new
         conclusions += 1
@@ -112,7 +114,7 @@ extension Authorization {
         setState(conclusion)
     }
 
-    /// What a wipe leaves nothing of, from the moment on when it is known.
+    /// Drops what must not outlive a wipe, as soon as the wipe is known.
     private func dropIdentity() {
         if let identity { client.retire(identity.clientIdentity) }
         identity = nil
@@ -120,7 +122,7 @@ extension Authorization {
         published.withLock { $0.document = nil }
     }
 
-    /// The store destroys its keys first, then its data.
+    /// Wipes the store: its keys first, then its data.
     private func wipe() async {
         do {
             try await records.store.wipe()
@@ -169,7 +171,7 @@ extension Authorization {
         guard identity?.certificate == old.certificate else { return }
         try await records.finishEnrollment(renewed)
         guard let trust = identity?.trust else { return }
-        // As the last configuration says, which may have come meanwhile.
+        // The trust of the last configuration, which may have arrived during the renewal.
         renewed.trust = trust
         identity = renewed
         client.retire(old.clientIdentity)

@@ -1,25 +1,27 @@
 internal import SallyportCore
 
 extension Authorization {
-    /// Questions whether access stands: one under way, and the next, which everything shares that asks meanwhile.
+    /// Fetches that confirm whether access has changed: the one in progress, and the next one, which all later calls
+    /// share.
     struct Confirmations {
         var current: Task<Void, Never>?
         var next: Task<Void, Never>?
     }
 
-    /// The longest time for one request of a question; a fetch may take several.
+    /// The time limit of each request of such a fetch; a fetch may take several requests.
     private static let confirmationTimeout = Duration.seconds(2)
 
-    /// Fetches the configuration, which says what holds; the caller bounds how long it waits. A fetch that began before the
-    /// call may have missed the change that is asked about, so the call waits for one that begins after it. Where the
-    /// gateway refuses or does not answer, access stands as it did: the loss is then one of the network.
+    /// Fetches the configuration, which says whether access has changed; the caller limits how long it waits. A fetch
+    /// that began before the call may have missed the change, so the call waits for one that begins after it. If the
+    /// gateway refuses or does not answer, access is taken to be unchanged: the loss was then caused by the network.
     public func confirmAccess() async {
         guard identity != nil else { return }
         let question = confirmations.next ?? nextConfirmation()
         await question.value
     }
 
-    /// Without a parent: any number of broken connections wait for it, each of which may be given up. Docs/Concurrency.md.
+    /// An unstructured task: the tasks of many broken connections may wait for it, and each may be cancelled. See
+    /// Docs/Concurrency.md.
     private func nextConfirmation() -> Task<Void, Never> {
         let earlier = confirmations.current
         let task = Task {

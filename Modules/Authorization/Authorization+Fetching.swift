@@ -4,11 +4,11 @@ internal import SallyportCore
 internal import SallyportWire
 
 extension Authorization {
-    /// Asks for the configuration, and says which one the store holds, so that the gateway notices a store that was put
-    /// back as it was at an earlier time, and locks the instance.
+    /// Fetches the configuration, and tells the gateway which one the store holds. So the gateway notices a store that
+    /// was restored from an older copy, and locks the instance.
     ///
-    /// Where the gateway knows of a newer one than was named, the question is put once more: another fetch of this
-    /// instance may have stored it meanwhile.
+    /// If the gateway knows of a newer stored configuration than the request named, the request is made once more:
+    /// another fetch of this instance may have stored that one meanwhile.
     func fetchConfiguration(
         as identity: IdentityRecord, timeout: Duration
     ) async throws(AuthorizationError) -> [UInt8] {
@@ -26,7 +26,7 @@ extension Authorization {
             .communicationFailed, .serverCommunicationFailed, "The gateway does not say what it knows of the store.")
     }
 
-    /// Tells the gateway what the store holds now. Where that does not get through, the next question says it.
+    /// Tells the gateway which configuration the store now holds. If that fails, the next fetch tells it.
     func acknowledgeConfiguration() async {
         guard let identity, let stored = try? records.storedEpoch(), stored > 0 else { return }
         let target = "\(ControlAPI.Path.storedConfiguration)?\(ControlAPI.Query.stored)=\(stored)"
@@ -59,7 +59,7 @@ extension Authorization {
 }
 
 extension ControlAnswer {
-    /// The newest epoch that the gateway says was stored.
+    /// The newest epoch that was stored, according to the gateway.
     fileprivate var storedEpoch: Int64? {
         try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error).stored
     }

@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportWire
 
 extension Authorization {
-    /// How many servers, domains and networks are written out, each.
+    /// The greatest number of servers, of domains and of networks that are listed.
     private static let listed = 100
 
     /// The settings that hold now, a name and a value each; nothing secret among them.

@@ -34,7 +34,7 @@ public actor Authorization {
     var mark: TimeMark
     var lastEventID: String?
     var confirmations = Confirmations()
-    /// The last conclusion that was drawn, and how many there were.
+    /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
     /// What anyone may read without waiting.
@@ -44,7 +44,7 @@ public actor Authorization {
         var blocks: [LocalBlock] = []
     }
 
-    /// Opens the authorization that a store holds, with connections to the gateway of its own; makes none yet.
+    /// Opens the authorization that a store holds, with its own connections to the gateway. Makes no connection yet.
     ///
     /// ```swift
     /// let store = try await SecureStore.open(at: "/var/lib/report", protectedBy: .systemdCredential("sallyport"))
@@ -53,11 +53,11 @@ public actor Authorization {
     /// let sockets = SocketSystem(gate: authorization)
     /// ```
     ///
-    /// For programs that compose the modules themselves; `Sallyport.open` does the same and more. The store is the caller's: close
-    /// it after ``shutdown()``.
+    /// For programs that compose the modules themselves; `Sallyport.open` does this and more. The caller owns the store
+    /// and closes it after ``shutdown()``.
     ///
-    /// - Parameter application: the app's entitlement and version; nil takes what the store was activated for.
-    /// - Throws: ``AuthorizationError/Code/wrongApplication`` where the store is activated for another application.
+    /// - Parameter application: the app's entitlement and version; if nil, those for which the store was activated.
+    /// - Throws: ``AuthorizationError/Code/wrongApplication`` if the store is activated for another application.
     public static func open(
         store: SecureStore, application: ApplicationIdentity? = nil,
         logger: Logger = Logger(label: "sallyport.authorization")
@@ -65,7 +65,7 @@ public actor Authorization {
         try open(store: store, application: application, transport: Transport(), logger: logger)
     }
 
-    /// As ``open(store:application:logger:)``, over connections that the caller shuts down.
+    /// As ``open(store:application:logger:)``, over a transport that the caller shuts down.
     package static func open(
         store: SecureStore, application: ApplicationIdentity?, transport: Transport,
         logger: Logger = Logger(label: "sallyport.authorization")
@@ -173,9 +173,9 @@ extension Authorization: AccessGate {
         _ observer: @escaping @Sendable (AccessChange) -> Void
     ) -> AccessObservation { gate.observe(observer) }
 
-    /// As ``onAccessChange(_:)`` for what takes its time, as actors do: a change is carried out by all such observers
-    /// before its state and its event are published, and before the call returns that led to it. The present access they
-    /// are not told, nor the end of a lease that a request finds before ``run()`` does; that drops no secret.
+    /// As ``onAccessChange(_:)``, for asynchronous observers such as actors. All of them have carried a change out
+    /// before its state and event are published, and before the call that led to it returns. They are not told the
+    /// present access, nor the end of a lease that a request notices before ``run()`` does; that end drops no secrets.
     package nonisolated func onAccessChange(
         awaiting observer: @escaping @Sendable (AccessChange) async -> Void
     ) -> AccessObservation { gate.observe(awaiting: observer) }

@@ -53,17 +53,17 @@ extension AuthorizationError {
         public static let notActivated = Code(value: .notActivated)
         /// The store has an identity already; another instance needs another store.
         public static let alreadyActivated = Code(value: .alreadyActivated)
-        /// The gateway does not show the authority that the link names, and the access key was not sent; or it has no
-        /// certificate of an authority that the app knows, as after a rotation that the app was away for: activate a new
-        /// store.
+        /// The gateway does not show the authority that the link names, and the access key was not sent. Or it has no
+        /// certificate of an authority that the app knows, for example after a rotation during which the app was
+        /// offline; then activate a new store.
         public static let authorityMismatch = Code(value: .authorityMismatch)
         /// The gateway cannot be reached. Retryable.
         public static let unreachable = Code(value: .unreachable)
         /// The gateway refuses user, access key or certificate.
         public static let credentialsRefused = Code(value: .credentialsRefused)
-        /// The activation link was used before; each activates once. Another is needed.
+        /// The activation link was used before; each link activates one instance. Ask for a new link.
         public static let linkUsed = Code(value: .linkUsed)
-        /// The activation link was not used within its 24 hours. Another is needed.
+        /// The activation link was not used within its 24 hours. Ask for a new link.
         public static let linkExpired = Code(value: .linkExpired)
         /// The gateway was reached, and the exchange failed. Retryable, with growing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)

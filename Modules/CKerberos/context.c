@@ -120,7 +120,7 @@ void sk_describe(sk_context *context, int32_t code, char *out, size_t count) {
 }
 
 int32_t sk_set_offset(sk_context *context, int32_t seconds) {
-    // -1 leaves the microseconds as they are: counted from here on, two tokens of one second could have the same ones.
+    // -1 leaves the clock's microseconds alone. With a fixed value, two tokens of one second could carry the same ones.
     return seconds == 0 ? 0 : krb5_set_real_time(context->krb5, (krb5_timestamp)(time(NULL) + seconds), -1);
 }
 

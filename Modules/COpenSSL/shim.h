@@ -100,8 +100,8 @@ static inline void sallyport_ask_for_staple(SSL_CTX *context, int (*callback)(SS
 #define SALLYPORT_STAPLE_MISSING 2
 #define SALLYPORT_STAPLE_INVALID 3
 
-/// How old an answer may be that does not say when the next one comes, in seconds: 7 days. It would be good for ever else
-/// (RFC 6960 §2.4: newer information is available all the time).
+/// The greatest age, in seconds, of an OCSP response without nextUpdate: 7 days. RFC 6960 §2.4 sets no limit for such a
+/// response: newer information is always available, so without this limit it would be accepted for ever.
 #define SALLYPORT_STAPLE_AGE (7L * 24 * 3600)
 
 /// What the answer says of the certificate; the answer's signature was verified.
@@ -175,18 +175,19 @@ static inline int sallyport_names_host(const X509 *certificate) {
     return count > 0;
 }
 
-/// The name that a client tells before the handshake (RFC 6066 §3); 0 where memory is out.
+/// Sets the host name that the client sends in the server_name extension (RFC 6066 §3). Returns 0 if memory is
+/// exhausted.
 static inline int sallyport_name_server(SSL *tls, const char *name) { return (int)SSL_set_tlsext_host_name(tls, name); }
 
-/// Called where the chain is judged: holds the handshake there, and lets it be judged once more when it goes on. 0 where it
-/// cannot be held.
+/// Called from the verification of the chain: holds the handshake there, and has OpenSSL verify the chain again when
+/// the handshake goes on. Returns 0 if the handshake cannot be held.
 static inline int sallyport_hold_verification(SSL *tls) {
-    // An error in the queue would be told instead.
+    // An error left in the queue would be reported as the reason of the hold.
     ERR_clear_error();
     return SSL_set_retry_verify(tls);
 }
 
-/// Has a connection show the certificate, with its chain and key, that a context has; 0 where it has none.
+/// Has a connection use the certificate, chain and key of a context. Returns 0 if the context has none.
 static inline int sallyport_copy_identity(SSL *tls, SSL_CTX *from) {
     X509 *certificate = SSL_CTX_get0_certificate(from);
     EVP_PKEY *key = SSL_CTX_get0_privatekey(from);
@@ -197,7 +198,7 @@ static inline int sallyport_copy_identity(SSL *tls, SSL_CTX *from) {
     return chain == NULL || SSL_set1_chain(tls, chain);
 }
 
-/// Whether the first error of the queue is that the peer ended TCP in the midst of TLS.
+/// Whether the first error in the queue says that the peer closed TCP without ending TLS first.
 static inline int sallyport_is_unexpected_end(void) {
     unsigned long error = ERR_peek_error();
     return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;

@@ -215,7 +215,8 @@ void sp_mac(
 // MARK: Memory
 
 int sp_process_keep_from_dumps(void) {
-    // What the Swift runtime does at a crash prints memory, and waits without end for a helper that may not read it.
+    // The Swift runtime's crash handler prints memory, and would wait for ever for a helper that may not read this
+    // process.
     static const int crashes[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++) signal(crashes[index], SIG_DFL);
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -12,7 +12,7 @@ struct StoredAnswer: Sendable {
     /// The body, where it is short.
     let body: [UInt8]
 
-    /// As it is after the server said that it holds.
+    /// The answer as it is after the server has confirmed that it is still valid.
     func freshened(
         with fields: HTTPFields, _ control: CacheControl, requested: CacheTime, received: CacheTime
     ) -> StoredAnswer {
@@ -174,12 +174,13 @@ extension SecureCache {
         evictIfNeeded()
     }
 
-    /// Puts a part together with what is stored of the same answer (RFC 9111 §3.4), where they share a strong validator.
+    /// Joins a part with the stored parts of the same response (RFC 9111 §3.4), if both have the same strong validator.
     ///
     /// - Parameters:
-    ///   - slot: that of the part; what it would take the place of is what it is joined with.
-    ///   - isStreamed: whether the part's body lies in the store already, so that nothing can be put before or behind it.
-    /// - Returns: whether the part is worth storing: it never takes the place of more of the same answer.
+    ///   - slot: the part's slot; the entry that it would replace is the one that it is joined with.
+    ///   - isStreamed: whether the part's body is already in the store, so that nothing can be added before or after
+    ///     it.
+    /// - Returns: whether the part is worth storing: it must not replace a longer part of the same response.
     func join(
         _ answer: inout CachedAnswer, _ body: inout [UInt8], in slot: IndexSlot, isStreamed: Bool, limit: Int64
     ) -> Bool {
@@ -193,7 +194,7 @@ extension SecureCache {
             let both = PartialBody(stored, other).adding(range, body)
         else { return true }
         guard Int64(both.octets.count) <= limit else { return answer.length > old.length }
-        // The fields of a 200 are all there are; those of a 206 update what is stored (§3.2).
+        // The fields of a 200 replace the stored ones; those of a 206 update them (§3.2).
         if answer.status == .partialContent {
             answer.fields = Validation.merged(old.fields, with: answer.fields, answer.control)
         }

@@ -10,7 +10,7 @@ package struct StoredEntry: Sendable, Codable, Hashable {
     package let way: String
     /// Of the body, in octets.
     package let length: Int
-    /// Which parts of the whole it has.
+    /// Which ranges of the complete content it has.
     package let range: String?
     /// The fields of requests that it was chosen by.
     package let vary: [String]

@@ -2,30 +2,30 @@ package import SallyportCore
 internal import SallyportLoading
 package import SallyportTransport
 
-/// What a session, or a socket, says about its connections.
+/// The settings that a session or a socket has for its connections.
 package struct ConnectionSettings: Sendable {
     /// Which part of the app connects.
     package var scope: ConnectionPartition.Scope
-    /// In whose name it connects if a request does not say.
+    /// The principal of connections whose request does not name one.
     package var principal: Principal
-    /// The bounds of the versions of TLS; nil where there is none.
+    /// The lowest and highest TLS version; nil for no bound.
     package var minimumTLSVersion: TLSVersion?
     package var maximumTLSVersion: TLSVersion?
     package var trust = TrustAnchors.system
     package var pins: [Host: Set<PublicKeyPin>] = [:]
     package var revocation = RevocationRules()
-    /// What servers are shown that ask for a certificate.
+    /// The certificates to present to servers that ask for one.
     package var identities: [Host: ClientIdentity] = [:]
     /// Whether the server's certificate must be for its host.
     package var checksHost = true
-    /// For streams of bytes; those of loads are in their context.
+    /// For byte streams; the proxies of loads are in their context.
     package var proxies: ProxySettings = .none
-    /// Whether such a proxy is told a password over a connection that others can read.
+    /// Whether such a proxy may be sent a password over an unencrypted connection.
     package var allowsBasicOverPlainHTTP = false
-    /// No stage answers the challenges of proxies: one that has a credential is told it with the request.
+    /// Whether a proxy's credential is sent with the first request, since no stage answers challenges of proxies.
     package var tellsProxiesAtOnce = false
     package var connectTimeout = Duration.seconds(10)
-    /// How long a server has to end its side of a stream after ours was ended.
+    /// How long a server may take to end its side of a stream after ours was ended.
     package var closeTimeout = Duration.seconds(5)
     package var connectionsPerOrigin = 6
 
@@ -34,13 +34,13 @@ package struct ConnectionSettings: Sendable {
         self.principal = principal
     }
 
-    /// What is not verified.
+    /// The checks of the server's certificate that are switched off.
     var disabledChecks: Set<VerificationCheck> {
         if trust == .unverified { return [.peer, .host] }
         return checksHost ? [] : [.host]
     }
 
-    /// The connections of the scope and a principal.
+    /// The path of the connections for this scope and a principal.
     func path(of principal: Principal, by way: Way) -> ConnectionPath {
         let partition = ConnectionPartition(scope, principal: principal == self.principal ? nil : principal)
         var path = ConnectionPath(

@@ -7,8 +7,8 @@ internal import SallyportTransport
 extension Connector {
     /// Sends a request by the route that the policy names, and by no other.
     ///
-    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or where the policy has
-    ///   changed meanwhile; `proxyWithRelay`; and why no answer came.
+    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or if the policy has
+    ///   changed meanwhile; `proxyWithRelay`; and the error if no response came.
     package nonisolated func exchange(
         _ request: LoadRequest, in context: LoadContext, with settings: ConnectionSettings
     ) async throws(LoadError) -> LoadResponse {
@@ -42,7 +42,7 @@ extension Connector {
             "The server is reached through a relay, and the session has a proxy for it; make it an exception.")
     }
 
-    /// A proxy that has a credential is told it with the request, by Basic (RFC 7617).
+    /// Sends a proxy's credential with the request, by Basic (RFC 7617).
     private nonisolated func telling(
         _ proxy: Proxy?, _ request: LoadRequest, in context: LoadContext
     ) throws(LoadError) -> LoadRequest {
@@ -55,7 +55,7 @@ extension Connector {
         return request
     }
 
-    /// The request as the transport takes it, over the connections of the session and the principal.
+    /// The request for the transport, over the connections of the session and the principal.
     private nonisolated func order(
         for request: LoadRequest, saying fields: HTTPFields, by way: Way, through proxy: Proxy?,
         in context: LoadContext, with settings: ConnectionSettings
@@ -84,9 +84,9 @@ extension Connector {
             recorder: context.recorder)
     }
 
-    /// Sends, with the questions of TLS as often as they need.
+    /// Sends, again after each question of the TLS handshake that the app has answered.
     ///
-    /// - Returns: the answer, and whether the connection came about by a word of the app's, see
+    /// - Returns: the response, and whether the app's own decision allowed the connection, see
     ///   ``HandshakeDialogue/isByAppsWord``.
     private nonisolated func send(
         _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with settings: ConnectionSettings
@@ -109,7 +109,7 @@ extension Connector {
         return (response, dialogue.isByAppsWord)
     }
 
-    /// Whether anything of a handshake may be put in question, but what is trusted for good.
+    /// Whether a handshake may raise a question that is not settled by stored trust.
     nonisolated func mayBeAsked(_ path: ConnectionPath, _ settings: ConnectionSettings, hasResponder: Bool) -> Bool {
         hasResponder || hasDecisions || !settings.identities.isEmpty
             || path.versions.intersection(.standard) != path.versions
@@ -121,9 +121,9 @@ struct ExchangeOrder: Sendable {
     var request: ExchangeRequest
     var path: ConnectionPath
     var decision: RouteDecision?
-    /// As records name it.
+    /// The route's name in records.
     var route: String
-    /// Takes note of each try; nil if the load is not recorded.
+    /// Records each try; nil if the load is not recorded.
     var recorder: LoadRecorder?
 
     func send(
@@ -142,7 +142,7 @@ struct ExchangeOrder: Sendable {
             }
             return response
         } catch {
-            // What never came to the transport has no report.
+            // A request that never reached the transport has no report.
             recorder.failed(hop: hop, error)
             throw error
         }

@@ -2,7 +2,7 @@ internal import SallyportCore
 package import SallyportLoading
 
 extension Connector {
-    /// Says how a request would be sent: the bracket's first half, which makes no connection.
+    /// Says how a request would be sent: asks the policy as an exchange does, but makes no connection.
     package nonisolated func explain(
         _ request: LoadRequest, in context: LoadContext, with settings: ConnectionSettings,
         into explanation: inout LoadExplanation
@@ -20,7 +20,7 @@ extension Connector {
         }
     }
 
-    /// The route as records name it.
+    /// The route's name in records.
     static func name(of way: Way, _ proxy: Proxy?) -> String {
         proxy.map { "proxy \($0)" } ?? way.decision.map { "\($0.route)" } ?? "direct"
     }

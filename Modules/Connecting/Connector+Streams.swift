@@ -6,10 +6,10 @@ package import SallyportTransport
 extension Connector {
     /// Opens a stream of bytes by the route that the policy names, and by no other.
     ///
-    /// Cancelling the task gives it up.
+    /// Cancelling the task gives the attempt up.
     ///
-    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or where the policy has
-    ///   changed meanwhile; `proxyWithRelay`; and why no connection came about.
+    /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or if the policy has
+    ///   changed meanwhile; `proxyWithRelay`; and the error if no connection was made.
     package nonisolated func stream(
         _ request: TunnelRequest, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
@@ -22,9 +22,9 @@ extension Connector {
         }
     }
 
-    /// Opens a stream of bytes by a way that the policy gave just now.
+    /// Opens a stream of bytes by a way that the policy has just given.
     ///
-    /// - Throws: as ``stream(_:with:asking:)``.
+    /// - Throws: as ``stream(_:with:asking:)`` does.
     package nonisolated func stream(
         _ request: TunnelRequest, by way: Way, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) -> ByteStream {
@@ -50,7 +50,7 @@ extension Connector {
         return ByteStream(over: tunnel, later)
     }
 
-    /// Begins TLS on a stream that stands. The policy is asked before and behind, as for a new connection.
+    /// Begins TLS on an open stream. The policy is asked before and after, as for a new connection.
     private nonisolated func startTLS(
         _ start: TLSStart, on tunnel: Tunnel, with settings: ConnectionSettings, asking questions: ConnectionQuestions
     ) async throws(LoadError) {
@@ -74,7 +74,7 @@ extension Connector {
         LoadError(.refusedByPolicy, at: .routing, "The policy leads to the server by another route now.")
     }
 
-    /// A tunnel that the policy of now refuses is of no use.
+    /// Ends a tunnel that the present policy refuses.
     private nonisolated func confirm(
         _ way: Way, _ tunnel: Tunnel, _ recorder: LoadRecorder?
     ) throws(LoadError) {
@@ -152,7 +152,7 @@ extension LoadRecorder {
 }
 
 extension TunnelRequest {
-    /// With no more time to connect than is left of the tunnel's life.
+    /// The request, with its time to connect limited to what is left of the tunnel's life.
     fileprivate func withinDeadline() throws(LoadError) -> TunnelRequest {
         guard let deadline else { return self }
         let rest = ContinuousClock.now.duration(to: deadline)

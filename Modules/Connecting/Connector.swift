@@ -2,25 +2,25 @@ package import SallyportCore
 package import SallyportTransport
 internal import Synchronization
 
-/// The one way out of an app: takes a destination, and gives an exchange or a stream of bytes.
+/// The one way out of an app: takes a destination, and returns a response or a stream of bytes.
 ///
-/// Whatever connects goes through the same bracket: the policy is asked; the connection is made by the route that it
-/// names and by no other, with the trust, pins, certificate, proxy and versions of TLS of the settings; and the policy is
-/// asked again once there is a connection. Loads, session streams, plugins' tunnels, those of ticket clients, and sockets have
-/// all of it.
+/// Every connection is made in the same steps: the policy is asked; the connection is made by the route that it names
+/// and by no other, with the trust, pins, certificate, proxy and TLS versions of the settings; and the policy is asked
+/// again once there is a connection. That holds for loads, streams of sessions, tunnels of plugins and of ticket
+/// clients, and sockets.
 ///
-/// A connection about which there is nothing to ask costs no hop to this actor: asking the policy and sending are
-/// nonisolated. What is isolated is what was decided about servers, and with which versions of TLS they were reached.
+/// A connection that raises no question costs no hop to this actor: asking the policy and sending are nonisolated. The
+/// actor's state is the decisions made about servers, and the TLS versions by which servers were reached.
 package actor Connector {
     /// The administrator's policy; nil for a connector of the system session, which has none.
     package nonisolated let gate: (any AccessGate)?
     package nonisolated let client: any ExchangeClient
-    /// What is offered to servers besides TLS 1.2 and 1.3.
+    /// The TLS versions offered to servers besides 1.2 and 1.3.
     package nonisolated let control: ControlTLSVersions
-    /// Decisions for good; nil where there is no store.
+    /// The decisions that are kept for good; nil if there is no store.
     nonisolated let store: (any DecisionStore)?
     var decisions = ConnectionDecisions()
-    /// The edition of what was decided.
+    /// The edition under which `decisions` were made.
     var decisionsEdition: UInt64 = 0
     var questions = PendingQuestions()
     var history = TLSVersionHistory()
@@ -29,15 +29,15 @@ package actor Connector {
     /// Ends the task that frees decisions; nil without a policy, which alone withdraws.
     private nonisolated let withdrawals: AsyncStream<Void>.Continuation?
 
-    /// What is read without a hop.
+    /// State that is read without a hop.
     private final class Marks: Sendable {
-        /// Whether there has been any decision of an app: read by each load.
+        /// Whether any app decision exists; read by each load.
         let hasDecisions = Atomic(false)
-        /// Counts the withdrawals that drop secrets. What was decided before the last is never used after it.
+        /// Counts the withdrawals that drop secrets. A decision made before the last one is never used after it.
         let edition = Atomic<UInt64>(0)
     }
 
-    /// - Parameter store: keeps what is trusted for good; without one, it is trusted for as long as this lives.
+    /// - Parameter store: keeps decisions to trust a server for good; if nil, they last as long as this connector.
     package init(
         gate: (any AccessGate)?, client: any ExchangeClient, decisions store: (any DecisionStore)? = nil,
         control: ControlTLSVersions = ControlTLSVersions()
@@ -60,7 +60,7 @@ package actor Connector {
             }
         }
         guard gate != nil else { return }
-        // What was decided is never used after a withdrawal; this only frees it at once.
+        // Decisions from before a withdrawal are never used anyway; this task only frees them at once.
         Task { [weak self] in
             for await _ in withdrawals { await self?.dropOutdated() }
         }
@@ -69,7 +69,7 @@ package actor Connector {
     // A stream whose continuation is only released does not end, and its task would never be freed.
     deinit { withdrawals?.finish() }
 
-    /// One whose connections are made by a transport of its own.
+    /// A connector with a transport of its own.
     package init(
         gate: any AccessGate, decisions store: (any DecisionStore)? = nil,
         control: ControlTLSVersions = ControlTLSVersions()
@@ -79,26 +79,26 @@ package actor Connector {
             control: control)
     }
 
-    // MARK: What is read without a hop
+    // MARK: State that is read without a hop
 
-    /// Whether anything was decided about any server.
+    /// Whether any decision about a server exists.
     package nonisolated var hasDecisions: Bool { marks.hasDecisions.load(ordering: .acquiring) }
 
     func noteDecisions() { marks.hasDecisions.store(true, ordering: .releasing) }
 
-    /// Of the access under which something is decided.
+    /// The edition of the access under which a decision is made.
     nonisolated var edition: UInt64 { marks.edition.load(ordering: .acquiring) }
 
-    // MARK: Versions of TLS
+    // MARK: TLS versions
 
-    /// A handshake was good.
+    /// Records a successful handshake.
     func reached(_ endpoint: Endpoint, withLowerVersions isLower: Bool) {
         history.reached(endpoint, withLowerVersions: isLower, at: .now)
     }
 
     // MARK: Ends
 
-    /// Ends the exchanges and tunnels of the scopes with `failure`, and lets no new one use their connections.
+    /// Ends the exchanges and tunnels of these scopes with `failure`, and closes their connections to new ones.
     package nonisolated func end(
         _ failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPartition.Scope) -> Bool
     ) {
@@ -106,7 +106,7 @@ package actor Connector {
         client.closeConnections { isAffected($0.partition.scope) }
     }
 
-    /// Ends everything and frees the connections. Idempotent; nothing is connected afterwards.
+    /// Ends everything and frees the connections. Idempotent; no connection is made afterwards.
     package nonisolated func shutdown() async {
         withdrawals?.finish()
         await client.shutdown()

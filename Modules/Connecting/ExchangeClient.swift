@@ -1,15 +1,15 @@
 package import SallyportCore
 package import SallyportTransport
 
-/// What the connector sends requests with and opens tunnels by: `Transport`, or a test's stand-in for it.
+/// What the connector uses to send requests and open tunnels: `Transport`, or a test's stand-in for it.
 package protocol ExchangeClient: Sendable {
     func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse
     func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel
-    /// Lets no new exchange use the connections of these paths.
+    /// Keeps new exchanges from using the present connections of these paths.
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
-    /// Ends the exchanges of these paths with `failure`, those whose body streams included.
+    /// Ends the exchanges of these paths with `failure`, including those whose body is still being received.
     func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
-    /// Does to all of them what a change of access asks for: ends them, or those that the new rules refuse.
+    /// Applies a change of access to all exchanges and tunnels: ends them, or those that the new rules refuse.
     func follow(_ change: AccessChange, of gate: any AccessGate)
     func shutdown() async
 }

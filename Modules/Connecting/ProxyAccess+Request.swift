@@ -5,10 +5,10 @@ internal import SallyportLoading
 internal import SallyportTransport
 
 extension ProxyAccess {
-    /// How the user is named to the proxy: to an HTTP proxy in `Proxy-Authorization`, which the server does not get; to a
-    /// SOCKS proxy when the connection is made.
+    /// How the proxy learns the user: an HTTP proxy from `Proxy-Authorization`, which the server does not get; a SOCKS
+    /// proxy when the connection is made.
     ///
-    /// - Parameter fields: those that the request is sent with.
+    /// - Parameter fields: the header fields with which the request is sent.
     init(_ proxy: Proxy, for request: LoadRequest, with fields: HTTPFields) {
         switch proxy.kind {
         case .http, .https:
@@ -23,15 +23,15 @@ extension ProxyAccess {
         }
     }
 
-    /// Each request has another digest (RFC 7616). What stands before its nonce names the user, so that requests of one
-    /// user can share connections.
+    /// Each request has another digest (RFC 7616). The part before its nonce identifies the user, so that requests of
+    /// one user can share connections.
     private static func user(ofDigest field: String) -> Redacted<String>? {
         guard field.hasPrefix("Digest "), let nonce = field.firstRange(of: ", nonce=") else { return nil }
         return Redacted(String(field[..<nonce.lowerBound]))
     }
 
-    /// Sends no password by Basic: the administrator forbids it, or others could read it. SOCKS authenticates by its own
-    /// protocol.
+    /// Sends no password by Basic, because the administrator forbids it or because the connection to the proxy is not
+    /// encrypted. SOCKS authenticates by its own protocol.
     init(untold proxy: Proxy) {
         self.init(proxy, credential: proxy.kind == .socks5 ? proxy.credential : nil)
     }

@@ -2,9 +2,9 @@ package import SallyportCore
 
 /// How a server is reached, by the policy and the settings of one moment.
 package struct Way: Sendable {
-    /// What the policy said; nil where there is none to ask.
+    /// The policy's answer; nil if there is no policy to ask.
     let answer: ServerWay?
-    /// What is offered to the server; the standard ones where no TLS is spoken with it.
+    /// The versions offered to the server; the standard ones if the connection does not use TLS.
     package let versions: TLSVersions
 
     package var decision: RouteDecision? { answer?.decision }
@@ -13,7 +13,7 @@ package struct Way: Sendable {
     /// The names of the versions that are offered, the lowest first.
     package var versionNames: [String] { TLSVersion.allCases.filter(versions.contains).map { "\($0)" } }
 
-    /// One way for each relay, in the order of their priorities; itself where there is none.
+    /// One way for each relay, in the order of their priorities; the way itself if there is no relay.
     package var apart: [Way] {
         guard let answer, let relay = answer.relay else { return [self] }
         return relay.relays.sorted { $0.priority < $1.priority }.map { one in
@@ -47,7 +47,7 @@ extension Connector {
         control.allowed(for: host, from: settings.minimumTLSVersion, to: settings.maximumTLSVersion)
     }
 
-    /// Asks again, once there is a connection: a change meanwhile found nothing to end.
+    /// Asks again once there is a connection: a change of policy before that found no connection to end.
     nonisolated func confirm(_ way: Way, _ open: @autoclosure () -> OpenConnection) throws(LoadError) {
         guard let gate, let answer = way.answer else { return }
         try gate.confirm(answer, open())

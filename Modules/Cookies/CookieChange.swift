@@ -46,7 +46,7 @@ struct CookieChangeHub: Sendable {
 
     func changes() -> CookieChanges { CookieChanges(stream: followers.follow(buffering: .bufferingNewest(256))) }
 
-    /// - Parameter number: of the change before these.
+    /// - Parameter number: the number of the change before these.
     func tell(_ effects: [CookieTable.Effect], after number: UInt64) {
         var number = number
         for effect in effects {
@@ -60,7 +60,7 @@ struct CookieChangeHub: Sendable {
 }
 
 extension CookieTable.Effect {
-    /// Whether more is another than the last use.
+    /// Whether more has changed than the time of the last use.
     var isChange: Bool { if case .touched = self { false } else { true } }
 
     /// Nil where only the last use is another.

@@ -107,8 +107,8 @@ extension CookieJar {
         _ = try await remove(of: principal) { Self.isSent($0, to: host) }
     }
 
-    /// As ``removeAll(sentTo:of:)`` where the cookies are in memory, without asking the gate; written a little later. False
-    /// where they are not.
+    /// As ``removeAll(sentTo:of:)``, if the cookies are in memory, without asking the gate; the change is written a
+    /// little later. Returns false if they are not in memory.
     @discardableResult
     package nonisolated func removeNow(sentTo host: Host, of principal: Principal) -> Bool {
         var isLoaded = false

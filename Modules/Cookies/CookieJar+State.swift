@@ -1,6 +1,6 @@
 extension CookieJar {
-    /// What threads share, under one lock and not in the actor: each request asks, and the call of an actor would cost it
-    /// more than the cookies themselves.
+    /// State that threads share under one lock instead of the actor: each request reads it, and a call of the actor
+    /// would cost more than the cookies themselves.
     struct State {
         var table = CookieTable()
         var isLoaded = false
@@ -8,7 +8,7 @@ extension CookieJar {
         /// By number, what the store does not know yet.
         var pending: [UInt64: Pending] = [:]
         var lastVersion: UInt64 = 0
-        /// How many changes were told.
+        /// The number of changes reported.
         var changes: UInt64 = 0
         /// Whether somebody will write what is pending.
         var isWriteDue = false

@@ -50,10 +50,10 @@ package actor CookieJars {
         for jar in all { jar.forget(isWiped: isWiped) }
     }
 
-    /// Removes what a principal would send to servers where its credentials were cleared, from all jars of the store. What
-    /// cannot be removed is told to the log.
+    /// When credentials are cleared, removes from all jars of the store the cookies that their principals would send to
+    /// those servers. Failures are logged.
     package func credentialsCleared(_ cleared: [(principal: Principal, host: Host)]) async {
-        // At once where the cookies are in memory, also while the store may not be read.
+        // Cookies in memory are removed at once, even while the store may not be read.
         for jar in all {
             for (principal, host) in cleared { jar.removeNow(sentTo: host, of: principal) }
         }
@@ -73,7 +73,7 @@ package actor CookieJars {
     }
 }
 
-/// The stage of a session that names its jar: looked for with each load, since jars are made when they are first used.
+/// The stage of a session that names its jar. The jar is looked up with each load, since jars are created on first use.
 private struct NamedJarStage: LoadStage {
     let jars: CookieJars
     let name: String

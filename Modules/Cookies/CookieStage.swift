@@ -43,7 +43,7 @@ public struct CookieStage: LoadStage {
             }
         }
         let response = try await next.load(request, in: context)
-        // What a stored answer set was kept when it came, and may have been removed since.
+        // The cookies of a stored response were kept when it was received, and may have been removed since.
         let sent = response.fieldsSentNow
         guard policy != .never, sent.contains(where: { $0.name == .setCookie }) else { return response }
         await keep(sent, for: rules, in: context)

@@ -1,19 +1,20 @@
 public import SallyportCore
 
-/// What an administrator may do, in this process. Each is one transaction, durable when it returns, and holds from then
-/// on for new connections and open ones; running instances are told within seconds.
+/// Administration in this process. Each call is one transaction, durable when it returns, and applies from then on to
+/// new connections and open ones; running instances are told within seconds.
 ///
-/// All throw ``GatewayError``: `invalid` for a value that is not what it should be, `notFound` and `exists`, `ended` after
-/// ``shutdown()``, `cancelled`, and `store` where the data folder failed, and then nothing was changed.
+/// All throw ``GatewayError``: `invalid` for an invalid value, `notFound` and `exists`, `ended` after ``shutdown()``,
+/// `cancelled`, and `store` if the data folder failed; then nothing was changed.
 extension Gateway {
-    /// Adds a user, who may do nothing yet.
+    /// Adds a user, who has no rights yet.
     ///
     /// - Parameter user: usually an address: 1 to 254 bytes, no control characters, no colon, no space at either end.
     public func addUser(_ user: String) async throws(GatewayError) { try await done(.addUser(user)) }
 
     /// Removes a user, whose instances are wiped.
     ///
-    /// - Parameter endingInstances: whether that is wanted; without it, `needsConfirmation` names them.
+    /// - Parameter endingInstances: confirms that the user's instances are wiped; without it, `needsConfirmation` names
+    ///   them.
     public func removeUser(_ user: String, endingInstances: Bool = false) async throws(GatewayError) {
         try await done(.removeUser(user, confirmed: endingInstances))
     }
@@ -21,21 +22,21 @@ extension Gateway {
     /// Adds a version of an application.
     ///
     /// - Parameters:
-    ///   - entitlement: its identifier, as `com.example.report`.
-    ///   - version: 1 to 4 numbers of up to 3 digits, as `1.0.0.0`.
+    ///   - entitlement: its identifier, such as `com.example.report`.
+    ///   - version: 1 to 4 numbers of up to 3 digits, such as `1.0.0.0`.
     public func addApplication(_ entitlement: String, version: String) async throws(GatewayError) {
         try await done(.addApplication(entitlement: entitlement, version: version))
     }
 
-    /// Lets a user activate a version of an application, which was added before.
+    /// Lets a user activate a version of an application. The version must have been added before.
     public func entitle(_ user: String, to entitlement: String, version: String) async throws(GatewayError) {
         try await done(.entitle(user: user, entitlement: entitlement, version: version))
     }
 
     /// Makes an activation link, which activates one instance, once, within 24 hours.
     ///
-    /// It names the port that the gateway listens on, or that it listened on last: ask once it listens. It has a key in it:
-    /// hand it over as a password, and keep it out of logs.
+    /// The link names the port on which the gateway listens, or listened last: call this once it listens. The link
+    /// contains an access key: treat it like a password, and keep it out of logs.
     public func invite(_ user: String, to entitlement: String) async throws(GatewayError) -> String {
         let reply = try await perform(.issueKey(user: user, entitlement: entitlement))
         guard case .link(let link) = reply else { throw Self.unexpected(reply) }
@@ -45,10 +46,11 @@ extension Gateway {
     /// Adds a server that apps may reach.
     ///
     /// - Parameters:
-    ///   - entitlement: the application whose server it is, and which is told of it; nil for a server of all.
-    ///   - priority: among an application's servers: 1 is tried first; 1 to 1000.
-    ///   - address: where the name leads inside; it is resolved where nil. Only with an address may a name lead to this
-    ///     machine itself, or to link-local addresses.
+    ///   - entitlement: the application to which the server belongs, and which is told of it; nil for a server of all
+    ///     applications.
+    ///   - priority: the order among an application's servers, 1 to 1000; 1 is tried first.
+    ///   - address: the server's address inside; if nil, the name is resolved. Only with an address may a name lead to
+    ///     this machine itself, or to link-local addresses.
     public func addServer(
         _ server: Endpoint, of entitlement: String? = nil, priority: Int? = nil, route: Route = .relay,
         at address: IPAddress? = nil
@@ -60,11 +62,12 @@ extension Gateway {
                     route: route.description, address: address?.description)))
     }
 
-    /// Says how a domain, and all below it, is reached.
+    /// Sets how a domain and all its subdomains are reached.
     ///
     /// - Parameters:
-    ///   - domain: `default` for what nothing else matches; or a network, as `10.0.0.0/8`, which can be denied only.
-    ///   - ports: that a relay opens; 80 and 443 where nil.
+    ///   - domain: a domain; `default` for names that no other rule matches; or a network such as `10.0.0.0/8`, which
+    ///     can only be denied.
+    ///   - ports: the ports that a relay opens; if nil, 80 and 443.
     public func setRoute(of domain: String, to route: Route, ports: [UInt16]? = nil) async throws(GatewayError) {
         try await done(.setRoute(domain: domain, route: route.description, ports: ports))
     }
@@ -73,8 +76,8 @@ extension Gateway {
     ///
     /// - Parameters:
     ///   - declaration: YAML of at most 1 MiB; Docs/Administration.md has its form.
-    ///   - prune: whether what it does not name is removed.
-    ///   - endingInstances: whether instances may be wiped by that; without it, `needsConfirmation` names them.
+    ///   - prune: whether to remove everything that the declaration does not name.
+    ///   - endingInstances: confirms that instances may be wiped by this; without it, `needsConfirmation` names them.
     /// - Returns: what changed, a line for each change.
     @discardableResult
     public func apply(
@@ -89,23 +92,23 @@ extension Gateway {
         }
     }
 
-    /// What is declared, as ``apply(_:prune:endingInstances:)`` takes it. Holds no secret.
+    /// The present declaration, in the form that ``apply(_:prune:endingInstances:)`` takes. Contains no secret.
     public func declaration() async throws(GatewayError) -> String {
         let reply = try await perform(.show)
         guard case .configuration(let yaml) = reply else { throw Self.unexpected(reply) }
         return yaml
     }
 
-    /// The instances that were activated, by identifier.
+    /// The activated instances, sorted by identifier.
     public func instances() async throws(GatewayError) -> [Instance] {
         let reply = try await perform(.listInstances)
         guard case .instances(let entries) = reply else { throw Self.unexpected(reply) }
         return entries.map(Instance.init)
     }
 
-    /// Takes an instance's access away, or gives it back.
+    /// Withdraws an instance's access, or gives it back.
     ///
-    /// - Parameter instance: as ``Instance/id`` names it.
+    /// - Parameter instance: the identifier, as in ``Instance/id``.
     public func withdraw(_ instance: String, _ withdrawal: Withdrawal) async throws(GatewayError) {
         try await done(.withdraw(instance: instance, withdrawal))
     }
@@ -124,7 +127,7 @@ extension Gateway {
         return GatewayError(.needsConfirmation, "This would wipe \(names)\(more).")
     }
 
-    /// Names no reply: one of them has a key in it.
+    /// Does not print the reply, since one kind of reply contains a key.
     private static func unexpected(_ reply: AdministrationReply) -> GatewayError {
         GatewayError(.internalFailure, "The command was answered by something else.")
     }
@@ -135,9 +138,9 @@ extension Gateway {
     public struct Instance: Sendable, Hashable, Identifiable {
         public let id: String
         public let user: String
-        /// The application's.
+        /// The application's identifier.
         public let entitlement: String
-        /// That it last asked for; empty before it did.
+        /// The version that it last asked for; empty before it has asked.
         public let version: String
         /// `active`, `blocked`, `locked`, `wiped` or `denied`.
         public let status: String
@@ -148,15 +151,15 @@ extension Gateway {
         }
     }
 
-    /// What befalls an instance, or no longer does.
+    /// A change of an instance's access.
     public enum Withdrawal: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It may reach nothing; its data stays open to it.
+        /// The instance may reach nothing; its data stays accessible to it.
         case block
         case unblock
-        /// It may reach nothing and drops its keys from memory; its data is kept, closed.
+        /// The instance may reach nothing and drops its keys from memory; its data is kept, encrypted.
         case lock
         case unlock
-        /// It destroys its keys and its data. For good.
+        /// The instance destroys its keys and its data. This is final.
         case wipe
     }
 }

@@ -4,31 +4,31 @@ internal import SallyportWire
 extension Gateway {
     /// Where a gateway listens, and its limits.
     public struct Configuration: Sendable {
-        /// Where apps activate and fetch their configuration: a host name or an address of this machine.
+        /// Where apps activate and fetch their configuration: a host name, or an address of this machine.
         public var controlHost = "0.0.0.0"
         /// 0 takes a free port.
         public var controlPort = Int(ControlAPI.defaultPort)
-        /// Where tunnels begin: an address of this machine, or `localhost`.
+        /// Where the relay accepts tunnels: an address of this machine, or `localhost`.
         public var relayHost = "0.0.0.0"
         /// 0 takes a free port.
         public var relayPort = Int(ControlAPI.defaultRelayPort)
-        /// The address that tunnels to servers come from; servers of the other family are then out of reach. The system
-        /// chooses where nil.
+        /// The local address for connections to servers; servers of the other address family are then out of reach. If
+        /// nil, the system chooses.
         public var egress: IPAddress?
-        /// The resolver of names inside, at an address; the system's where nil.
+        /// The address of the DNS resolver for internal names; if nil, the system's resolver.
         public var resolver: Endpoint?
-        /// Of each instance.
+        /// The greatest number of tunnels of each instance.
         public var maximumTunnels = 1024
-        /// Of all listeners together. ``ConnectionLimits/perInstance`` and ``ConnectionLimits/descriptors`` follow from
-        /// ``maximumTunnels`` and the process's own limit when the gateway starts.
+        /// The limits for all listeners together. ``ConnectionLimits/perInstance`` and ``ConnectionLimits/descriptors``
+        /// are computed from ``maximumTunnels`` and the process's own limit when the gateway starts.
         public var connections = ConnectionLimits()
-        /// Where tokens are verified without TLS, for development; nowhere where nil.
+        /// Where tokens are verified without TLS, for development; if nil, nowhere.
         public var plainVerification: PlainVerification?
 
-        /// All addresses of this machine, and the documented ports: 17433 for apps, 17533 for tunnels.
+        /// Listens on all addresses of this machine, at the default ports: 17433 for apps, 17533 for tunnels.
         public init() {}
 
-        /// On this machine only, at free ports: for tests, and for development.
+        /// Listens on the loopback address only, at free ports: for tests and development.
         public static var loopback: Configuration {
             var configuration = Configuration()
             (configuration.controlHost, configuration.controlPort) = ("127.0.0.1", 0)
@@ -37,13 +37,13 @@ extension Gateway {
         }
     }
 
-    /// A listener for the documented verification of tokens, without TLS.
+    /// A listener without TLS for Dynamics' `verifyGDAuthToken`.
     public struct PlainVerification: Sendable {
         /// An address of this machine, or `localhost`.
         public var host: String
         /// 0 takes a free port.
         public var port: Int
-        /// Whether it may listen where others than this machine reach it.
+        /// Whether it may listen on addresses that other machines can reach.
         public var isInsecureAllowed: Bool
 
         public init(host: String, port: Int, isInsecureAllowed: Bool = false) {
@@ -57,7 +57,7 @@ extension Gateway {
         public let controlPort: Int
         /// For tunnels.
         public let relayPort: Int
-        /// Of verification without TLS, where it was configured.
+        /// The port of verification without TLS, if that was configured.
         public let verificationPort: Int?
     }
 }

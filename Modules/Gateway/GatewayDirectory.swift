@@ -44,7 +44,7 @@ package enum GatewayDirectory {
         }
     }
 
-    /// A certificate for a foreign relay: PEM texts of certificate, key and authorities.
+    /// Issues a certificate for a foreign relay: PEM texts of the certificate, the key and the authorities.
     package static func certificate(
         _ path: String, host: String, protectedBy protector: any KeyProtector
     ) async throws -> (certificate: String, key: String, authority: String) {

@@ -1,9 +1,9 @@
 public import SallyportBase
 internal import SallyportSecureStore
 
-/// Why the gateway refused or failed. Of these, `inUse`, `limited`, `unreachable` and `store` may pass by themselves.
+/// Why the gateway refused or failed. `inUse`, `limited`, `unreachable` and `store` may be temporary.
 public struct GatewayError: CodedError, Sendable {
-    /// What went wrong. New codes may come.
+    /// What went wrong. Codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalid, notFound, exists, needsConfirmation, unauthorized, forbidden, retired, locked, expired,
@@ -15,9 +15,9 @@ public struct GatewayError: CodedError, Sendable {
 
         /// A value outside what is allowed; the message says which.
         public static let invalid = Code(value: .invalid)
-        /// No user, application, instance or key of this name.
+        /// There is no user, application, instance or key of this name.
         public static let notFound = Code(value: .notFound)
-        /// There is one of this name already.
+        /// The name is in use already.
         public static let exists = Code(value: .exists)
         /// Instances would be wiped, and that was not confirmed.
         public static let needsConfirmation = Code(value: .needsConfirmation)
@@ -29,25 +29,25 @@ public struct GatewayError: CodedError, Sendable {
         public static let retired = Code(value: .retired)
         /// A replaced certificate asked for renewal: the store was copied.
         public static let locked = Code(value: .locked)
-        /// A certificate, or what else has a time, after it.
+        /// The time of a certificate, or of another thing with a lifetime, is over.
         public static let expired = Code(value: .expired)
-        /// More than one instance or one source may ask.
+        /// An instance or a source has exceeded its rate.
         public static let limited = Code(value: .limited)
-        /// The right access key, after its use.
+        /// The right access key, which was used already.
         public static let keyUsed = Code(value: .keyUsed)
-        /// The right access key, after its time.
+        /// The right access key, which has expired.
         public static let keyExpired = Code(value: .keyExpired)
-        /// Others may read the data folder.
+        /// Other users can read the data folder.
         public static let unsafePermissions = Code(value: .unsafePermissions)
-        /// The folder has no gateway.
+        /// The folder does not contain a gateway.
         public static let notInitialized = Code(value: .notInitialized)
-        /// The folder has a gateway already.
+        /// The folder contains a gateway already.
         public static let alreadyInitialized = Code(value: .alreadyInitialized)
-        /// Another process has the data folder, or the same thing is under way.
+        /// Another process uses the data folder, or the same action is in progress.
         public static let inUse = Code(value: .inUse)
-        /// A port is taken, or an address is not this machine's.
+        /// A port is in use, or an address does not belong to this machine.
         public static let cannotBind = Code(value: .cannotBind)
-        /// A directory or a socket could not be made.
+        /// A directory or a socket could not be created.
         public static let fileSystem = Code(value: .fileSystem)
         /// The running gateway does not answer on its administration socket.
         public static let unreachable = Code(value: .unreachable)
@@ -80,7 +80,7 @@ public struct GatewayError: CodedError, Sendable {
 }
 
 extension GatewayError {
-    /// An error of whatever a gateway consists of.
+    /// Converts an error of any of the gateway's parts.
     init(_ error: any Error) {
         switch error {
         case let error as GatewayError: self = error

@@ -5,14 +5,14 @@ internal import SallyportLoading
 internal import SallyportWire
 internal import ServiceLifecycle
 
-/// What a running gateway consists of, from the first listener to the closing of its data.
+/// The services of a running gateway, from the first listener to the closing of its data.
 struct GatewayServices: Service {
     let data: GatewayData
-    /// The data directory, in which the administration socket is made.
+    /// The data directory, in which the administration socket is created.
     let folder: String
     let configuration: Gateway.Configuration
     let logger: Logger
-    /// Called once, when all listen.
+    /// Called once, when all listeners listen.
     let onReady: @Sendable (Gateway.Listeners) async -> Void
 
     /// What the listeners share.
@@ -34,7 +34,7 @@ struct GatewayServices: Service {
 
     private func open() async throws {
         let plain = try plainAddress()
-        // Before anybody sees them.
+        // Before any client sees the certificates.
         try await data.renewOwnCertificates()
         try await data.renewTokenKeys()
         let parts = try await makeParts()
@@ -46,7 +46,7 @@ struct GatewayServices: Service {
         await parts.relay.shutdown()
     }
 
-    /// The relay stops what is open with a change, before whoever made the change goes on.
+    /// The relay applies each change to open tunnels before the call that made the change returns.
     private func observe(_ relay: Relay) async {
         await data.onChange { data, change in
             relay.policyChanged()
@@ -78,13 +78,13 @@ struct GatewayServices: Service {
                 await parts.events.finish()
             }
             try await begin(parts.relay, control, verification)
-            // The first that fails ends the others; `waitForAll` would wait for them.
+            // The first service that fails ends the others; `waitForAll` would wait for them.
             for try await _ in group {}
         }
     }
 
-    /// Starts the relay behind the others, whose ports it must know, and tells that all listen. A listener that cannot
-    /// ends the group by its own error.
+    /// Starts the relay after the others, whose ports it must know, and reports that all listen. A listener that fails
+    /// to start ends the group with its own error.
     private func begin(_ relay: Relay, _ control: HTTPService, _ verification: HTTPService?) async throws {
         guard let port = await control.port() else { return }
         var ports: Set<UInt16> = [port]
@@ -105,8 +105,8 @@ struct GatewayServices: Service {
         do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
     }
 
-    /// Every two seconds a heartbeat; once a minute a look at the tunnels of instances that did not renew, and once an
-    /// hour at the gateway's own certificates and keys.
+    /// Sends a heartbeat every two seconds; checks once a minute the tunnels of instances that did not renew, and once
+    /// an hour the gateway's own certificates and keys.
     private func tick(_ parts: Parts) async throws {
         var beats = 0
         var lastLook = data.clock()
@@ -114,7 +114,7 @@ struct GatewayServices: Service {
             try await Task.sleep(for: .seconds(ControlEvent.heartbeatSeconds))
             await parts.events.beat()
             beats += 1
-            // By the clock that certificates end by.
+            // By the clock against which certificates are checked.
             if abs(data.clock().timeIntervalSince(lastLook)) >= 60 {
                 lastLook = data.clock()
                 parts.relay.policyChanged()
@@ -158,11 +158,12 @@ extension GatewayServices {
             parts.tokens.plainRouter(), nil, parts.connections, host: address.host, port: address.port, logger: logger)
     }
 
-    /// The configured limits, and what follows from the process's limit of descriptors, which is raised as far as it
-    /// may be: a tunnel takes two.
+    /// The configured limits, and those computed from the process's limit of descriptors, which is raised as far as the
+    /// system allows: a tunnel takes two.
     private func connectionLimits() -> ConnectionLimits {
         let limit = DescriptorLimit.raise() ?? 1024
-        // Files, sockets and loops that are opened from now on; administration has its share of what is kept back.
+        // The files, sockets and loops opened from now on. Administration uses the descriptors that are kept from
+        // connections.
         let ownUse = DescriptorLimit.used + 32
         var limits = configuration.connections
         limits.perInstance = configuration.maximumTunnels + 64
@@ -174,7 +175,7 @@ extension GatewayServices {
     /// Where plain verification listens: on this machine only, unless the administrator insists.
     private func plainAddress() throws(GatewayError) -> Gateway.PlainVerification? {
         guard var plain = configuration.plainVerification else { return nil }
-        // The name may be made to lead elsewhere.
+        // The name `localhost` could be made to resolve to another address.
         if plain.host == "localhost" { plain.host = "127.0.0.1" }
         guard plain.isInsecureAllowed || IPAddress(plain.host)?.scope == .loopback else {
             throw GatewayError(

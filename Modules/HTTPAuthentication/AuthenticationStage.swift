@@ -4,14 +4,14 @@ internal import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends what a server accepted before unasked where
-/// its scheme says that it may.
+/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends a credential that a server accepted
+/// before unasked, if its scheme allows that.
 ///
-/// The first method that the server offers, this stage knows and the administrator allows is asked about, in the order of
-/// the server, or from the strongest on where the session wants that; the app may reject it, and the next is tried. Over
-/// plain http Basic is passed over unless the app allows it. A request with an `Authorization` field of its own is let
-/// through, and the server's answer with it. A credential that was refused is not sent a second time in one load, and a load
-/// gives 10 answers at most.
+/// Methods that the server offers, this stage knows and the administrator allows are tried in the order of the server,
+/// or from the strongest on if the session wants that. The app is asked about each; if it rejects one, the next is
+/// tried. Over plain http, Basic is skipped unless the app allows it. A request with an `Authorization` field of its
+/// own is passed on unchanged, and so is the server's response to it. A refused credential is not sent again in the
+/// same load, and one load answers at most 10 challenges.
 public struct AuthenticationStage: LoadStage {
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
@@ -25,9 +25,9 @@ public struct AuthenticationStage: LoadStage {
         self.init(credentials: credentials, gate: gate, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
-    /// Knows these schemes and no others; of two with one method, the first.
+    /// Knows these schemes and no others; if two have the same method, the first is used.
     ///
-    /// - Parameter gate: says which of them may be used; without one, all may.
+    /// - Parameter gate: says which of them may be used; if nil, all may.
     public init(
         credentials: CredentialStorage, gate: (any AccessGate)? = nil, schemes: [any AuthenticationScheme]
     ) {
@@ -42,7 +42,7 @@ public struct AuthenticationStage: LoadStage {
         AuthenticationStage(credentials: credentials, gate: gate, schemes: [scheme] + schemes.values)
     }
 
-    /// Whether the scheme of a method proves once for a connection.
+    /// Whether the scheme of a method authenticates a whole connection rather than each request.
     func isOfConnection(_ method: AuthenticationMethod) -> Bool { connectionMethods.contains(method) }
 
     /// The scheme of a method, where it is known here and allowed now.

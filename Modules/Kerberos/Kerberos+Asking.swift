@@ -68,7 +68,7 @@ extension Kerberos {
     }
 
     private func askOnce(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
-        // Another load may have got it meanwhile.
+        // Another load may have obtained the ticket meanwhile.
         if let ticket = known(service, owner) { return ticket }
         let generation = state.generation
         let ticket = try await ask(for: service, owner)
@@ -183,7 +183,7 @@ extension Kerberos {
 
     // MARK: Talks
 
-    /// Off the actor: keys are made of passwords here, and others must not wait for that.
+    /// Runs outside of the actor: deriving keys from passwords takes long, and other calls must not wait for that.
     @concurrent private nonisolated func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
         var answer: [UInt8] = []
         // A few: pre-authentication, referrals from realm to realm.
@@ -209,7 +209,7 @@ extension Kerberos {
         guard let storage else { return }
         let record = state.books[owner].flatMap { $0.isEmpty ? nil : TicketRecord(owner, $0) }
         do {
-            // Handed over here and now: a removal that follows finds it.
+            // The write is queued in this call, so that a removal that follows is queued after it.
             try await storage.write(owner, record)
         } catch {
             logger.warning("Tickets cannot be stored.", metadata: ["error": "\(error)"])

@@ -18,7 +18,7 @@ extension Kerberos {
     /// A service took the user's ticket.
     func wasUsed(_ owner: TicketOwner) {
         state.uses += 1
-        // Read before the book is taken hold of, which is a part of the same state.
+        // Read before `book` is accessed, which is a part of the same state.
         let use = state.uses
         state.books[owner]?.use = use
     }
@@ -29,7 +29,8 @@ extension Kerberos {
     }
 }
 
-/// Shows nothing of itself where it is dumped: it holds tickets and passwords, and reflection does not wait for an actor.
+/// Hides its content from dumps: it holds tickets and passwords, and reflection reads an actor's state without its
+/// isolation.
 extension Kerberos: CustomReflectable {
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }

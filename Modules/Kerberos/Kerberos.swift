@@ -168,8 +168,8 @@ public actor Kerberos {
         }
     }
 
-    /// The credentials of a method, or of all, are cleared: those of `Negotiate` are the tickets. What cannot be removed from
-    /// the store is told to the log.
+    /// The credentials of a method, or of all methods, are being cleared; those of `Negotiate` are the tickets. A
+    /// failure to remove tickets from the store is logged.
     package func clearing(_ method: AuthenticationMethod?) async {
         guard method == nil || method == .negotiate else { return }
         do throws(KerberosError) {
@@ -195,7 +195,7 @@ public actor Kerberos {
     private func clearMemory(of principal: Principal?) {
         state.generation += 1
         state.books = state.books.filter { principal != nil && $0.key.principal != principal }
-        // What the store has is about to go.
+        // The store's tickets are about to be removed, so they need not be loaded.
         if principal == nil { state.isLoaded = true }
     }
 }

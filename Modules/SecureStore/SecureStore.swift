@@ -35,14 +35,14 @@ public final class SecureStore: Sendable {
     /// Where the last writer did not close the store: the check of its records.
     let recovery: Recovery?
 
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store, and creates it if there is none.
     ///
-    /// Blocks the calling task while files are read and synced, and where a passphrase is stretched.
+    /// Blocks the calling task while files are read and synced, and while a key is derived from a passphrase.
     ///
-    /// - Throws: ``StoreError/Code/inUse`` where another opener writes, ``StoreError/Code/wrongKey``,
+    /// - Throws: ``StoreError/Code/inUse`` if the store is open for writing elsewhere, ``StoreError/Code/wrongKey``,
     ///   ``StoreError/Code/notFound``, ``StoreError/Code/wiped``, ``StoreError/Code/damaged``,
-    ///   ``StoreError/Code/unsafePermissions`` where others may enter the directory, or it belongs to another user than
-    ///   the process's effective one and root.
+    ///   ``StoreError/Code/unsafePermissions`` if other users can enter the directory, or if it belongs to a user other
+    ///   than root and the process's effective user.
     @concurrent
     public static func open(
         at path: String, protectedBy protector: some KeyProtector, options: StoreOptions = StoreOptions()

@@ -52,7 +52,7 @@ extension StoreError {
         public static let invalidName = Code(value: .invalidName)
         /// The disk, or the largest map, is full. Nothing of the transaction was kept.
         public static let full = Code(value: .full)
-        /// The directory, or a file with a secret, can be reached by others, or belongs to another user.
+        /// The directory, or a file with a secret, can be reached by other users or belongs to another user.
         public static let unsafePermissions = Code(value: .unsafePermissions)
         public static let fileSystem = Code(value: .fileSystem)
         /// A value cannot be encoded, or the stored one is of another type.

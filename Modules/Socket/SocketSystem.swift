@@ -22,7 +22,7 @@ public final class SocketSystem: Sendable {
         self.init(connector: Connector(gate: gate), gate: gate, ownsConnector: true, logger: logger)
     }
 
-    /// Sockets that share a connector with other parts of an instance, which shuts it down.
+    /// Sockets that share a connector with other parts of an instance, which shuts the connector down.
     package convenience init(connector: Connector, gate: any AccessGate, logger: Logger) {
         self.init(connector: connector, gate: gate, ownsConnector: false, logger: logger)
     }
@@ -34,21 +34,21 @@ public final class SocketSystem: Sendable {
         self.logger = logger
     }
 
-    /// Ends all connections with `connectionLost`, and those that are being opened; the next are made anew.
+    /// Ends all connections with `connectionLost`, including those that are being opened; later ones are made anew.
     package func resetConnections() { end(LoadError(.connectionLost, "All connections were reset.")) }
 
     private func end(_ failure: LoadError) { connector.end(failure) { $0 == .sockets } }
 
     // MARK: Connections
 
-    /// Opens a stream of bytes. Cancelling the task gives it up.
+    /// Opens a stream of bytes. Cancelling the task gives the attempt up.
     ///
     /// - Parameters:
     ///   - address: `HOST:PORT`, IPv6 in brackets.
-    ///   - isSecure: whether TLS is spoken with the server from the start; ``/SallyportLoading/ByteStream/startTLS(_:)``
-    ///     begins it later.
-    /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before anything is connected; `invalidRequest` for what is
-    ///   no address; why no connection came about; `cancelled`.
+    ///   - isSecure: whether the stream uses TLS from the start; ``/SallyportLoading/ByteStream/startTLS(_:)`` begins
+    ///     it later.
+    /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before any connection is made; `invalidRequest` for
+    ///   an address that is not valid; the error if no connection was made; `cancelled`.
     public func connect(
         to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration()
     ) async throws(LoadError) -> ByteStream {
@@ -68,11 +68,11 @@ public final class SocketSystem: Sendable {
         try await connect(SocketTarget(endpoint: endpoint, isSecure: isSecure, configuration: configuration))
     }
 
-    /// Opens a stream for as long as `body` runs. Where that returns, our side is ended once all is sent, and the server
-    /// has ``SocketConfiguration/closeTimeout`` to end its own; where it throws, the stream is reset.
+    /// Opens a stream for as long as `body` runs. If `body` returns, our side is ended once everything is sent, and the
+    /// server has ``SocketConfiguration/closeTimeout`` to end its own. If `body` throws, the stream is reset.
     ///
-    /// - Throws: what `body` throws; `LoadError` where there is no connection; `CancellationError` where the task was
-    ///   cancelled before there was one.
+    /// - Throws: what `body` throws; `LoadError` if no connection was made; `CancellationError` if the task was
+    ///   cancelled before there was a connection.
     public func withConnection<Result>(
         to address: String, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
         _ body: (ByteStream) async throws -> Result

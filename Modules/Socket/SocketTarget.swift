@@ -3,13 +3,13 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// What a socket connects to.
+/// The server to which a socket connects, and the settings of the connection.
 struct SocketTarget: Sendable {
     let endpoint: Endpoint
     let isSecure: Bool
     let configuration: SocketConfiguration
 
-    /// The connection to ask for, whose lifetime begins at `start`.
+    /// The request for the connection, whose lifetime begins at `start`.
     func request(from start: ContinuousClock.Instant) -> TunnelRequest {
         var request = TunnelRequest(to: endpoint, isSecure: isSecure)
         request.applicationProtocols = configuration.applicationProtocols
@@ -19,7 +19,7 @@ struct SocketTarget: Sendable {
         return request
     }
 
-    /// The same without these checks.
+    /// The same target without these checks.
     func disabling(_ checks: Set<VerificationCheck>) -> SocketTarget {
         var configuration = configuration
         configuration.disabled = checks

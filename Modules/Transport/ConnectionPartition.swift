@@ -1,20 +1,20 @@
 package import SallyportCore
 
-/// For whom connections are made: those of one partition serve no other.
+/// The owner of a connection: connections of one partition are never used for another.
 package struct ConnectionPartition: Sendable, Hashable {
     /// The part of an app that makes connections.
     package enum Scope: Sendable, Hashable {
         /// A session of URL loading, by its tag.
         case session(String)
         case sockets, diagnostics, doctor, plugin
-        /// Requests to the gateway; 0 where they share connections.
+        /// Requests to the gateway. Equal numbers share connections; requests with 0 all share theirs.
         case control(UInt64)
     }
 
     package var scope: Scope
-    /// Nil for the one that the scope itself stands for.
+    /// The principal; nil for the scope's own.
     package var principal: Principal?
-    /// The load that has the connections to itself; nil where loads share them.
+    /// The load that does not share its connections; nil if loads share them.
     package var load: UInt64?
 
     package init(_ scope: Scope = .plugin, principal: Principal? = nil, load: UInt64? = nil) {

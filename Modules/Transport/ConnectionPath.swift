@@ -10,7 +10,7 @@ package struct ConnectionPath: Sendable {
     package var relay: RelayAccess?
     /// The versions of TLS with the server.
     package var versions: TLSVersions
-    /// Who may have issued the server's certificate.
+    /// The authorities that may have issued the server's certificate.
     package var trust: TrustAnchors
     /// By host: the keys of which the server's chain must have one, besides being issued as ``trust`` says.
     package var pins: [Host: Set<PublicKeyPin>]
@@ -18,10 +18,10 @@ package struct ConnectionPath: Sendable {
     package var decision: TrustDecision
     /// What is asked about certificates that were withdrawn.
     package var revocation: RevocationRules
-    /// The client certificate for the server; nil where none is shown.
+    /// The client certificate for the server; nil if none is shown.
     package var identity: ClientIdentity?
-    /// A server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's underlying
-    /// error: nobody has said what to show.
+    /// Whether a server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's
+    /// underlying error, because the certificate was not chosen yet.
     package var asksForIdentity: Bool
     /// ``versions`` are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
     package var isFallback: Bool
@@ -31,12 +31,13 @@ package struct ConnectionPath: Sendable {
     /// The Unix socket that takes the connections of all hosts of the path; nil for those of the network. Never with
     /// a relay.
     package var socket: String?
-    /// Which addresses connections are not made to; nil where no policy was asked, and with a relay, which judges them.
+    /// The addresses to which no connection is made; nil if no policy was asked, and with a relay, which judges them
+    /// itself.
     package var addresses: AddressRules?
     /// The proxy of a direct connection; never with a relay or a socket.
     package var proxy: ProxyAccess?
-    /// Who has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for paths whose
-    /// exchanges share connections.
+    /// The owner that has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for
+    /// paths whose exchanges share connections.
     package var owner: UInt64?
 
     /// Whether nothing of ours lies between: neither a relay nor a proxy.
@@ -78,8 +79,8 @@ extension ConnectionPath: Hashable {
         hasher.combine(identity?.certificates.first?.last)
     }
 
-    /// By hand, and what is cheap first: this stands on the path of each request too. Connections that were made under
-    /// other rules for addresses serve no request, so that none has to be judged again.
+    /// Written by hand, with cheap comparisons first, since this runs for each request. Connections made under other
+    /// rules for addresses are not equal and serve no request, so they need not be judged again.
     package static func == (one: ConnectionPath, other: ConnectionPath) -> Bool {
         one.partition == other.partition && one.owner == other.owner && one.versions == other.versions
             && one.checksHost == other.checksHost

@@ -1,8 +1,8 @@
 package import SallyportCore
 
 extension Transport {
-    /// Does to exchanges, tunnels and connections what a change of access asks for: ends all, or those that the new rules
-    /// refuse. Connections that idle are closed where the rules refuse them.
+    /// Applies a change of access to exchanges, tunnels and connections: ends all of them, or those that the new rules
+    /// refuse. Idle connections that the rules refuse are closed.
     package func follow(_ change: AccessChange, of gate: any AccessGate) {
         if let denied = change.ending {
             endExchanges(with: LoadError(denied)) { _ in true }

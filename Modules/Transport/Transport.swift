@@ -11,10 +11,10 @@ package final class Transport: Sendable {
     private let engines: [TransportEngine]
 
     /// - Parameters:
-    ///   - idleLifetime: connections of a path on which nothing goes on are closed after this time, or up to twice as
-    ///     long. libcurl itself uses none again that idled for 118 s.
-    ///   - whenRelayBreaks: called when a relay ended or refused a connection; the loss is told once it returns, unless
-    ///     what it found out has ended the exchange or the tunnel with another error.
+    ///   - idleLifetime: the connections of a path are closed after the path was unused for this time, or up to twice
+    ///     as long. libcurl itself never reuses a connection that was idle for 118 s.
+    ///   - whenRelayBreaks: called when a relay ended or refused a connection. The loss is reported once it returns,
+    ///     unless what it found out has ended the exchange or the tunnel with another error.
     package init(
         loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60),
         whenRelayBreaks: (@Sendable () async -> Void)? = nil
@@ -127,8 +127,8 @@ package final class Transport: Sendable {
         for engine in engines { engine.post(.endAll(failure, isAffected)) }
     }
 
-    /// Ends the exchanges and tunnels for which `judge` gives an error, those that wait for a connection included, and
-    /// closes the idle connections of which it refuses one. What it lets pass goes on.
+    /// Ends the exchanges and tunnels for which `judge` returns an error, including those that wait for a connection,
+    /// and closes the idle connections of a path if it refuses one of them. All others go on.
     package func judge(by judge: @escaping @Sendable (OpenConnection) -> LoadError?) {
         for engine in engines { engine.post(.judge(judge)) }
     }

@@ -12,9 +12,9 @@ package enum ControlAPI {
         package static let enroll = "/.well-known/est/simpleenroll"
         /// EST. The client certificate that is renewed, even one that expired within 30 days.
         package static let reenroll = "/.well-known/est/simplereenroll"
-        /// Client certificate. Query: `version`, `stored`, `told`.
+        /// Needs a client certificate. Query: `version`, `stored`, `told`.
         package static let configuration = "/v1/configuration"
-        /// Client certificate. Query: `stored`. Says which configuration the instance's store holds now.
+        /// Needs a client certificate. Query: `stored`. Reports which configuration the instance's store now holds.
         package static let storedConfiguration = "/v1/stored-configuration"
         /// Client certificate. Server-sent events.
         package static let events = "/v1/events"
@@ -28,7 +28,8 @@ package enum ControlAPI {
         package static let version = "version"
         /// The epoch of the configuration that the instance's store holds; 0 for none.
         package static let stored = "stored"
-        /// The epoch that a refusal named: the question is put in answer to it, and is none that came late.
+        /// The epoch that a refusal named: it shows that the request was sent after that refusal and is not a delayed
+        /// one.
         package static let told = "told"
     }
 
@@ -53,11 +54,11 @@ package enum ControlAPI {
         package static let query = 4096
     }
 
-    /// `name` of a ``Failure`` by which enrolment says why it refuses, with 403.
+    /// The `name` of a ``Failure`` with status 403, by which enrolment says why it refuses.
     package enum Refusal {
-        /// The right key, after its use.
+        /// The right key, which was used already.
         package static let keyUsed = "keyUsed"
-        /// The right key, after its time.
+        /// The right key, which has expired.
         package static let keyExpired = "keyExpired"
     }
 
@@ -70,7 +71,7 @@ package enum ControlAPI {
             package var message: String
         }
         package var error: Details
-        /// Of a refusal with status 409: the newest epoch that the instance said it had stored.
+        /// In a refusal with status 409: the newest epoch that the instance has reported as stored.
         package var stored: Int64?
 
         package init(code: Int, name: String, message: String, stored: Int64? = nil) {

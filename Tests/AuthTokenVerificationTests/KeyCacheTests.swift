@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    /// Whether so many tasks wait for a fetch, within 10 s.
+    /// Waits until `count` tasks wait for a fetch, at most 10 s.
     private static func wait(at keys: PublishedKeys, _ count: Int) async throws -> Bool {
         let end = ContinuousClock.now + .seconds(10)
         while await keys.waiting != count {

@@ -129,9 +129,9 @@ import Testing
         await #expect(throws: AuthTokenVerificationError.of(.store)) { try await sessions.admit(text, for: .ann()) }
     }
 
-    // MARK: Challenges without a memory
+    // MARK: Challenges that are not stored
 
-    /// Anybody may ask for challenges: who asks for many must take none from another.
+    /// Any client may ask for challenges: one that asks for many must not displace those of others.
     @Test func aFloodOfChallengesTakesNobodysAway() async throws {
         let world = World(.once)
         let challenge = world.sessions.makeChallenge()
@@ -139,14 +139,14 @@ import Testing
         #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
     }
 
-    /// A second spelling would be a second use, and a changed time a longer one.
+    /// Another spelling would allow a second use, and a changed time a longer one.
     @Test func aChallengeThatWasChangedIsRefused() async throws {
         let world = World(.once)
         let challenge = world.sessions.makeChallenge()
         var changed = [
             challenge.uppercased(), String(challenge.dropLast(2)), challenge + "00",
         ]
-        // No challenge has such a character: the token itself is malformed.
+        // A challenge never contains this character: the token itself is malformed.
         #expect(await world.refusal(of: try world.issuer.token("+" + String(challenge.dropFirst()))) == .malformed)
         for position in [0, 15, 16, 47, 48, 111] {
             var digits = Array(challenge)
@@ -180,7 +180,7 @@ import Testing
         #expect(ChallengeKey(secret: [UInt8](repeating: 7, count: ChallengeKey.minimumLength - 1)) == nil)
     }
 
-    /// The challenge outlives its first token: another token for it must not be the first again.
+    /// The challenge outlives its first token: another token for it must not count as the first.
     @Test func aUseIsRememberedForAsLongAsTheChallengeHolds() async throws {
         let issuer = Issuer()
         let sessions = AuthTokenSessions(
@@ -199,7 +199,7 @@ import Testing
 
     // MARK: The store
 
-    /// What was used is never pushed out: one more is refused instead.
+    /// A used challenge is never displaced: a further one is refused instead.
     @Test func aStoreThatIsFullRefusesMore() async throws {
         let store = ChallengesInMemory(limit: 3) { 10 }
         for challenge in ["a", "b", "c"] {
@@ -228,7 +228,7 @@ import Testing
         #expect(try await store.use("a0", by: "t", until: Issuer.start + 1_000, isOver: true) == .unknown)
     }
 
-    /// Many sessions, each ended before the next one, take room only until their tokens are over.
+    /// Many sessions, each ended before the next, take up room only until their tokens expire.
     @Test func whatIsOverTakesNoRoomForLong() {
         var book = ChallengeBook(limit: 10_000)
         var most = 0

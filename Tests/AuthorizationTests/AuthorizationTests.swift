@@ -35,7 +35,7 @@ import Testing
         #expect(authorization.state == .locked(.blocked))
     }
 
-    @Test("Who asked too often asks once more, and is not withdrawn") func tooManyFetches() async throws {
+    @Test("An app that fetched too often fetches once more, and is not withdrawn") func tooManyFetches() async throws {
         let fixture = try Fixture()
         let (authorization, store) = try await fixture.activated()
         fixture.gateway.state.withLock { $0.statuses[ControlAPI.Path.configuration] = 429 }
@@ -44,7 +44,7 @@ import Testing
         #expect(authorization.state == .authorized)
         #expect(fixture.gateway.sent(to: ControlAPI.Path.configuration).count == before + 2)
         #expect(fixture.clock.sleeps.last == .seconds(1))
-        // Also where nothing is known from before the restart but what is stored.
+        // Even if only what is stored is known after the restart.
         let restarted = try fixture.authorization(on: store)
         try await restarted.authorize()
         #expect(try restarted.access(to: server).decision.route == .direct)
@@ -205,7 +205,7 @@ import Testing
         withExtendedLifetime((observation, second)) {}
     }
 
-    @Test("The first question after the lease's end tells the observers, also while nothing runs")
+    @Test("The first question after the lease's end tells the observers, even if run() is not called")
     func leaseEnd() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()

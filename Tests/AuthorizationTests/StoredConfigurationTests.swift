@@ -3,7 +3,7 @@ import SallyportBase
 import SallyportWire
 import Testing
 
-/// What an app tells its gateway of its store.
+/// What an app reports to its gateway about its store.
 @Suite struct StoredConfigurationTests {
     private func queries(_ gateway: FakeGateway, _ path: String = ControlAPI.Path.configuration) -> [String] {
         gateway.sent(to: path).map { String($0.target.drop { $0 != "?" }.dropFirst()) }
@@ -19,7 +19,7 @@ import Testing
         try await authorization.authorize()
         #expect(queries(fixture.gateway).last == "stored=\(first)&version=1.0")
         #expect(queries(fixture.gateway, ControlAPI.Path.storedConfiguration).last == "stored=\(first + 1)")
-        // Also by another program on the same store: the store says it, not memory.
+        // Even for another program on the same store: the epoch is read from the store, not from memory.
         try await fixture.authorization(on: store).authorize()
         #expect(queries(fixture.gateway).last == "stored=\(first + 1)&version=1.0")
     }

@@ -7,11 +7,11 @@ import SwiftASN1
 import TestSupport
 import Testing
 
-/// Whom an app believes: authorities that follow each other, and signers that are revoked.
+/// Which authorities and signers an app trusts: authorities that replace each other, and signers that are revoked.
 @Suite struct TrustTests {
     private let path = ControlAPI.Path.configuration
 
-    /// Lets the gateway say a configuration of a signer of the test's choice.
+    /// Has the gateway answer with a configuration signed by a signer of the test's choice.
     private func say(
         _ gateway: FakeGateway, _ config: String, by signer: TestIdentity,
         _ change: (inout ConfigurationDocument) throws -> Void = { _ in }
@@ -43,7 +43,7 @@ import Testing
             try say(fixture.gateway, "forged", by: leaked) { $0.trust.signers = signers }
             #expect(await told(authorization) == "revoked")
         }
-        // Also after a restart, and where the new signer itself would take it back.
+        // After a restart too, and even if the new signer itself would allow the old one again.
         try say(fixture.gateway, "forged", by: leaked)
         #expect(await told(try fixture.authorization(on: store)) == "revoked")
         try say(fixture.gateway, "lowered", by: next) { $0.trust.signers = 1 }
@@ -105,7 +105,7 @@ import Testing
         #expect(await told(authorization) == "announced")
         #expect(try fixture.gateway.sent.last?.trust == .authorities([old.der, new.der]))
         try say(fixture.gateway, "in force", by: new.signer()) { $0.trust.authorities = [try new.der] }
-        // A restart in between, as of an app that was away.
+        // A restart in between, as for an app that was offline.
         let again = try fixture.authorization(on: store)
         #expect(await told(again) == "in force")
         #expect(try fixture.gateway.sent.last?.trust == .authorities([new.der]))
@@ -116,7 +116,7 @@ import Testing
         #expect(try fixture.authorization(on: store).configuration.application?.config == "in force")
     }
 
-    @Test("No signer brings in an authority", arguments: Endorsement.allCases)
+    @Test("No signer can add an authority", arguments: Endorsement.allCases)
     func unendorsed(_ endorsement: Endorsement) async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
@@ -171,13 +171,13 @@ import Testing
         #expect(fixture.gateway.sent.last?.trust == .authorities(trust.authorities))
     }
 
-    // MARK: Away
+    // MARK: Offline
 
     @Test func anAppThatWasAwayIsToldOnceTheLeaseIsOver() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         fixture.gateway.state.withLock { $0.failure = LoadError(.serverNotTrusted, at: .serverTLS, "unknown issuer") }
-        // What answers may be any other server: it ends no lease.
+        // The answer may come from any other server, so it does not end the lease.
         try await authorization.authorize()
         fixture.clock.advance(wall: 86_401)
         let error = await #expect(throws: AuthorizationError.self) { try await authorization.authorize() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportCommandLine
 
-/// A passphrase opens a store as a key does: its file is held to the same owner and mode.
+/// A passphrase opens a store as a key does, so its file must have the same owner and mode.
 @Suite struct PassphraseFileTests {
     private let folder: TemporaryDirectory
     private var path: String { folder.file("passphrase") }
@@ -46,7 +46,7 @@ import Testing
         ]
         for (content, expected) in contents {
             try content.write(to: URL(filePath: path))
-            // A file that is written anew has the mode of new files.
+            // A file that is written again gets the mode of new files.
             chmod(path, 0o600)
             #expect(refusal == expected)
         }

@@ -17,7 +17,7 @@ import Testing
         #expect(TerminalText.of(text) == text)
     }
 
-    /// JSON leaves C1 controls as they are: shown on a terminal it means the same and steers nothing.
+    /// JSON does not escape C1 controls. On a terminal they are escaped; the meaning stays the same.
     @Test func jsonKeepsItsMeaning() throws {
         let value = ["\u{9b}2J\u{1b}[0m\u{202e}\u{e0041}"]
         let shown = TerminalText.of(JSONOutput.text(value))

@@ -42,7 +42,7 @@ import Testing
         #expect(isThere)
         // Four times the promise: this machine may be busy.
         #expect(start.duration(to: .now) < .milliseconds(800))
-        // The jar hears of it after the disk.
+        // The jar learns of the change after it was written.
         #expect(try await eventually { jar.state.withLock { $0.pending.isEmpty } })
         fixture.store.close()
     }

@@ -2,7 +2,7 @@ import SallyportCookies
 import SallyportCore
 import Testing
 
-/// Which hosts are of one site, by the system's list of public suffixes.
+/// Which hosts belong to one site by the system's list of public suffixes.
 @Suite struct PublicSuffixSitesTests {
     @Test(arguments: [
         ("a.corp.example", "b.corp.example", true), ("corp.example", "a.b.corp.example", true),

@@ -17,7 +17,7 @@ static const char *library(void *address) {
 
 static int is_libc(const char *name) { return strstr(name, "/libc.so") != NULL || strstr(name, "/libc-") != NULL; }
 
-/// The frames are: the handler's own, the C library's, from which the kernel called it, and those that were interrupted.
+/// The frames are the handler's own, that of the C library from which the kernel called it, and the interrupted ones.
 static int began_in_lmdb(void) {
     void *frames[most_frames];
     int count = backtrace(frames, most_frames);
@@ -43,7 +43,7 @@ static void tell_origin(int number) {
 }
 
 void crash_report_start(void) {
-    // The first call loads what unwinds, which a signal's handler must not.
+    // The first call loads the unwinder, which a signal handler must not do.
     void *frames[4];
     (void)backtrace(frames, 4);
     const int numbers[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGTRAP, SIGFPE};

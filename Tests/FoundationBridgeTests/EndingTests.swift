@@ -16,7 +16,7 @@ import Testing
     private func holdingServer() throws -> (TestServer, isLeft: @Sendable () -> Bool) {
         let left = Lock(0)
         let server = try TestServer { connection in
-            // Also a client that leaves before its request is whole has left.
+            // A client that disconnects before its request is complete is counted too.
             defer { left.withLock { $0 += 1 } }
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// Connections that a listener accepts and does not come to serve, as when it ends.
+/// Connections that a listener accepts but never serves, for example because it ends.
 @Suite(.timeLimit(.minutes(1))) struct AcceptedConnectionTests {
     private let group = MultiThreadedEventLoopGroup.singleton
 

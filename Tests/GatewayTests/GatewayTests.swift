@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// A gateway in the process, by what is public of it.
+/// A gateway in this process, through its public API.
 @Suite(.timeLimit(.minutes(1))) struct GatewayTests {
     /// A data folder, and gateways on it.
     struct World: Sendable {
@@ -18,7 +18,7 @@ import Testing
             try await Gateway.create(at: path, name: "localhost", protectedBy: .keyFile(key))
         }
 
-        /// The folder lives as long as `body` takes.
+        /// The folder exists as long as `body` runs.
         static func with(_ body: (World) async throws -> Void) async throws { try await body(World()) }
 
         private var path: String { folder.file("gateway") }
@@ -32,7 +32,7 @@ import Testing
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         }
 
-        /// Runs a gateway for as long as `body` takes.
+        /// Runs a gateway as long as `body` runs.
         func running(_ body: (Gateway, Gateway.Listeners) async throws -> Void) async throws {
             let gateway = try await gateway()
             async let running: Void = gateway.run()
@@ -56,7 +56,7 @@ import Testing
                 #expect(try await gateway.instances().isEmpty)
                 #expect(try await gateway.listeners() == listeners)
             }
-            // What was declared lies in the folder.
+            // The declaration is stored in the folder.
             let again = try await world.gateway()
             let declaration = try await again.declaration()
             #expect(declaration.contains("ann") && declaration.contains("db.corp.example:5432"))
@@ -78,14 +78,14 @@ import Testing
         }
     }
 
-    /// It may come before any of the gateway's parts has begun.
+    /// A shutdown may come before any of the gateway's parts has started.
     @Test(arguments: 0..<4) func aShutdownAtTheStartIsNotLost(_ turns: Int) async throws {
         try await World.with { world in
             let gateway = try await world.gateway()
             async let running: Void = gateway.run()
             for _ in 0..<turns { await Task.yield() }
             await gateway.shutdown()
-            // Where it came before `run()`, that finds the gateway closed.
+            // If it came before `run()`, then `run()` finds the gateway closed.
             do { try await running } catch { #expect((error as? GatewayError)?.code == .ended) }
             await #expect(throws: GatewayError(.ended, "")) { try await gateway.declaration() }
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// In which order methods are tried. No I/O.
+/// The order in which methods are tried. No I/O.
 @Suite(.timeLimit(.minutes(1)))
 struct MethodOrderTests {
     /// A scheme that answers nothing, for those that need a realm or a connection.
@@ -22,7 +22,7 @@ struct MethodOrderTests {
         "Digest realm=\"sha512\", nonce=\"n\", algorithm=SHA-512-256",
     ]
 
-    /// The realms and methods that an app is asked about which answers none.
+    /// The realms and methods about which an app that rejects each one is asked.
     private func asked(_ url: String, strongest: Bool, _ offers: [String] = offers) async throws -> [String] {
         let server = StubServer()
         server.offers = offers

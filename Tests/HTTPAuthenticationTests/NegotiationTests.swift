@@ -24,7 +24,7 @@ import Testing
     private let first = Self.offer("one")
     private let second = Self.offer("two")
 
-    /// A negotiation that has said ``ann``'s answer to the offer.
+    /// A negotiation whose last request carried ``ann``'s answer to the offer.
     private func said(_ offer: Negotiation.Offer) -> Negotiation {
         var negotiation = Negotiation()
         _ = negotiation.challenged(by: [offer])
@@ -141,7 +141,7 @@ import Testing
             negotiation.said(Self.answer(first, credential))
         }
         #expect(negotiation.isExhausted)
-        // What was said is refused all the same; nothing of the challenge is looked at.
+        // The last answer counts as refused all the same; the challenge's offers are not tried.
         #expect(negotiation.challenged(by: [first]) == .examine(nil))
         let last = Credential(user: "ann", password: Redacted("\(Negotiation.limit - 1)"))
         #expect(negotiation.examined(.refused) == .drop(Self.answer(first, last)))

@@ -6,7 +6,7 @@ import SallyportHTTPAuthentication
 import SallyportLoading
 import Testing
 
-/// Schemes as an app brings them: what is public suffices.
+/// Schemes that an app brings itself: the public API suffices.
 @Suite(.timeLimit(.minutes(1)))
 struct OwnSchemeTests {
     /// Tokens that an app keeps as passwords (RFC 6750): the example of `AuthenticationScheme`.
@@ -24,7 +24,7 @@ struct OwnSchemeTests {
         func scope(of url: RequestURL) -> String? { "/" }
     }
 
-    /// Counts the requests of a space, and says the number in each.
+    /// Counts the requests of a space, and sends the number with each.
     private struct CountingScheme: AuthenticationScheme {
         let method = AuthenticationMethod("count")
 
@@ -75,7 +75,7 @@ struct OwnSchemeTests {
         }
     }
 
-    /// Asks by both schemes, and takes what begins as it should.
+    /// Offers both schemes, and accepts a field that begins as it should.
     private final class Server: LoadStage {
         private let good: String
         private let name: String

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// What is said of a password where everybody on the way can read it: over plain http.
+/// When a password is sent over plain http, which anyone on the network path can read.
 @Suite(.timeLimit(.minutes(1)))
 struct PlainHTTPTests {
     private static let ann = Credential(user: "ann", password: Redacted("secret"))
@@ -27,7 +27,7 @@ struct PlainHTTPTests {
         return URLLoadingSystem(gate: OpenGate(), stages: { _ in [stage] }).makeSession(configuration)
     }
 
-    /// Asks whoever does not say `ann:secret`, and takes note of all.
+    /// Challenges each request that does not carry `ann:secret`, and records all.
     private final class Origin: Sendable {
         private let server: TestServer
         private let seen: Lock<[String]>
@@ -52,7 +52,7 @@ struct PlainHTTPTests {
 
         var heads: [String] { seen.withLock { $0 } }
         var port: UInt16 { server.port }
-        /// How often a password was said.
+        /// How often a password was sent.
         var passwords: Int { heads.filter { $0.contains("uthorization: Basic ") }.count }
         func url(_ scheme: String = "http") throws -> RequestURL { try server.url(scheme: scheme) }
     }
@@ -131,7 +131,8 @@ struct PlainHTTPTests {
         #expect(refused.status == 401 && origin.passwords == 2)
     }
 
-    /// What one session may say another one must not, though they share what servers accepted.
+    /// A credential that one session may send must not be sent by another that may not, though they share the accepted
+    /// ones.
     @Test func whatWasAcceptedIsNotSaidUnaskedWhereItMayNotBe() async throws {
         let origin = try Origin(Self.basic)
         #expect(try await load(origin.url(), in: session { $0.allowsBasicOverPlainHTTP = true }).status == 200)

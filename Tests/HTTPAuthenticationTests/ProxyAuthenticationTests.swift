@@ -57,7 +57,7 @@ struct ProxyAuthenticationTests {
             proxy.trust = .only([try authority.der])
             configuration.proxies = try .all(proxy)
             configuration.trust = .only([try authority.der])
-            // Basic is what is tested.
+            // The test is about Basic.
             configuration.allowsBasicOverPlainHTTP = true
             return loading.makeSession(configuration, delegate: delegate)
         }
@@ -137,7 +137,7 @@ struct ProxyAuthenticationTests {
                 for: .init(.get, world.origin.url(scheme: "https")))
         }
         #expect(delegate.asked.withLock { $0.map(\.previousFailureCount) } == [0, 1])
-        // Squid answers before it writes what it answered.
+        // Squid sends its answer before it writes it to its log.
         let refusals = { world.squid.log.filter { $0.hasPrefix("407") }.count }
         #expect(try await eventually { refusals() >= 2 }, "\(world.squid.log)")
         #expect(refusals() == 2, "\(world.squid.log)")

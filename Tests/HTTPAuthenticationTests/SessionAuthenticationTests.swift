@@ -66,7 +66,7 @@ struct SessionAuthenticationTests {
                 gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
         }
 
-        /// Basic is what is tested, and the server has no TLS.
+        /// The tests are about Basic, and the server has no TLS.
         func makeSession(delegate: (any SessionDelegate)? = nil) -> SecureSession {
             var configuration = SessionConfiguration()
             configuration.allowsBasicOverPlainHTTP = true

@@ -5,7 +5,7 @@ import SallyportLoading
 import TestSupport
 import Testing
 
-/// What an administrator changes while connections are open: a real gateway, its relay, and an app that runs.
+/// Changes by an administrator while connections are open: a real gateway, its relay, and a running app.
 @Suite(.timeLimit(.minutes(3))) struct AccessChangeTests {
     private static func echo() throws -> TestServer {
         try TestServer { connection in
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// Answers with a head, and then with nothing for as long as the connection lives.
+    /// Answers with a head, and then sends nothing as long as the connection lives.
     private static func endless() throws -> TestServer {
         try TestServer { connection in
             _ = connection.read()
@@ -71,7 +71,7 @@ import Testing
         let app = try await Sallyport.open(
             store: store, protectedBy: .keyFile("\(store)/key"), application: .init(Site.app, version: Site.version))
         #expect(app.authorization.state == .locked(.blocked))
-        // It has authorized nothing in this process yet.
+        // The app has not been authorized in this process yet.
         #expect(app.protocols.register(DeafHandler.self) == .systemSessionOnly)
         let running = Task { try? await app.run() }
         try await site.admin("unblock", instance)
@@ -94,7 +94,7 @@ import Testing
         try await RunningApp.listing(server, "relay")(site)
         let store = try await site.activatedStore()
         let instance = try #require(try await site.instances().first).instance
-        // A pipe that stays open: the program ends for the withdrawal, not for the end of its input.
+        // A pipe that stays open, so that the program ends because of the withdrawal and not at the end of its input.
         let fifo = site.folder.file("fifo")
         #expect(mkfifo(fifo, 0o600) == 0)
         let program = "exec \(Programs.built("sallyport")) connect 127.0.0.1:\(server.port) --store \(store) --json"

@@ -47,7 +47,7 @@ import Testing
         #expect(accepted.status == 0, "\(accepted.error)")
     }
 
-    /// The address bar of the one who tries wrongly is the other's too.
+    /// The wrong tries come from the same address as the valid ones.
     @Test func wrongTriesBesideValidOnesHoldNobodyUp() async throws {
         let site = try await Site.start()
         let link = try await site.link()
@@ -63,12 +63,12 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(outcomes.filter(\.right).allSatisfy { $0.outcome.status == 0 }, "\(outcomes.map(\.outcome.error))")
-        // Slowed, not turned away: each hears in the end what is wrong.
+        // They are slowed, not refused: each is told in the end what is wrong.
         for (_, outcome) in outcomes.filter({ !$0.right }) { #expect(try outcome.failure().code == -602) }
         #expect(try await site.instances().count == 4)
     }
 
-    /// What was there before is not this program's to remove.
+    /// The program must not remove what was there before.
     @Test func aDirectoryThatWasThereStays() async throws {
         let site = try await Site.start()
         let wrong = try await site.link().replacing(/key=[^&]*/, with: "key=AAAAAAAAAAAAAAAAAAAAAA")

@@ -4,7 +4,7 @@ import SallyportBase
 import TestSupport
 import Testing
 
-/// Another authority and another signer, while apps work.
+/// Rotation of the authority and revocation of the signer while apps work.
 @Suite struct AuthorityRotationTests {
     /// What `gateway authority … --json` prints.
     private struct Status: Decodable {
@@ -36,7 +36,7 @@ import Testing
         return try outcome.json(Status.self)
     }
 
-    /// Loads without pause while `body` runs, and gives what failed.
+    /// Loads without pause while `body` runs, and returns the failures.
     private func loading(_ app: RunningApp, _ body: () async throws -> Void) async throws -> [String] {
         let state = Lock((failures: [String](), loads: 0))
         let loads = Task { [session = app.session, url = "\(app.intranet.url)/report.txt"] in
@@ -63,7 +63,7 @@ import Testing
                 let first = app.sallyport.authorization.configuration.epoch ?? 0
                 #expect(try await authority(app.site, "rotate").next?.waiting == 1)
                 #expect(try await eventually { app.sallyport.authorization.configuration.epoch ?? 0 > first })
-                // Another round, so that what was stored is told for certain.
+                // Authorizes once more, so that the stored configuration has been reported for certain.
                 try await app.sallyport.authorize()
                 #expect(try await authority(app.site, "status").next?.waiting == 0)
                 let epoch = app.sallyport.authorization.configuration.epoch ?? 0
@@ -104,7 +104,7 @@ import Testing
         #expect(try await site.fetch(url, there, "--ca", intranet.authorityFile).status == 0)
         let (report, _) = try await doctor(away)
         #expect(report.failed.contains("authority") && report.advice.contains("activated anew"))
-        // A load says that the relay is not the one that is known, and no byte goes another way.
+        // The load fails because the relay is not the known one, and no byte goes another way.
         let seen = intranet.log.count
         let refused = try await site.fetch(url, away, "--ca", intranet.authorityFile, "--json")
         #expect(try refused.status != 0 && refused.failure().name == "relayNotTrusted")

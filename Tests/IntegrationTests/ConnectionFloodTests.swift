@@ -6,7 +6,8 @@ import SallyportCore
 import TestSupport
 import Testing
 
-/// A source that opens connections and says nothing, beside one that has work to do, at a gateway that runs by itself.
+/// A source that opens connections and sends nothing, and an app that works meanwhile, at a gateway in a process of its
+/// own.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ConnectionFloodTests {
     private static let fetches = 100
 
@@ -24,12 +25,12 @@ import Testing
         let ports = try [site.ready.control, site.ready.relay].map { try Endpoint($0).port }
         let flood = IdleFlood(from: "127.0.0.2", to: ports)
         try flood.open(count / 2)
-        // Until then the kernel has them, and would hand out every later connection behind them.
+        // Until then they wait in the kernel's queue, and every later connection would be accepted after them.
         #expect(try await eventually(within: .seconds(30)) { try descriptors(of: site) < 400 })
         async let rest: Void = flood.open(count / 2, pausing: .milliseconds(20))
         let beside = try await fetch(intranet, sallyport)
         try await rest
-        // Connections anew: nothing that was there before helps.
+        // New connections: existing ones would not be affected.
         let activated = try await site.activate(site.link(), into: site.folder.file("second"))
         #expect(activated.status == 0, "\(activated.error)")
         let listed = try await site.admin("user", "list")
@@ -38,7 +39,7 @@ import Testing
         print(
             "Flood: \(flood.count) idle connections; slowest of \(Self.fetches) fetches \(beside), alone \(alone);",
             status.split(separator: "\n").first { $0.hasPrefix("VmRSS") } ?? "")
-        // A long run on a machine of its own judges the time; here, that all were answered.
+        // The time is judged only in a long run on an idle machine; here, only that all loads were answered.
         if Soak.isOn { #expect(beside < max(alone * 3, .milliseconds(500))) }
         #expect(try await eventually(within: .seconds(30)) { try descriptors(of: site) < 400 })
         flood.close()
@@ -49,7 +50,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(site.gateway.identifier)/fd").count
     }
 
-    /// The slowest of so many fetches, each by a session of its own, whose tunnel ends with it.
+    /// The slowest of `count` fetches, each by a session of its own, whose tunnel ends with it.
     private func fetch(_ intranet: Intranet, _ sallyport: Sallyport) async throws -> Duration {
         var slowest = Duration.zero
         for _ in 0..<Self.fetches {
@@ -65,7 +66,7 @@ import Testing
     }
 }
 
-/// Plain connections from one address of loopback that stay open as long as the other side lets them.
+/// Connections without TLS from one loopback address that stay open as long as the other side allows.
 private final class IdleFlood: Sendable {
     private let source: String
     private let ports: [UInt16]

@@ -60,7 +60,7 @@ import Testing
             request.options.waitsForConnectivity = true
             let (asked, delegate) = (request, WaitingDelegate())
             let load = Task { try await app.session.data(for: asked, upTo: .kilobytes(4), delegate: delegate) }
-            // A load that is connecting just then is ended like any other.
+            // A load that is just connecting ends like any other.
             #expect(try await eventually(within: .seconds(30)) { delegate.isWaiting })
             app.sallyport.diagnostics.forceResetAllConnections()
             try await app.site.startGateway()

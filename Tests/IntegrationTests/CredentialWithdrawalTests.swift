@@ -8,7 +8,7 @@ import Testing
 
 /// What a lock and a wipe drop from the app's memory besides the store.
 @Suite struct CredentialWithdrawalTests {
-    /// What an administrator does, and the documented code that follows.
+    /// What an administrator does, and the result code that follows.
     enum Order: CaseIterable {
         case block, lock, wipe, otherVersion, noVersion
 

@@ -26,7 +26,7 @@ import Testing
     private func demo(breaking step: String) async throws -> Outcome {
         try await ChildProcess(
             Programs.repository.appending(path: "Examples/Demo/run").path, [Programs.directory.path],
-            // What ends badly need not load 64 MiB on its way there.
+            // A demo that is to fail need not load 64 MiB first.
             environment: ["BREAK": step].merging(step.isEmpty ? [:] : ["DEMO_ARCHIVE": "16777216"]) { $1 }
         ).outcome(within: .seconds(260))
     }

@@ -4,11 +4,11 @@ import SallyportWire
 import TestSupport
 import Testing
 
-/// An administrator denies addresses; names that lead there reach nothing, through the relay and directly.
+/// An administrator denies addresses: names that lead there can be reached neither through the relay nor directly.
 @Suite(.timeLimit(.minutes(3))) struct DeniedAddressTests {
     private static let name = "portal.corp.example"
 
-    /// A gateway that asks a resolver of the test's own, which knows one name.
+    /// A gateway that uses a resolver of the test's own, which knows one name.
     private func site(_ name: String, leadsTo address: IPAddress) async throws -> (Site, TestDatagramServer) {
         let resolver = try TestDatagramServer { octets in
             guard let query = try? DNSMessage(parsing: octets) else { return nil }

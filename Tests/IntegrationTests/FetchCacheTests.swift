@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-/// `fetch` and the cache: read only where it is asked for, and only under the trust that an answer was had under.
+/// `fetch` and the cache: it is read only if requested, and only under the trust settings under which a response was
+/// received.
 @Suite(.timeLimit(.minutes(2))) struct FetchCacheTests {
     private struct Report: Decodable {
         var status: Int

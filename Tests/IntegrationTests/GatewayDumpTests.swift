@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A gateway of a user without privileges, and what that user's other processes get of its memory.
+/// A gateway of a user without privileges, and whether that user's other processes can read its memory.
 ///
-/// Root reads the memory of every process, so that this needs root to become somebody else.
+/// Root can read the memory of every process, so the test needs root in order to act as another user.
 @Suite(.enabled(if: getuid() == 0), .timeLimit(.minutes(1))) struct GatewayDumpTests {
     private static let user: uid_t = 65_534
 
@@ -23,7 +23,7 @@ import Testing
                 "--json",
             ],
             in: folder)
-        // The same without the protection, to see that the test can fail.
+        // A process without the protection, to see that the test can fail.
         let control = try run(["/bin/sleep", "60"], in: folder)
         #expect(try await eventually(within: .seconds(30)) { gateway.output.hasSuffix("\n") || !gateway.isRunning })
         try #require(gateway.isRunning, "\(gateway.error)")
@@ -49,8 +49,8 @@ import Testing
             environment: ["SWIFT_BACKTRACE": "enable=yes"])
     }
 
-    /// Whether another process of the user reads what the kernel guards as it guards memory (ptrace(2), "access mode
-    /// checking"), but for Yama, which not every machine has.
+    /// Whether another process of the user can read what the kernel protects in the same way as memory (ptrace(2),
+    /// "access mode checking"), apart from Yama, which not every machine has.
     private func reads(_ child: ChildProcess, in folder: TemporaryDirectory) async throws -> Bool {
         try await run(["/usr/bin/head", "-c", "1", "/proc/\(child.identifier)/environ"], in: folder).outcome().status
             == 0
@@ -59,7 +59,7 @@ import Testing
     private func leavesCore(_ child: ChildProcess, in folder: TemporaryDirectory) async throws -> Bool {
         for file in try cores(in: folder) { try FileManager.default.removeItem(atPath: folder.file(file)) }
         child.signal(SIGSEGV)
-        // At once: a gateway that waits for its own backtrace is not started again.
+        // It must end at once: a gateway that waits for its own backtrace is not restarted.
         let outcome = try await child.outcome(within: .seconds(20))
         #expect(outcome.status == SIGSEGV && !outcome.error.contains("Backtrace"))
         return try !cores(in: folder).isEmpty

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// Fields that clear the screen and set its title are shown as text on a terminal; a pipe gets them as they came.
+    /// Fields that would clear the screen and set its title are escaped on a terminal; a pipe gets them unchanged.
     @Test func fieldsDoNotSteerTheTerminal() async throws {
         let field = "\u{1b}]0;owned\u{7}\u{9b}2J"
         let server = try Self.server(Self.fine + "X-Evil: \(field)\r\n\r\nok")

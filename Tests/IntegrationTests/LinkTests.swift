@@ -145,7 +145,7 @@ import Testing
         return libraries
     }
 
-    /// Those of the mangled names of modules that symbols of a program have in them.
+    /// The modules among `names` whose mangled names occur in the program's symbols.
     private func modules(in program: String, among names: [String]) async throws -> Set<Substring> {
         let script = """
             set -o pipefail

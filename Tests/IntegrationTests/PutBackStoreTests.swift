@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A store that is put back as it was at an earlier time, by the program and a gateway that runs.
+/// A store that is restored from an older copy, with the program and a running gateway.
 @Suite struct PutBackStoreTests {
     @Test func aStoreThatIsPutBackIsLockedAtTheNextAuthorization() async throws {
         let intranet = try await Intranet.start()
@@ -18,7 +18,7 @@ import Testing
         #expect(refused.status == 77 && intranet.log.count == seen)
         #expect(try refused.failure().code == -303, "\(refused.error)")
         #expect(try await site.instances().map(\.status) == ["locked"])
-        // Locked for good, until the administrator says that it was meant.
+        // Locked until the administrator confirms that it was intended.
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 77)
         try await site.admin("unlock", try #require(try await site.instances().first).instance)
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 0)

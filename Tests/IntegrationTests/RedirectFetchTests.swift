@@ -3,14 +3,14 @@ import SallyportCore
 import TestSupport
 import Testing
 
-/// `fetch` where servers behind a real relay redirect, or ask for a password in the clear.
+/// `fetch` with servers behind a real relay that redirect, or ask for a password over plain http.
 @Suite(.timeLimit(.minutes(3))) struct RedirectFetchTests {
     private struct Report: Decodable {
         var status: Int
         var withheld: [String]?
     }
 
-    /// A gateway through which an app reaches servers on this machine under names of the inside.
+    /// A gateway through which an app reaches servers on this machine under internal names.
     private func site(_ servers: (name: String, port: UInt16)...) async throws -> (site: Site, store: String) {
         let site = try await Site.start()
         for server in servers {

@@ -2,7 +2,7 @@ import Foundation
 import MutantWeaving
 import Testing
 
-/// How a check that is switched off is compiled in beside what it replaces.
+/// How a switched-off check is compiled in beside the original.
 @Suite struct WeavingTests {
     private func woven(_ source: String, _ changes: (String, String)..., isC: Bool = false) throws -> [Substring] {
         let mutants = changes.enumerated().map { index, change in mutant("\(index)", change.0, change.1) }

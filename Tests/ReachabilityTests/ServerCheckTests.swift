@@ -76,7 +76,7 @@ import Testing
         #expect(await task.value?.code == .cancelled)
     }
 
-    /// A route to a cluster without relays is no direct one.
+    /// A route to a cluster without relays must not become a direct one.
     @Test func aClusterWithoutRelaysLeadsNowhere() async throws {
         let server = try TestServer { _ = $0.read() }
         defer { server.stop() }
@@ -125,7 +125,7 @@ import Testing
 }
 
 extension ServerCheck {
-    /// The attempts under a policy that gives one server alone.
+    /// The attempts under a policy that contains only one server.
     fileprivate func run(by access: ServerAccess) async -> [ServerReachability.Attempt] {
         let connector = Connector(gate: OneServer(access: access))
         let found = await run(through: connector)

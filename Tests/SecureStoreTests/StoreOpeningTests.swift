@@ -138,7 +138,7 @@ import Testing
         #expect(await #expect(throws: StoreError.self) { try await fixture.open() }?.code == .unsafePermissions)
     }
 
-    /// Whoever owns a file can change its mode and its content at any time.
+    /// The owner of a file can change its mode and its content at any time.
     @Test(.enabled(if: geteuid() == 0, "Only root can give files away."))
     func whatBelongsToAnotherUserIsRefused() async throws {
         let fixture = try StoreFixture()
@@ -155,7 +155,7 @@ import Testing
         try await fixture.open().close()
     }
 
-    /// The rule itself, for any user: a process is served by its effective user's files and by root's.
+    /// The rule itself, for any user: a process may use files of its effective user and of root.
     @Test func anOwnerIsTheEffectiveUserOrRoot() {
         var info = stat()
         info.st_mode = S_IFREG | 0o600

@@ -37,7 +37,7 @@ struct StartTLSTests {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// A stream whose server has consented.
+    /// A stream whose server has consented to STARTTLS.
     private func consented(
         _ server: TestServer, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
     ) async throws -> ByteStream {
@@ -94,10 +94,11 @@ struct StartTLSTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    /// What was written before goes without TLS and whole, what is written meanwhile goes with it.
+    /// Bytes written before are sent without TLS and in full; bytes written meanwhile are sent with TLS.
     @Test(arguments: [false, true])
     func whatIsWrittenStandsOnItsSideOfTheHandshake(_ isRelayed: Bool) async throws {
-        // More than the buffers of two sockets take: it is sent only once the server reads, and TLS has been asked for by then.
+        // More than the buffers of two sockets hold, so it is sent only once the server reads; TLS was requested by
+        // then.
         let before = payload(16_000_000)
         let inPlain = Lock<[UInt8]>([])
         let server = try server { client in
@@ -124,7 +125,7 @@ struct StartTLSTests {
         _ = relay
     }
 
-    /// An end of TCP alone is no end of this TLS either, and a reset looks like none to the server.
+    /// An end of TCP alone does not end this TLS regularly, and a reset does not look like a regular end to the server.
     @Test(arguments: [false, true])
     func endsAreThoseOfTLS(_ isRelayed: Bool) async throws {
         let ended = Lock<Bool?>(nil)
@@ -150,7 +151,7 @@ struct StartTLSTests {
 
     // MARK: Injection
 
-    /// CVE-2011-0411: what came in plain must not be read as if it had come by TLS.
+    /// CVE-2011-0411: bytes that came in plain text must not be read as if they had come through TLS.
     @Test(arguments: [false, true])
     func bytesBeforeTheHandshakeAreRefused(_ isRelayed: Bool) async throws {
         let hasFailed = Lock(false)
@@ -168,7 +169,7 @@ struct StartTLSTests {
         _ = relay
     }
 
-    /// Those that come while the hello is on its way are no record of TLS.
+    /// Bytes that come while the ClientHello is on its way are not TLS records.
     @Test func bytesInTheMidstOfTheHandshakeAreNoTLS() async throws {
         let server = try server(before: { connection in
             usleep(200_000)
@@ -228,7 +229,7 @@ struct StartTLSTests {
         #expect(try await stream.read() == Array("x".utf8))
         let shown = try identity.der
         #expect(seen.withLock { $0 } == shown)
-        // TLS 1.3 tells of it behind the handshake only.
+        // With TLS 1.3, the server reports it only after the handshake.
         let without = try await consented(server)
         let error = await #expect(throws: LoadError.self) {
             try await without.startTLS()
@@ -252,7 +253,7 @@ struct StartTLSTests {
 
     // MARK: Versions
 
-    /// A second try would need a second connection.
+    /// A second attempt would need a second connection.
     @Test func lowerVersionsAreNotTried() async throws {
         let old = try World(added: TLSVersions([.tls11]))
         var tls = try old.originTLS
@@ -370,9 +371,9 @@ struct StartTLSTests {
         await #expect(throws: LoadError(.invalidRequest, "")) { try await third.startTLS() }
     }
 
-    // MARK: A server of somebody else's
+    // MARK: Another implementation's server
 
-    /// Python's `ssl` behind the commands of SMTP, as its library's client is served.
+    /// Python's `ssl` behind SMTP's commands, called as its library's client is served.
     @Test(arguments: [false, true])
     func aMailServerSpeaksTLSWhenItIsAskedTo(_ isRelayed: Bool) async throws {
         let folder = try TemporaryDirectory()
@@ -418,7 +419,7 @@ struct StartTLSTests {
 }
 
 extension ByteStream {
-    /// Up to the end of a line, and no byte behind it.
+    /// Reads to the end of a line, and no byte further.
     fileprivate func line() async throws(LoadError) -> String {
         var line: [UInt8] = []
         while line.last != UInt8(ascii: "\n"), let byte = try await read(upTo: 1) { line += byte }

@@ -8,7 +8,7 @@ import StoreWorkload
 /// `same`, `refused` (it threw), `hidden` (records are missing), `repeated` (an iteration met one twice), or `wrong`
 /// (a value that was not written there).
 ///
-/// LMDB may end this process instead, which then prints where (`crash_report_start`).
+/// If LMDB ends this process instead, the process prints where (`crash_report_start`).
 func readDamaged(at place: Place) async throws {
     let workload = Workload(writer: 0)
     let expected = workload.expected(after: place.number(0, 0))

@@ -1,8 +1,8 @@
 internal import SallyportBase
 package import SallyportCore
 
-/// A gate whose rules a test sets: by default everything is direct. What it publishes, and to whom, is the work of the
-/// ``AccessFeed`` that an authorization publishes with too.
+/// A gate whose rules a test sets; by default every route is direct. It publishes changes through an ``AccessFeed``, as
+/// an authorization does.
 package final class StubGate: AccessGate {
     private struct Rules: Sendable {
         var table = RoutingTable(default: .direct)
@@ -16,7 +16,7 @@ package final class StubGate: AccessGate {
     private let forbidden = Lock<Set<AuthenticationMethod>>([])
     private let confirmation = Lock<(@Sendable () async -> Void)?>(nil)
 
-    /// - Parameter denied: why nothing is allowed yet.
+    /// - Parameter denied: why access is denied at first; nil for access at once.
     package init(denied: AccessDenied? = nil) {
         switch denied?.reason {
         case nil: authorize()
@@ -61,14 +61,14 @@ package final class StubGate: AccessGate {
 
     // MARK: The test's side
 
-    /// What happens when a relay broke a connection: nothing, unless this is set.
+    /// Sets what happens when a relay has broken a connection; nothing by default.
     package func whenAsked(_ confirm: @escaping @Sendable () async -> Void) { confirmation.withLock { $0 = confirm } }
 
     package func authorize() { feed.open(rules.withLock { $0 }) { _ in false } }
 
     package func withdraw(_ code: ResultCode) { feed.withdraw(code) }
 
-    /// Sets the rules; in force at once while the gate is open.
+    /// Sets the rules; they are in force at once while the gate is open.
     package func route(
         by table: RoutingTable, relay: RelayAccess? = nil, blocking: Set<TLSVersion> = [], floor: TLSVersion? = nil
     ) {

@@ -75,7 +75,7 @@ struct Enterprise: Sendable {
             settings.origin = "https://reports.corp.example"
             let service = try TokenService.application(settings) { continuation.yield($0) }
             group.addTask {
-                // What cannot start ends the wait below.
+                // If the start fails, this ends the wait below.
                 defer { continuation.finish() }
                 try await service.run()
             }

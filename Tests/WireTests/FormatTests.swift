@@ -44,7 +44,7 @@ import Testing
         #expect(try ConfigurationDocument(parsing: document.serialized()) == document)
     }
 
-    @Test("Shared members beside a document's own make the same text") func sharedMembers() throws {
+    @Test("A configuration with its shared members beside it makes the same text") func sharedMembers() throws {
         let document = try Samples.configuration()
         let own = ConfigurationDocument(
             aud: document.aud, epoch: document.epoch, iat: document.iat, leaseEnd: document.leaseEnd,

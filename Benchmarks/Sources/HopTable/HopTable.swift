@@ -2,8 +2,8 @@ import Glibc
 import SallyportEventLoop
 import Synchronization
 
-/// Prints what a call of an actor costs beside a lock: the figure by which Docs/Concurrency.md lets a lock stay. CPU of the
-/// process, the median of five rounds.
+/// Prints what a call of an actor costs compared with a lock: the figure by which Docs/Concurrency.md justifies locks.
+/// CPU time of the process, the median of five rounds.
 @main
 struct HopTable {
     private static let rounds = 5
@@ -54,7 +54,7 @@ struct HopTable {
             }
             shared.append((cpu() - start) / Double(calls))
         }
-        // So that nothing is optimised away.
+        // Uses the results, so that the compiler does not remove the calls.
         precondition(sum != 0, "Both count.")
         print("\(name): a lock \(text(locks)), a call of an actor \(text(hops)), of six tasks at once \(text(shared))")
     }

@@ -25,7 +25,7 @@ struct NegotiateTable {
         var configuration = SessionConfiguration()
         // What the cache answers is not measured here.
         configuration.usesCache = false
-        // Basic is measured beside it, without TLS.
+        // Basic is measured too, without TLS.
         configuration.allowsBasicOverPlainHTTP = true
         configuration.trust = try .systemAnd(pemFile: arguments[7])
         let session = sallyport.makeSession(configuration)

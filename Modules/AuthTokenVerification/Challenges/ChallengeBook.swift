@@ -1,12 +1,12 @@
 /// Which challenges were used, and by which tokens. A value without clock and lock; times are Unix seconds.
 struct ChallengeBook: Sendable {
     private struct Use {
-        /// Nil where the challenge was ended.
+        /// Nil if the challenge was ended.
         var token: String?
         var expiry: Int64
     }
 
-    /// Of challenges that are remembered.
+    /// The greatest number of challenges that are remembered.
     let limit: Int
     private var used: [String: Use] = [:]
     private var sweepSize = 1024
@@ -16,7 +16,7 @@ struct ChallengeBook: Sendable {
     /// How many places are taken in memory.
     var places: Int { used.count }
 
-    /// - Returns: nil where no more uses can be remembered: the token must not be accepted.
+    /// - Returns: nil if there is no room to remember the use: the token must not be accepted.
     mutating func use(
         _ challenge: String, by token: String, until expiry: Int64, isOver: Bool, at now: Int64
     ) -> ChallengeUse? {
@@ -28,7 +28,7 @@ struct ChallengeBook: Sendable {
         return put(Use(token: token, expiry: expiry), for: challenge, at: now) ? .first : nil
     }
 
-    /// - Returns: false where there is no room to remember it.
+    /// - Returns: false if there is no room to remember it.
     mutating func end(_ challenge: String, until expiry: Int64, at now: Int64) -> Bool {
         put(Use(token: nil, expiry: expiry), for: challenge, at: now)
     }

@@ -1,8 +1,9 @@
 internal import SallyportCore
 
-/// A store of used challenges for one process: at most 100,000; beyond, tokens are refused until earlier ones are over.
+/// A store of used challenges for one process. It holds at most 100,000; when it is full, tokens are refused until
+/// earlier entries expire.
 ///
-/// Only a token that verified takes a place, so that nobody fills it who has none.
+/// Only a verified token takes up an entry, so a client without tokens cannot fill the store.
 public actor ChallengesInMemory: ChallengeStore {
     /// More than ``limit`` tokens with challenges were used, and none of them is over.
     public struct Full: Error {}
@@ -30,7 +31,7 @@ public actor ChallengesInMemory: ChallengeStore {
         return use
     }
 
-    /// - Throws: ``Full``; not for a challenge that a token has used.
+    /// - Throws: ``Full``, but not for a challenge that a token has used.
     public func end(_ challenge: String, until expiry: Int64) throws {
         guard book.end(challenge, until: expiry, at: clock()) else { throw Full() }
     }

@@ -7,7 +7,7 @@ internal import X509
 
 /// Decides whether a signed configuration is the gateway's, for this instance, and not older than the one known.
 struct ConfigurationVerifier: Sendable {
-    /// Whom the instance believes.
+    /// The authorities and signers that the instance trusts.
     let trust: ConfigurationDocument.Trust
     let instance: InstanceName
 
@@ -33,7 +33,8 @@ struct ConfigurationVerifier: Sendable {
         }
         try check(document, after: known)
         try check(document.trust, of: signer, at: time)
-        // Else what a leaked signer once said would last for ever where the gateway is kept away.
+        // Otherwise an attacker with a leaked signer key could keep the gateway unreachable, and a lease would last for
+        // ever.
         guard document.leaseEnd <= signer.end else { throw .refused("The lease outlasts its signer's certificate.") }
         return document
     }
@@ -44,7 +45,8 @@ struct ConfigurationVerifier: Sendable {
         guard document.aud == instance.instance, document.entitlement.id == instance.entitlement else {
             throw .refused("The configuration is for another instance.")
         }
-        // A signer that was revoked since may have chosen any epoch: what it signed does not stand in the way.
+        // If the known configuration's signer was revoked since, that signer may have chosen any epoch, so it is not
+        // compared.
         guard let known, document.trust.signers <= known.trust.signers else { return }
         guard document.epoch >= known.epoch else { throw .refused("The configuration is older than the one known.") }
         guard document.epoch > known.epoch || document == known else {
@@ -52,8 +54,8 @@ struct ConfigurationVerifier: Sendable {
         }
     }
 
-    /// A signer neither brings in authorities of its own, nor gives up the one that vouches for it, nor says of signers
-    /// what its certificate does not bear out.
+    /// Refuses a configuration whose signer adds an authority that no known one endorses, or drops the authority that
+    /// issued the signer's certificate, or claims a generation of signers that its certificate does not support.
     private func check(
         _ new: ConfigurationDocument.Trust, of signer: ConfigurationSigner, at time: Int64
     ) throws(AuthorizationError) {
@@ -74,16 +76,16 @@ struct ConfigurationVerifier: Sendable {
     }
 }
 
-/// Who signed a configuration, once an authority that is trusted is known to have issued its certificate for that.
+/// The signer of a configuration, after checking that a trusted authority issued its certificate for that purpose.
 struct ConfigurationSigner: Sendable {
     let key: P256.Signing.PublicKey
-    /// The one that issued its certificate, DER.
+    /// The authority that issued the signer's certificate, DER.
     let authority: [UInt8]
     let generation: Int64
-    /// Of its certificate, Unix seconds.
+    /// The end of the certificate's validity, Unix seconds.
     let end: Int64
 
-    /// There are no intermediates, so that the leaf is the whole chain.
+    /// There are no intermediate certificates: the leaf is the whole chain.
     init(
         _ chain: [[UInt8]], trustedBy trust: ConfigurationDocument.Trust, at time: Int64
     ) throws(AuthorizationError) {
@@ -107,8 +109,8 @@ struct ConfigurationSigner: Sendable {
 }
 
 extension ConfigurationDocument {
-    /// Whether it takes the place of one that was accepted before. Where signers were revoked in between, the epochs of
-    /// the earlier one say nothing.
+    /// Whether this configuration replaces one that was accepted before. If signers were revoked in between, the
+    /// earlier one's epoch is not compared.
     func isNewer(than old: ConfigurationDocument?) -> Bool {
         guard let old else { return true }
         return trust.signers == old.trust.signers ? epoch > old.epoch : trust.signers > old.trust.signers

@@ -41,7 +41,7 @@ extension Explanation {
         }
     }
 
-    /// No name is looked up here, so what its addresses are is not known.
+    /// Names are not resolved here, so the rules for addresses cannot be applied to them.
     private static func remark(on decision: RouteDecision, under table: RoutingTable) -> String {
         guard case .name = decision.endpoint.host, decision.route != .deny, table.addresses.hasOwn else { return "" }
         return "; addresses are denied, and those of the name are judged when it is connected to"

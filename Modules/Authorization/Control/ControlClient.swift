@@ -12,7 +12,7 @@ package struct ControlRequest: Sendable {
     package enum Trust: Sendable, Hashable {
         /// Nobody: for public certificates only.
         case anybody
-        /// DER of the only authorities.
+        /// The only trusted authorities, DER.
         case authorities([[UInt8]])
     }
 
@@ -152,7 +152,7 @@ extension LoadError {
         }
     }
 
-    /// Whether a certificate is not valid now by this machine's clock: OpenSSL's words, which are in the message.
+    /// Whether the error says that a certificate is not valid at this machine's time. The message has OpenSSL's words.
     package var isOfTime: Bool {
         let text = message.lowercased()
         return text.contains("not yet valid") || text.contains("has expired")

@@ -1,14 +1,14 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// How a gateway's wish to be asked later is followed (RFC 9110 §10.2.3).
+/// How a gateway's `Retry-After` is followed (RFC 9110 §10.2.3).
 enum RetryAfter {
-    /// How often one request is sent, the first time included.
+    /// How often one request is sent at most, including the first time.
     static let tries = 5
-    /// What is waited at most each time; a gateway that wants more is left alone.
+    /// The longest wait between two tries. If a gateway asks for more, the request is not sent again.
     static let longest: Duration = .seconds(10)
 
-    /// What an answer asks to wait: a second at least, nil where it asks for nothing that is followed.
+    /// How long to wait before the next try, at least a second; nil if the request is not to be sent again.
     static func wait(_ answer: ControlAnswer) -> Duration? {
         guard answer.status == 429, let field = answer.headerFields[.retryAfter],
             (1...3).contains(field.utf8.count), field.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
@@ -20,7 +20,8 @@ enum RetryAfter {
 }
 
 extension ControlClient {
-    /// Sends a request, and again where the gateway answers that it is asked too often and says for how long.
+    /// Sends a request, and sends it again if the gateway answers that requests come too often and says how long to
+    /// wait.
     func send(
         _ request: ControlRequest, waitingBy clock: any AuthorizationClock, tries: Int = RetryAfter.tries
     ) async throws(AuthorizationError) -> ControlAnswer {

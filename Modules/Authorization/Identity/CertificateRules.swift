@@ -41,12 +41,12 @@ enum CertificateRules {
         return uris.count == 1 ? InstanceName(uris[0]) : nil
     }
 
-    /// The generation of a signer of configurations; nil where its certificate says none.
+    /// The generation of a signer of configurations; nil if its certificate does not name one.
     static func generation(of certificate: Certificate) -> Int64? {
         certificate.extensions[oid: ObjectIdentifiers.signerGeneration].flatMap { SignerGeneration.decode($0.value) }
     }
 
-    /// Whether `endorsement` is the word of `known` for the key of `new`, which is an authority. All are DER.
+    /// Whether `endorsement` certifies, under the key of `known`, that the key of `new` is an authority's. All are DER.
     static func endorses(_ endorsement: [UInt8], _ new: [UInt8], by known: [UInt8], at time: Int64) -> Bool {
         guard let endorsement = try? Certificate(derEncoded: endorsement), let new = try? Certificate(derEncoded: new),
             let known = try? Certificate(derEncoded: known)

@@ -67,7 +67,7 @@ struct Enrollment: Sendable {
         return request
     }
 
-    /// - Parameter refusal: what 401 says.
+    /// - Parameter refusal: the message for a response with status 401.
     private func certificates(
         _ request: ControlRequest, refusal: String? = nil
     ) async throws(AuthorizationError) -> CertificateBag {
@@ -86,7 +86,7 @@ struct Enrollment: Sendable {
 extension ControlAnswer {
     /// Passes 200 only.
     ///
-    /// - Parameter unauthorized: what 401 says, where it says more than its number.
+    /// - Parameter unauthorized: the message for a response with status 401; nil for one that gives the status alone.
     func checkStatus(unauthorized: String? = nil) throws(AuthorizationError) {
         switch status {
         case 200: return
@@ -103,7 +103,7 @@ extension ControlAnswer {
         }
     }
 
-    /// Why the gateway refuses, in words of our own for the reasons that we know.
+    /// The error for the gateway's refusal, with a message of this module's own for the reasons that it knows.
     private var refusal: AuthorizationError {
         let failure = try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error)
         return switch failure?.error.name {

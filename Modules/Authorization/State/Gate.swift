@@ -10,7 +10,8 @@ final class Gate: Sendable {
         let mark: TimeMark
     }
 
-    /// What decides on a connection. Policies with equal rules differ in their lease only, and leave open what is open.
+    /// The part of a policy that decides on connections. Policies with equal rules differ only in their lease, so a
+    /// change between them ends no connection.
     struct Rules: Sendable, Equatable {
         let table: RoutingTable
         let clusters: [String: RelayAccess]
@@ -18,7 +19,7 @@ final class Gate: Sendable {
         /// In lower case.
         let schemes: Set<String>
 
-        /// A renewed identity opens the next connections; it takes none away.
+        /// The identity is not compared: a renewed one is used for new connections and ends none.
         static func == (one: Rules, other: Rules) -> Bool {
             one.table == other.table && one.tls == other.tls && one.schemes == other.schemes
                 && one.clusters.mapValues(\.relays) == other.clusters.mapValues(\.relays)
@@ -32,11 +33,11 @@ final class Gate: Sendable {
 
     func open(_ policy: Policy) { feed.open(policy) { $0.rules == policy.rules } }
 
-    /// Closes the gate. Observers are told, unless it is closed with this code already.
+    /// Closes the gate. Observers are called, unless the gate is already closed with this code.
     func withdraw(_ code: ResultCode) { feed.withdraw(code) }
 
-    /// The policy while open. The lease is looked at here, so that no timer that comes late keeps the gate open; the
-    /// first call that finds it over tells the observers.
+    /// The policy while the gate is open. The lease is checked here, so that a late timer cannot keep the gate open;
+    /// the first call that finds the lease over tells the observers.
     func policy() throws(AccessDenied) -> (policy: Policy, revision: UInt64) {
         let (present, edition) = feed.present
         switch present {

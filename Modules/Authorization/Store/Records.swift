@@ -9,7 +9,7 @@ internal import X509
 struct IdentityRecord: Sendable, Codable {
     /// `HOST:PORT` of the control listener.
     var gateway: String
-    /// Whom it believes: the authority of the activation link at first, then what each configuration says.
+    /// What the instance trusts: at first the authority of the activation link, then what each configuration says.
     var trust: ConfigurationDocument.Trust
     /// DER.
     var certificate: [UInt8]
@@ -158,8 +158,8 @@ struct AuthorizationRecords: Sendable {
 
     /// Ends an enrolment: the identity is durable on return and the enrolment's own copy of the key gone.
     ///
-    /// - Parameter dropsConfiguration: Where the instance is another than before, whose epochs are its own. Else it is a
-    ///   renewal, which leaves what configurations have said of trust meanwhile.
+    /// - Parameter dropsConfiguration: true if the instance is a new one, with epochs of its own. False for a renewal,
+    ///   which keeps what configurations have said about trust meanwhile.
     func finishEnrollment(
         _ identity: IdentityRecord, dropsConfiguration: Bool = false
     ) async throws(AuthorizationError) {
@@ -174,8 +174,8 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
-    /// Keeps the newest: of two that were adopted at nearly one time, the later one may be written first. Whom the
-    /// instance believes from now on becomes durable together with it.
+    /// Keeps the newest configuration: of two that were adopted at nearly the same time, the later one may be written
+    /// first. The new trust of the instance is stored in the same transaction.
     func setConfiguration(
         _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, decisions value: LocalDecisions
     ) async throws(AuthorizationError) {
@@ -197,8 +197,8 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
-    /// Of the configuration that the store holds, 0 for none: the counter by which the gateway tells a store from an older
-    /// copy of it.
+    /// The epoch of the configuration in the store, 0 if there is none. With this counter, the gateway can tell a store
+    /// from an older copy of it.
     func storedEpoch() throws(AuthorizationError) -> Int64 {
         let kept: [UInt8]?
         do {

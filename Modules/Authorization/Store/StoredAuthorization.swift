@@ -18,7 +18,7 @@ public struct StoredAuthorization: Sendable {
     public let gateway: String?
     /// The way to the gateway; nil where the store is not activated.
     package let contact: StoredContact?
-    /// Whether the key of an activation that did not end is there, for the next try with the same link.
+    /// Whether the store has the key of an unfinished activation, for the next try with the same link.
     package let hasPendingEnrollment: Bool
     private let document: ConfigurationDocument?
 

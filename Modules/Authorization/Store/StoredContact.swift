@@ -4,7 +4,7 @@ internal import SallyportWire
 /// What a store knows of its gateway: enough to look at the way there without changing anything.
 package struct StoredContact: Sendable {
     package let gateway: Endpoint
-    /// DER of those that it believes.
+    /// The authorities that the instance trusts, DER.
     package let authorities: [[UInt8]]
     /// What the instance shows.
     package let identity: ClientIdentity

@@ -1,4 +1,4 @@
-/// A number of octets.
+/// A number of bytes.
 public struct ByteCount: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let octets: Int
     public init(octets: Int) { self.octets = octets }

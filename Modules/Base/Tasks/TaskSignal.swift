@@ -1,14 +1,14 @@
-/// One wait in an actor: it ends when it is told to, or when the task that waits is cancelled. Which of the two it was, the
-/// actor's state says.
+/// A signal for one waiting task of an actor. The wait ends when the signal is sent or when the waiting task is
+/// cancelled; the actor's state tells which of the two happened.
 package struct TaskSignal: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
     package init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    /// Ends the wait, also one that begins later. Idempotent.
+    /// Ends the wait, or a wait that begins later at once. Idempotent.
     package func send() { continuation.finish() }
 
-    /// By one task.
+    /// Waits for the signal. Only one task may call this.
     package func wait() async { for await _ in stream {} }
 }

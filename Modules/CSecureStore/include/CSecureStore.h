@@ -32,8 +32,8 @@ void sp_mac(
     const void *key, const uint8_t *first, size_t first_count, const uint8_t *second, size_t second_count,
     uint8_t out[32]);
 
-/// No core and no backtrace of this process from now on, and its memory for no other process of its user. 0 where the
-/// kernel did so.
+/// Turns off core dumps and backtraces of this process, and keeps other processes of the same user from reading its
+/// memory. Returns 0 on success.
 int sp_process_keep_from_dumps(void);
 
 /// Pages that are kept out of core dumps and of children, and out of swap where `*is_locked` comes back 1.

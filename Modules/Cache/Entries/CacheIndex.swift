@@ -5,7 +5,7 @@ struct CacheIndex: Sendable {
     /// Of all entries, in octets.
     private(set) var size: Int64 = 0
 
-    /// The most answers that one request target has in the name of one principal and under one trust.
+    /// The greatest number of responses stored for one request target, principal and trust scope.
     static let variationLimit = 16
 
     init(_ slots: [IndexSlot] = []) { for slot in slots { insert(slot) } }
@@ -32,7 +32,7 @@ struct CacheIndex: Sendable {
 
     func contains(_ slot: IndexSlot) -> Bool { slots[slot.url]?.contains { $0.id == slot.id } ?? false }
 
-    /// What the new one would take the place of.
+    /// The entries that a new one would replace.
     func standing(inPlaceOf slot: IndexSlot) -> [IndexSlot] {
         slots(of: slot.url).filter {
             $0.key == slot.key && $0.names == slot.names && $0.variation == slot.variation

@@ -2,11 +2,12 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What a request asks for, in whose name, and whom it trusts: what entries and flights are looked up by.
+/// The request target, the principal and the trust scope of a request: the key under which entries and flights are
+/// found.
 struct RequestKey: Sendable, Hashable {
     let url: UInt64
     let principal: UInt64
-    /// Of the ``TrustScope``.
+    /// A code for the ``TrustScope``.
     let scope: UInt64
 }
 

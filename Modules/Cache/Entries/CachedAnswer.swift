@@ -5,7 +5,7 @@ internal import SallyportLoading
 
 /// What is stored of an answer besides its body, and of the request that it was for.
 struct CachedAnswer: Sendable, Equatable {
-    /// By which kind of route it came: it serves no other.
+    /// The kind of route by which the response came. It is used only for requests that go by the same kind.
     enum Way: UInt8, Sendable {
         case direct = 0
         case relay = 1
@@ -24,16 +24,16 @@ struct CachedAnswer: Sendable, Equatable {
     /// Without fragment.
     var url: String
     var way: Way
-    /// Under which it came: it serves no other.
+    /// The trust scope under which the response came. It is used only for loads under the same scope.
     var trust: TrustScope
     var requested: CacheTime
     var received: CacheTime
     var status: HTTPResponse.Status
     /// What is stored of the fields; `Age` is among them as it was received.
     var fields: HTTPFields
-    /// Which parts of the whole the body has, one behind the other; nil for the whole.
+    /// Which ranges of the complete content the body has, one after another; nil for the complete content.
     var parts: StoredParts?
-    /// Of the stored body, in bytes.
+    /// The length of the stored body in bytes.
     var length: Int64
     /// Whether the body lies in a record of its own.
     var isStreamed: Bool
@@ -54,16 +54,17 @@ struct CachedAnswer: Sendable, Equatable {
     var validators: Validators { Validators(fields) }
     var age: Age { Age(initial: initialAge, received: received) }
 
-    /// Of the whole, in bytes.
+    /// The length of the complete content in bytes.
     var total: Int64 { parts?.total ?? length }
 
-    /// Where a range of the whole begins in the stored body; nil where any of it is missing.
+    /// The offset in the stored body at which a range of the complete content begins; nil if any of the range is
+    /// missing.
     func offset(of range: ContentRange) -> Int64? { parts == nil ? range.first : parts?.offset(of: range) }
 }
 
 extension CachedAnswer {
-    /// Leaves out what speaks of one transfer; where all parts are there, it is what the server would have answered
-    /// without a range (RFC 9110 §15.3.7.3).
+    /// Removes the fields that describe a single transfer. Once all parts are stored, this makes the response the one
+    /// that the server would have sent without a range (RFC 9110 §15.3.7.3).
     mutating func settle() {
         fields[.contentRange] = nil
         let isWhole = parts?.isWhole != false

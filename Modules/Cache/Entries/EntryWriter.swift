@@ -4,10 +4,10 @@ internal import SallyportCore
 internal import SallyportSecureStore
 internal import Synchronization
 
-/// An answer on its way into the store while its body goes to the app: bytes as they were sent, in pieces.
+/// Writes a response into the store while its body goes to the app: the bytes as they were sent, in pieces.
 ///
-/// Never waits for the store: where that cannot follow, the entry is given up. So it is where the body is left unread or
-/// is too long. What came of one that breaks off is kept as a part (RFC 9111 §3.3).
+/// Never waits for the store: if the store cannot keep up, if the body is not read to its end or if it is too long, the
+/// entry is given up. What was received of a response that breaks off is kept as a part (RFC 9111 §3.3).
 final class EntryWriter: Sendable {
     /// What is stored, besides the body.
     struct Draft: Sendable {
@@ -63,7 +63,7 @@ final class EntryWriter: Sendable {
         state.length += Int64(chunk.count)
         guard state.length <= limit else { return .tooLong }
         state.buffer += chunk
-        // A part is collected, since others may be joined with it.
+        // A part is collected in memory, since it may be joined with other parts.
         guard draft.answer.parts == nil, state.buffer.count >= DetachedStream.goodPart else { return .nothing }
         let count = state.buffer.count / DetachedStream.goodPart * DetachedStream.goodPart
         let part = Array(state.buffer.prefix(count))
@@ -98,14 +98,14 @@ final class EntryWriter: Sendable {
         lead?.land(landing)
     }
 
-    /// What came of a body.
+    /// What was received of a body.
     private struct Outcome {
         var buffer: [UInt8]
         var stream: DetachedStream?
         var length: Int64
     }
 
-    /// Nil where the entry was given up.
+    /// Takes the outcome; nil if the entry was given up.
     private func takeOutcome() -> Outcome? {
         state.withLock { state in
             guard !state.isOver else { return nil }
@@ -123,8 +123,8 @@ final class EntryWriter: Sendable {
         keep(answer, done)
     }
 
-    /// The body broke off: what came of it answers ranges, and is completed when the whole is wanted, where its server
-    /// says by what it is told from other answers and how long the whole is.
+    /// The body broke off. The received part is stored if the server has sent a strong validator and the total length:
+    /// it then answers range requests, and is completed when the whole response is requested.
     func breakOff(_ error: LoadError) {
         guard error.leavesBytesAsTheyWere else { return abandon(.ended) }
         guard let done = takeOutcome() else { return }
@@ -139,7 +139,7 @@ final class EntryWriter: Sendable {
         lead?.land(.ended)
     }
 
-    /// Which part of the whole the first `length` bytes of the body are.
+    /// The range of the complete content that the first `length` bytes of the body are.
     private func rangeOfBroken(_ length: Int64) -> ContentRange? {
         let answer = draft.answer
         guard length > 0, answer.validators.strongTag != nil else { return nil }
@@ -160,7 +160,7 @@ final class EntryWriter: Sendable {
         return ByteRange.number(text[...]) == length
     }
 
-    /// Stores a whole answer, or a part with what is stored of the same answer.
+    /// Stores a complete response, or a part joined with the stored parts of the same response.
     private func keep(_ answer: CachedAnswer, _ done: Outcome) {
         var (answer, body) = (answer, done.buffer)
         if answer.parts != nil {

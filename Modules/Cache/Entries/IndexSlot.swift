@@ -11,7 +11,7 @@ struct IndexSlot: Sendable, Hashable {
     /// Of the URL's origin, for credentials that are cleared.
     var origin: UInt64
     var principal: UInt64
-    /// Of the ``TrustScope`` that the answer was had under.
+    /// A code for the ``TrustScope`` under which the response was received.
     var scope: UInt64
     /// The fields of requests that the answer was chosen by, and the code of what they said.
     var names: [String]
@@ -19,7 +19,7 @@ struct IndexSlot: Sendable, Hashable {
     /// In octets, with what is stored besides the body.
     var size: Int64
     var received: CacheTime
-    /// When the server made the answer: of several that a request selects, the latest counts (RFC 9111 §4).
+    /// When the server made the response: of several that match a request, the latest is used (RFC 9111 §4).
     var dated: CacheTime
     var used: CacheTime
 

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A body that goes into the store while it is read.
+/// A body that is stored while it is read.
 final class StoringBody: BodySource {
     private let body: ResponseBody
     private let writer: EntryWriter
@@ -32,8 +32,8 @@ final class StoringBody: BodySource {
 }
 
 extension LoadError {
-    /// Whether what was read of a body before it failed is what the server sent: its connection ended or took too long,
-    /// or the load was ended here. After any other failure nothing of the body is relied upon.
+    /// Whether the bytes read before this failure are those that the server sent: the connection ended or timed out, or
+    /// the load was ended on this side. After any other failure, no byte of the body is trusted.
     var leavesBytesAsTheyWere: Bool {
         [.connectionLost, .idleTimeout, .resourceTimeout, .cancelled].contains(code)
     }

@@ -79,7 +79,8 @@ struct Age: Sendable, Hashable {
         return min(CacheControl.longest, initial.clampedSum(now.seconds(since: received)))
     }
 
-    /// What the caches on the way say. Of a list the first member counts, and where that is no number, none does (§5.1).
+    /// The age that caches on the way report. In a list the first member is used; if that is not a number, the field is
+    /// ignored (§5.1).
     private static func value(in fields: HTTPFields) -> Int64 {
         guard let first = fields[values: .age].first else { return 0 }
         let member = first.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""

@@ -3,14 +3,14 @@ internal import SallyportBase
 
 /// A date of a field (RFC 9110 §5.6.7): the form that is generated, and the two obsolete ones that are read.
 ///
-/// Read as the grammar says, to the space, with names in any case (RFC 9111 §4.2): what looks like a date and is none,
-/// as one of another zone than GMT, must not make an answer fresh.
+/// Parsed strictly by the grammar, including its spaces, with names in any case (RFC 9111 §4.2): a text that only
+/// resembles a date, such as one in another zone than GMT, must not make a response fresh.
 struct HTTPDate {
     private var rest: Substring.UTF8View
 
-    /// - Parameter now: decides the century of a year of two digits: one that lies more than 50 years ahead is the last
-    ///   one in the past with the same digits.
-    /// - Returns: nil for anything else: an expiry is the past then, and another date is not there.
+    /// - Parameter now: the present time, which decides the century of a two-digit year: a date more than 50 years in
+    ///   the future is taken as the latest year in the past with the same digits.
+    /// - Returns: nil for any other text. The caller then treats an expiry as past, and any other date as missing.
     static func parse(_ text: String, now: CacheTime) -> CacheTime? {
         guard text.utf8.count <= 64 else { return nil }
         let text = text.trimmed.lowercased()
@@ -30,7 +30,7 @@ struct HTTPDate {
         return take(", ") ? takeFixed() : takeASCTime()
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, behind the comma.
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, after the comma.
     private mutating func takeFixed() -> Int64? {
         guard let day = takeNumber(2), take(" "), let month = takeAny(of: Self.months), take(" "),
             let year = takeNumber(4), take(" "), let time = takeTime(), take(" gmt")
@@ -38,14 +38,14 @@ struct HTTPDate {
         return Self.seconds(year, month + 1, day, time)
     }
 
-    /// `Sunday, 06-Nov-94 08:49:37 GMT`, behind the day's name.
+    /// `Sunday, 06-Nov-94 08:49:37 GMT`, after the day's name.
     private mutating func takeObsolete(_ now: CacheTime) -> Int64? {
         guard take(", "), let day = takeNumber(2), take("-"), let month = takeAny(of: Self.months), take("-"),
             let short = takeNumber(2), take(" "), let time = takeTime(), take(" gmt")
         else { return nil }
         let thisYear = Self.year(of: now)
         let year = thisYear / 100 * 100 + short
-        // A day that only one of the two centuries has is no date that anybody means.
+        // A day that exists in only one of the two centuries (29 February) is refused.
         guard let seconds = Self.seconds(year, month + 1, day, time) else { return nil }
         let elapsed = now.milliseconds / 1000 - Self.start(of: thisYear)
         let isFar = seconds > Self.start(of: thisYear + 50) + elapsed
@@ -54,7 +54,7 @@ struct HTTPDate {
 
     private static func year(of now: CacheTime) -> Int {
         let seconds = now.milliseconds / 1000
-        // By the mean length of a year, which is off by one at most.
+        // An estimate by the mean length of a year, which is at most one year off.
         let guess = 1970 + Int(seconds / 31_556_952)
         if seconds < start(of: guess) { return guess - 1 }
         return seconds < start(of: guess + 1) ? guess : guess + 1
@@ -62,7 +62,7 @@ struct HTTPDate {
 
     private static func start(of year: Int) -> Int64 { CivilDate.daysSince1970(year, 1, 1) * 86_400 }
 
-    /// `Sun Nov  6 08:49:37 1994`, behind the day's name.
+    /// `Sun Nov  6 08:49:37 1994`, after the day's name.
     private mutating func takeASCTime() -> Int64? {
         guard take(" "), let month = takeAny(of: Self.months), take(" "),
             let day = take(" ") ? takeNumber(1) : takeNumber(2), take(" "), let time = takeTime(), take(" "),
@@ -71,7 +71,7 @@ struct HTTPDate {
         return Self.seconds(year, month + 1, day, time)
     }
 
-    /// Seconds of the day; the last minute of one may have 61 (RFC 9110 §5.6.7).
+    /// The second of the day; a minute may have 61 seconds (RFC 9110 §5.6.7).
     private mutating func takeTime() -> Int? {
         guard let hour = takeNumber(2), take(":"), let minute = takeNumber(2), take(":"), let second = takeNumber(2),
             hour < 24, minute < 60, second <= 60
@@ -92,7 +92,7 @@ struct HTTPDate {
         return true
     }
 
-    /// Which one of the words stands there.
+    /// The index of the word that comes next; nil if none of them does.
     private mutating func takeAny(of words: [String]) -> Int? { words.firstIndex { take($0) } }
 
     private mutating func takeNumber(_ digits: Int) -> Int? {

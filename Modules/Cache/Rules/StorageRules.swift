@@ -87,14 +87,15 @@ struct StorageRules {
 }
 
 extension StorageRules {
-    /// What belongs to one connection (RFC 9110 §7.6.1) or to the proxy on the way (§3.1). All other fields are stored.
+    /// Fields that describe one connection (RFC 9110 §7.6.1), or that a proxy on the way has added (§3.1). All others
+    /// are stored.
     static let excluded: Set<HTTPField.Name> = [
         .connection, .keepAlive, .te, .transferEncoding, .upgrade, .proxyConnection, .proxyAuthenticate,
         .proxyAuthenticationInfo, .proxyAuthorization,
     ]
 
-    /// The fields that are stored: all but those of ``excluded``, those that `Connection` names, and those that
-    /// `no-cache` does.
+    /// The fields to be stored: all except those in ``excluded``, those that `Connection` names, and those that
+    /// `no-cache` names.
     static func stored(_ fields: HTTPFields, _ control: CacheControl) -> HTTPFields {
         let named = fields[values: .connection].flatMap { $0.split(separator: ",") }
         let ofConnection = Set(named.compactMap { HTTPField.Name(String($0).trimmed) })

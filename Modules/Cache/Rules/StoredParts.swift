@@ -1,9 +1,10 @@
-/// Which bytes of a whole an incomplete answer has (RFC 9111 §3.3): ranges in their order that neither touch nor overlap.
+/// The ranges of the complete content that an incomplete response has (RFC 9111 §3.3), in order; they neither touch nor
+/// overlap.
 struct StoredParts: Sendable, Hashable {
-    /// The most ranges of one entry.
+    /// The greatest number of ranges in one entry.
     static let limit = 16
 
-    /// Of the whole, in bytes.
+    /// The length of the complete content in bytes.
     let total: Int64
     private(set) var ranges: [ContentRange]
 
@@ -12,7 +13,7 @@ struct StoredParts: Sendable, Hashable {
         ranges = [range]
     }
 
-    /// Nil where they are not as the type says.
+    /// Nil if the ranges are not as the type says.
     init?(total: Int64, _ ranges: [ContentRange]) {
         guard !ranges.isEmpty, ranges.count <= Self.limit, ranges.allSatisfy({ $0.total == total }) else { return nil }
         for (one, next) in zip(ranges, ranges.dropFirst()) where one.last >= next.first - 1 { return nil }
@@ -20,12 +21,13 @@ struct StoredParts: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// In bytes.
+    /// The number of stored bytes.
     var count: Int64 { ranges.reduce(0) { $0 + $1.count } }
     var isWhole: Bool { ranges[0].isWhole }
     var text: String { "bytes \(ranges.map { "\($0.first)-\($0.last)" }.joined(separator: ","))/\(total)" }
 
-    /// Where a range begins among the bytes that are stored, one part behind the other; nil where any of it is missing.
+    /// The offset of a range in the stored bytes, in which the parts follow one another; nil if any of the range is
+    /// missing.
     func offset(of range: ContentRange) -> Int64? {
         var offset: Int64 = 0
         for part in ranges {
@@ -35,7 +37,7 @@ struct StoredParts: Sendable, Hashable {
         return nil
     }
 
-    /// The shortest range with all that is missing of another; nil where nothing is.
+    /// The shortest range that contains everything missing of another; nil if nothing is missing.
     func missing(of range: ContentRange) -> ContentRange? {
         var (first, last) = (range.first, range.last)
         if let part = ranges.first(where: { $0.first <= first && first <= $0.last }) { first = part.last + 1 }
@@ -44,7 +46,7 @@ struct StoredParts: Sendable, Hashable {
     }
 }
 
-/// The bytes of an incomplete answer, one part behind the other.
+/// The bytes of an incomplete response, one part after another.
 struct PartialBody: Sendable, Hashable {
     private(set) var parts: StoredParts
     private(set) var octets: [UInt8]
@@ -61,10 +63,10 @@ struct PartialBody: Sendable, Hashable {
         var octets: ArraySlice<UInt8>
     }
 
-    /// With the bytes of another range of the same whole, which count where both have them. Where there would be more
-    /// parts than ``StoredParts/limit``, the shortest others go.
+    /// The body with the bytes of another range added; in an overlap the new bytes are used. If that makes more parts
+    /// than ``StoredParts/limit``, the shortest of the other parts are dropped.
     ///
-    /// - Returns: nil where it is a range of another whole.
+    /// - Returns: nil if the range is not one of the same complete content.
     func adding(_ range: ContentRange, _ new: [UInt8]) -> PartialBody? {
         guard range.total == parts.total else { return nil }
         var pieces = rest(outside: range)
@@ -82,7 +84,7 @@ struct PartialBody: Sendable, Hashable {
         return PartialBody(parts, runs.joined().flatMap(\.octets))
     }
 
-    /// What of each part lies before and behind a range.
+    /// What remains of each part before and after a range.
     private func rest(outside range: ContentRange) -> [Piece] {
         var (pieces, offset): ([Piece], Int) = ([], 0)
         for part in parts.ranges {
@@ -96,7 +98,7 @@ struct PartialBody: Sendable, Hashable {
         return pieces
     }
 
-    /// Neighbours that touch make one run.
+    /// Groups pieces that touch into runs.
     private static func runs(of pieces: [Piece]) -> [[Piece]] {
         var runs: [[Piece]] = []
         for piece in pieces {

@@ -47,7 +47,8 @@ enum Validation {
     /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored octets stays.
     static func merged(_ stored: HTTPFields, with fresh: HTTPFields, _ control: CacheControl) -> HTTPFields {
         var merged = stored
-        // They were those of another answer: this one's say how old what holds now is, or the time when it came does.
+        // The stored Age and Date belong to the earlier response. The age is now computed from the fields of this one
+        // or from the time at which it came.
         merged[.age] = nil
         merged[.date] = nil
         let new = StorageRules.stored(fresh, control)

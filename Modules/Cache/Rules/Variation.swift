@@ -25,8 +25,8 @@ struct Variation: Sendable, Hashable {
         return Set(named).union([HTTPField.Name.authorization.canonicalName]).sorted()
     }
 
-    /// What a request says in the fields: keyed, so that a stored code tells nothing of what was said. What may be made
-    /// equal is (``FieldValue``); a field that is not there equals no other.
+    /// A code for the values of these fields in a request: keyed, so that a stored code does not reveal them.
+    /// Equivalent values are normalized first (``FieldValue``); a missing field differs from every value.
     static func code(of names: [String], in fields: HTTPFields, key: KeyHash) -> UInt64 {
         guard !names.isEmpty else { return 0 }
         var hash = key
@@ -42,33 +42,33 @@ struct Variation: Sendable, Hashable {
     }
 }
 
-/// Makes values of a request's field equal that mean the same by the field's own definition, and no others (RFC 9111
+/// Normalizes the values of a request's field that are equivalent by the field's definition, and no others (RFC 9111
 /// §4.1).
 enum FieldValue {
-    /// Lines of one field count as one, with a comma between them (RFC 9110 §5.3); more is known of some fields only.
+    /// Joins a field's lines with commas (RFC 9110 §5.3). The fields in ``kinds`` are normalized further.
     static func normalized(_ lines: [String], of name: HTTPField.Name) -> String {
         guard let kind = kinds[name] else { return lines.map(\.trimmed).joined(separator: ", ") }
         let members = lines.flatMap { split($0, at: UInt8(ascii: ",")) }.compactMap { member($0, kind) }
         return (kind.isOrdered ? members : members.sorted()).joined(separator: ",")
     }
 
-    /// What a list of preferences leaves open.
+    /// What is known of a field that lists preferences.
     private struct Kind {
-        /// Whether servers may read anything out of the order: of languages they do (RFC 9110 §12.5.4).
+        /// Whether the order of members matters. Servers may give it a meaning for languages (RFC 9110 §12.5.4).
         var isOrdered: Bool
-        /// Whether members have parameters besides their weight, whose values may have case.
+        /// Whether members have parameters other than their weight, whose values may be case-sensitive.
         var hasParameters = false
     }
 
-    /// The fields of negotiation (RFC 9110 §12.5), whose names have no case and whose commas and semicolons may have
-    /// white space around them.
+    /// The fields of content negotiation (RFC 9110 §12.5). Their names are case-insensitive, and white space may
+    /// surround their commas and semicolons.
     private static let kinds: [HTTPField.Name: Kind] = [
         .accept: Kind(isOrdered: true, hasParameters: true),
         .acceptEncoding: Kind(isOrdered: false),
         .acceptLanguage: Kind(isOrdered: true),
     ]
 
-    /// Nil for an empty member, which means nothing (RFC 9110 §5.6.1).
+    /// One normalized member; nil for an empty one, which has no meaning (RFC 9110 §5.6.1).
     private static func member(_ text: Substring, _ kind: Kind) -> String? {
         let parts = split(String(text), at: UInt8(ascii: ";")).map { String($0).trimmed }
         guard let first = parts.first, parts != [""] else { return nil }
@@ -76,7 +76,7 @@ enum FieldValue {
         return ([first.lowercased()] + parameters).joined(separator: ";")
     }
 
-    /// With a name in lower case. Nil for a weight of one, which goes without saying.
+    /// One parameter with its name in lower case; nil for a weight of one, which is the default.
     private static func parameter(_ text: String, _ kind: Kind) -> String? {
         guard let equals = text.firstIndex(of: "=") else { return text.lowercased() }
         let (name, value) = (text[..<equals].lowercased(), String(text[text.index(after: equals)...]))
@@ -84,7 +84,7 @@ enum FieldValue {
         return weight(value).map { "q=\($0)" }
     }
 
-    /// Without zeros behind (RFC 9110 §12.4.2); as it stands where it is none.
+    /// The weight without trailing zeros (RFC 9110 §12.4.2); text that is not a weight stays as it is.
     private static func weight(_ text: String) -> String? {
         let digits = text.utf8.dropFirst(2)
         let isWeight =
@@ -95,7 +95,7 @@ enum FieldValue {
         return "0." + String(decoding: digits.reversed().drop { $0 == 48 }.reversed(), as: UTF8.self)
     }
 
-    /// At each separator outside quotes. A quote without an end hides nothing: what is behind it is one piece.
+    /// Splits the text at each separator outside quotes. After a quote that is never closed, the rest is one piece.
     private static func split(_ text: String, at separator: UInt8) -> [Substring] {
         var (pieces, start, index) = ([Substring](), text.startIndex, text.startIndex)
         var (isQuoted, isEscaped) = (false, false)

@@ -3,7 +3,7 @@ internal import SallyportCore
 public import SallyportLoading
 
 extension CacheStage {
-    /// Looks what is stored, and whether it would answer now. Counts nothing.
+    /// Looks up the stored entry, and says whether it would be used now. Changes no counters.
     public func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {
@@ -15,7 +15,7 @@ extension CacheStage {
 }
 
 extension CachedLoad {
-    /// What would come of the load, as far as the stored entries say.
+    /// The expected result of the load, as far as the stored entries tell.
     fileprivate var expectation: (CacheResult, reason: String) {
         if isForServer { return (.bypassed, "the request is for the server alone") }
         guard case .slot(let slot) = cache.find(key, for: selecting, joins: false),

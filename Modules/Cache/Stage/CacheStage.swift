@@ -5,10 +5,10 @@ public import SallyportLoading
 
 /// Answers requests from the cache where RFC 9111 and the request allow it, and stores what may be stored.
 ///
-/// Stands below what puts cookies and credentials into requests, so that `Vary` sees what would be sent, and above
-/// Routing. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an entry serves
-/// only the kind of route that it came by. An entry serves only sessions that trust whom the session trusted that it was
-/// loaded in, and that show their servers the same certificate.
+/// Stands below the stages that put cookies and credentials into requests, so that `Vary` sees what would be sent, and
+/// above Routing. Before each use of an entry it asks the gate for the present route: `deny` is refused, and an entry
+/// is used only for the kind of route by which it came. An entry is used only in sessions with the same trust settings
+/// and the same client certificate as the session that loaded it.
 public struct CacheStage: LoadStage {
     private let shared: SharedCache
     private let gate: any AccessGate

@@ -3,16 +3,16 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What a request asks for of an answer that is stored in parts.
+/// What a request needs of a response that is stored in parts.
 struct Gap: Sendable {
-    /// The whole, or the range of the request.
+    /// The complete content, or the range that the request names.
     let asked: ContentRange
-    /// The shortest range with all of it that is not stored.
+    /// The shortest range that contains everything that is needed and not stored.
     let missing: ContentRange
 }
 
 extension CachedLoad {
-    /// Nil where nothing is stored of what is asked for: such a request is sent as it is.
+    /// Nil if nothing of what is requested is stored: such a request is sent as it is.
     func gap(in stored: StoredAnswer) -> Gap? {
         let answer = stored.answer
         guard isGet, let parts = answer.parts, answer.validators.strongTag != nil, let asked = asked(of: answer),
@@ -27,8 +27,8 @@ extension CachedLoad {
         return ByteRange(request.headerFields)?.resolved(total: answer.total)
     }
 
-    /// Fetches the rest, if the server still has the same answer (RFC 9111 §3.3): it may then be used however old what
-    /// is stored is, since the server was asked.
+    /// Fetches the missing part, if the server still has the same response (RFC 9111 §3.3). The stored parts may then
+    /// be used however old they are, since the server has confirmed them.
     func completed(_ stored: StoredAnswer, _ gap: Gap, joins: Bool) async throws(LoadError) -> Use {
         switch try await lead(joins: joins) {
         case .again(let joins): return .again(joins: joins)
@@ -54,7 +54,7 @@ extension CachedLoad {
             let rest = received(response, at: start, requested: requested, lead: lead)
             return combined(stored, gap, ends, rest, sent: response.head.headerFields).told(.completed)
         case 206, 304, 416:
-            // Of another answer than the one that is stored, or of none.
+            // A response other than the stored one, or none.
             await response.drain()
             replaceIfOutdated(stored, by: response)
             return try await anew(lead)
@@ -70,15 +70,15 @@ extension CachedLoad {
         return try await forward(request, lead: lead).told(.changed)
     }
 
-    /// Whether a part is what was asked for, of the answer that is stored (§3.4).
+    /// Whether a part is the requested one, and of the same response as the stored parts (§3.4).
     private func fits(_ head: HTTPResponse, _ stored: StoredAnswer, _ gap: Gap) -> Bool {
         ContentRange(of: head.headerFields) == gap.missing
             && Validators(head.headerFields).strongTag == stored.answer.validators.strongTag
     }
 
-    /// What is stored before and behind the missing range; nil where it cannot be read.
+    /// The stored bytes before and after the missing range; nil if they cannot be read.
     ///
-    /// What stands behind is read now: when its turn comes, the entry may have been replaced by the completed one.
+    /// The bytes after it are read now: later, the entry may have been replaced by the completed one.
     private func ends(of stored: StoredAnswer, _ gap: Gap) -> (before: ResponseBody?, behind: [UInt8])? {
         let (asked, missing) = (gap.asked, gap.missing)
         var before: ResponseBody?
@@ -112,7 +112,7 @@ extension CachedLoad {
     }
 }
 
-/// Bodies one behind the other, which have a known length together.
+/// Several bodies, one after another, whose total length is known.
 final class CombinedBody: BodySource {
     private struct State {
         var position = 0

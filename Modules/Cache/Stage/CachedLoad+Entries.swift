@@ -2,12 +2,12 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-// MARK: Entries that were found
+// MARK: Use of entries
 
 extension CachedLoad {
     enum Use {
         case answered(LoadResponse)
-        /// The entry may not serve this request.
+        /// The entry must not be used for this request.
         case unsuitable
         case again(joins: Bool)
     }
@@ -30,7 +30,7 @@ extension CachedLoad {
             if !staysInside { validateBehind(stored) }
             return answered(with: found, .stale)
         case .useAndValidate:
-            // The app has a say in whom it trusts, and is not asked behind an answer.
+            // The app decides on the server's trust, and cannot be asked by a revalidation in the background.
             return try await validated(found, onError: true, joins: joins)
         case .validate(let mayFail, let isShared):
             if staysInside { return .answered(try nothingStored()) }
@@ -38,7 +38,7 @@ extension CachedLoad {
         }
     }
 
-    /// An entry that has what the request asks for.
+    /// An entry that contains what is requested.
     struct Found {
         let stored: StoredAnswer
         let part: StoredPart
@@ -52,9 +52,9 @@ extension CachedLoad {
             longestAge: cache.maxCacheFileAge.map { max(0, $0.components.seconds) })
     }
 
-    /// By which route the request would go now.
+    /// The route by which the request would go now.
     ///
-    /// - Throws: `refusedByPolicy` where it may not go; `notAuthorized`, `withdrawn`.
+    /// - Throws: `refusedByPolicy` if it must not be sent; `notAuthorized`, `withdrawn`.
     func presentDecision() throws(LoadError) -> RouteDecision {
         let access: ServerAccess
         do throws(AccessDenied) {
@@ -66,7 +66,7 @@ extension CachedLoad {
         return access.decision
     }
 
-    /// - Parameter sent: what the server said meanwhile.
+    /// - Parameter sent: the fields that the server has sent meanwhile.
     private func answered(with found: Found, _ result: CacheResult, sent: HTTPFields = [:]) -> Use {
         guard var response = response(from: found.stored, found.part) else {
             cache.drop(found.stored.slot)
@@ -80,7 +80,7 @@ extension CachedLoad {
         return .answered(response.told(result))
     }
 
-    /// Waits for another load that asks the same, or leads those that come.
+    /// Waits for another load of the same, or becomes the load that others wait for.
     enum Lead {
         case own(FlightLead?)
         case again(joins: Bool)
@@ -103,13 +103,14 @@ extension CachedLoad {
         }
     }
 
-    /// Asks the server whether the entry holds (§4.3).
+    /// Asks the server whether the entry is still valid (§4.3).
     private func validate(_ found: Found, onError mayFail: Bool, lead: FlightLead?) async throws(LoadError) -> Use {
         let answer: Validated
         do throws(LoadError) {
             answer = try await askServer(about: found.stored, lead: lead)
         } catch {
-            // What is no fault of the way to the server, as a chain that does not verify, is never covered up.
+            // A stale entry may stand in only if the server could not be reached, not, for example, if its chain does
+            // not verify.
             guard mayFail, error.code.isTransient else { throw error }
             return answered(with: found, .stale)
         }

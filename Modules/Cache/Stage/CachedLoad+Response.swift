@@ -54,16 +54,16 @@ extension CachedLoad {
         return body.map { LoadResponse(head: head, url: request.url, body: $0) }
     }
 
-    /// Bytes of a stored body; nil where they are not all there, or cannot be read.
+    /// A range of a stored body; nil if any of it is missing or cannot be read.
     func body(of stored: StoredAnswer, at range: ContentRange) -> ResponseBody? {
         stored.answer.offset(of: range).flatMap {
             body(of: stored, from: $0, count: range.count, base: range.first - $0)
         }
     }
 
-    /// A short body is there; of a long one each piece is read when it is asked for.
+    /// A short body is in memory; of a long one, each piece is read from the store when it is needed.
     ///
-    /// - Parameter base: where the whole has what stands first in the stored body.
+    /// - Parameter base: the offset in the complete content of the stored body's first byte.
     private func body(of stored: StoredAnswer, from start: Int64, count: Int64, base: Int64) -> ResponseBody? {
         guard stored.answer.isStreamed else {
             guard start >= 0, start + count <= Int64(stored.body.count) else { return nil }

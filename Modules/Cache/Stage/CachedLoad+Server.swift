@@ -15,7 +15,7 @@ extension CachedLoad {
 
     /// What the server said of an entry.
     enum Validated {
-        /// With the fields that the server sent now.
+        /// The entry is still valid; with the fields that the server sent now.
         case holds(StoredAnswer, sent: HTTPFields)
         case other(LoadResponse)
     }
@@ -44,8 +44,8 @@ extension CachedLoad {
         return .holds(fresh, sent: response.head.headerFields)
     }
 
-    /// What is stored stays as it is where the server was reached by a word of the app's: what it says then is for this
-    /// load.
+    /// If the connection was made by the app's own trust decision, the stored entry is left unchanged: the server's
+    /// fields then count for this load only.
     private func freshened(
         _ stored: StoredAnswer, by response: LoadResponse, requested: CacheTime, lead: FlightLead? = nil
     ) -> StoredAnswer {

@@ -13,7 +13,7 @@ struct CachedLoad: Sendable {
         let endpoint: Endpoint
         let policy: CachePolicy
         let key: RequestKey
-        /// What an answer must have been had under to be stored here, and to be used.
+        /// The trust scope under which responses are stored and used here.
         let trust: TrustScope
     }
 
@@ -133,7 +133,7 @@ struct CachedLoad: Sendable {
 }
 
 extension LoadResponse {
-    /// With what the cache did for it.
+    /// The response with what the cache did for it.
     func told(_ result: CacheResult) -> LoadResponse {
         var told = self
         told.facts.cache = result

@@ -40,7 +40,7 @@ struct Client {
         }
     }
 
-    /// Whether an activation that failed left what the next try needs: the key of a request that the gateway may have
+    /// Whether a failed activation left a key that the next try needs: that of a request which the gateway may have
     /// answered with a certificate.
     private static func isWorthKeeping(_ store: SecureStore, after error: any Error) -> Bool {
         guard let stored = try? StoredAuthorization.read(from: store), stored.instance == nil else { return true }
@@ -51,7 +51,7 @@ struct Client {
         }
     }
 
-    /// Removes a store that this run made.
+    /// Removes a store that this run has created.
     private func discard(_ store: SecureStore) {
         store.close()
         try? FileManager.default.removeItem(atPath: location.store)

@@ -111,7 +111,7 @@ struct Fetch {
         note("< \(response.head.status.code)")
     }
 
-    /// Whoever gave a password wonders why the server does not know it.
+    /// Tells the user why the password was not sent.
     private func tellWithheldPassword(_ response: LoadResponse) {
         let isWithheld = response.record?.decisions.contains { decision in
             decision.kind == .withheld && decision.reason?.hasPrefix("basic ") == true

@@ -21,7 +21,8 @@ struct FetchReport: Encodable, Sendable {
     let proxyStatus: String?
     /// Whether the connection had been used before.
     let reused: Bool?
-    /// The names of the header fields that were not sent on, or not said in the clear; nil where there is none.
+    /// The names of the header fields that redirects did not carry, or that were not sent unencrypted; nil if there are
+    /// none.
     let withheld: [String]?
     let seconds: Double
 
@@ -46,7 +47,7 @@ struct FetchReport: Encodable, Sendable {
 }
 
 extension LoadRecord {
-    /// The names of the header fields that were withheld, each once.
+    /// The names of the header fields that were not sent, each once.
     var withheld: [String] {
         decisions.filter { $0.kind == .withheld }.map(\.value).reduce(into: []) { names, name in
             if !names.contains(name) { names.append(name) }

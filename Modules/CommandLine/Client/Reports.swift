@@ -71,7 +71,7 @@ struct ExplanationReport: Encodable, Sendable {
     let cluster: String?
     /// `server HOST:PORT`, `domain NAME` or `default`.
     let rule: String
-    /// What the server is offered, as `TLS1.2`; nil for plain http, and where nothing leads there.
+    /// The TLS versions that the server is offered, such as `TLS1.2`; nil for plain http, and if no route leads there.
     let tls: [String]?
     /// Where there is more to say: a port that the rule does not open, a withdrawn authorization.
     let note: String?
@@ -89,7 +89,7 @@ struct ExplanationReport: Encodable, Sendable {
         text = [explanation.text, offer, note].compactMap(\.self).joined(separator: "; ")
     }
 
-    /// As a connector of the app decides it, which makes no connection here.
+    /// Decided by a connector as in an app; it makes no connection here.
     private static func versions(offeredTo url: String, under stored: StoredAuthorization) -> [String]? {
         guard let url = try? RequestURL(url), url.isSecure, let endpoint = url.endpoint,
             let policy = stored.contact?.policy

@@ -1,7 +1,7 @@
 import SallyportAuthorization
 import SallyportCore
 
-/// The policy that a store holds, as a connector asks it; nothing withdraws it while it is looked at.
+/// Presents the policy in a store to a connector. It never changes while the program looks at it.
 struct StoredGate: AccessGate {
     let policy: StoredPolicy
 

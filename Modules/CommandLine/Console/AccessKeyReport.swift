@@ -1,7 +1,7 @@
 import FoundationEssentials
 import SallyportGateway
 
-/// What `admin key list` prints of a key, which the gateway itself knows by its digest alone.
+/// What `admin key list` prints of a key. The gateway itself stores only the key's digest.
 struct AccessKeyReport: Encodable {
     let id: String
     let user: String
@@ -11,7 +11,7 @@ struct AccessKeyReport: Encodable {
     let expires: String
     /// `unused`, `used` or `expired`.
     let state: String
-    /// What a used one activated.
+    /// The instance that a used key activated.
     let instance: String?
 
     init(_ entry: AdministrationReply.AccessKeyEntry) {

@@ -7,7 +7,7 @@ struct Console {
     init(_ location: DataLocationOptions) { self.location = location }
 
     func perform(_ command: AdministrationCommand) async throws -> AdministrationReply {
-        // Where no gateway runs, this process opens its directory.
+        // If no gateway runs, this process opens the gateway's directory itself.
         try GatewayHost.keepFromDumps()
         let protector = try location.protector.protection(of: location.data).protector()
         return try await AdministrationClient(data: location.data, protectedBy: protector).perform(command)

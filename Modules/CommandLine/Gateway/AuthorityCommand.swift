@@ -2,7 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import SallyportGateway
 
-/// The gateway's authority, and the signer of its configurations.
+/// Shows and changes the gateway's authority and the signer of its configurations.
 struct AuthorityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "authority", abstract: "Replace the gateway's authority; take out a signer that leaked.",

@@ -20,7 +20,7 @@ struct GatewayHost {
         let name: String
     }
 
-    /// To be called before a gateway's keys come into this process.
+    /// Call this before a gateway's keys are read into this process.
     static func keepFromDumps() throws(CommandFailure) {
         guard ProcessMemory.keepFromDumps() else {
             throw CommandFailure(.software, name: "internalFailure", "This process cannot be kept out of core dumps.")
@@ -56,7 +56,7 @@ struct GatewayHost {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, which drain it.
+    /// Runs until SIGTERM or SIGINT, which shut the gateway down gracefully.
     func run(
         _ configuration: Gateway.Configuration, logger: Logger, whenReady: @escaping @Sendable (Addresses) -> Void
     ) async throws {
@@ -64,7 +64,7 @@ struct GatewayHost {
         let gateway = try await Gateway(
             at: location.data, protectedBy: protection.protector(), configuration: configuration, logger: logger)
         let group = ServiceGroup(services: [gateway], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-        // Where it cannot start, the group has the same error.
+        // If the gateway cannot start, the task group throws the same error.
         async let ready: Void = whenReady(Addresses(gateway.listeners(), of: configuration))
         try await group.run()
         _ = try? await ready

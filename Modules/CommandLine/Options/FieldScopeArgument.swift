@@ -1,7 +1,7 @@
 import ArgumentParser
 import SallyportLoading
 
-/// `origin`, `site`, or hosts with commas between them.
+/// The argument `origin`, `site`, or a list of hosts separated by commas.
 struct FieldScopeArgument: ExpressibleByArgument, Sendable, Hashable {
     let scope: FieldScope
 

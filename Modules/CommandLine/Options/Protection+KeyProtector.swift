@@ -19,7 +19,7 @@ extension Protection {
         }
     }
 
-    /// A file is held to the same owner and mode as a key file; standard input is whatever the caller made it.
+    /// A passphrase file must have the same owner and mode as a key file; standard input is not checked.
     private static func passphrase(_ path: String) throws(CommandFailure) -> String {
         guard path != "-" else { return try InputFile.text(path, limit: passphraseLimit) }
         let content: [UInt8]

@@ -8,18 +8,19 @@ enum StandardStreams {
     /// A line to standard error.
     static func error(_ text: String) { line(text, to: STDERR_FILENO, isTerminal: errorIsTerminal) }
 
-    /// A whole text to standard output, as it is where that is no terminal; false where the reader is gone.
+    /// Writes a whole text to standard output, unchanged unless that is a terminal. Returns false if the reader has
+    /// closed it.
     static func output(text bytes: [UInt8]) -> Bool {
         let shown = outputIsTerminal ? Array(TerminalText.of(String(decoding: bytes, as: UTF8.self)).utf8) : bytes
         return write(shown, to: STDOUT_FILENO)
     }
 
-    /// Nothing in a text may steer the terminal.
+    /// Writes a line; on a terminal, control characters in the text are escaped.
     private static func line(_ text: String, to descriptor: Int32, isTerminal: Bool) {
         write(Array(((isTerminal ? TerminalText.of(text) : text) + "\n").utf8), to: descriptor)
     }
 
-    /// Bytes as they are; false where the reader is gone.
+    /// Writes bytes unchanged. Returns false if the reader has closed the stream.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]
@@ -34,7 +35,7 @@ enum StandardStreams {
         return true
     }
 
-    /// What standard input has, at most `limit` bytes; none at its end, and where it cannot be read.
+    /// Reads at most `limit` bytes from standard input. Empty at its end, and if it cannot be read.
     static func read(upTo limit: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit)

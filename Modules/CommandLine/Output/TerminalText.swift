@@ -1,12 +1,13 @@
-/// Text as a terminal may be given it: what would steer the terminal stands as `\u001b`, which is also what JSON calls
-/// it, so that a line of JSON keeps its meaning.
+/// Makes text safe for a terminal: control characters are written as `\u001b`, which is also JSON's notation, so that a
+/// line of JSON keeps its meaning.
 ///
-/// Names, fields and messages of servers reach the terminal in many places, and one escape sequence can move the cursor,
-/// change what was printed before, or type a command. So ``StandardStreams`` passes all text through here that goes to a
-/// terminal; what goes to a file or a pipe stays as it is.
+/// Names, header fields and messages of servers reach the terminal in many places, and one escape sequence can move the
+/// cursor, change what was printed before, or type a command. So ``StandardStreams`` passes all text for a terminal
+/// through here; text for a file or a pipe stays unchanged.
 enum TerminalText {
-    /// Lines and tabs stay. Escaped are the controls (C0, DEL and C1, of which U+009B alone begins a sequence),
-    /// separators of lines and paragraphs, and formats, which reverse the order of what is shown.
+    /// Escapes a text. Line breaks and tabs stay. Escaped are the controls (C0, DEL and C1, of which U+009B alone
+    /// begins a sequence), separators of lines and paragraphs, and format characters, which can reverse the order of
+    /// the text.
     static func of(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isSteering) else { return text }
         var shown = ""
@@ -24,7 +25,7 @@ enum TerminalText {
         }
     }
 
-    /// In UTF-16, as JSON has it (RFC 8259 §7).
+    /// UTF-16 escapes as in JSON (RFC 8259 §7).
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         String(scalar).utf16.map { unit in
             let digits = String(unit, radix: 16)

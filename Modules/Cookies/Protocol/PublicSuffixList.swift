@@ -56,7 +56,7 @@ struct Site: Hashable {
     }
 }
 
-/// The sites by the public suffix list of the system, for modules that do without cookies.
+/// Sites by the system's list of public suffixes, for modules that do not import this one.
 public struct PublicSuffixSites: SiteRules {
     public init() {}
 

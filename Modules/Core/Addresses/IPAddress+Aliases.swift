@@ -1,8 +1,9 @@
 extension IPAddress {
-    /// Further addresses that a connection to this one may reach: the IPv4 address that an IPv6 form carries (mapped,
-    /// compatible, translated, NAT64, 6to4, Teredo), and the loopback, to which Linux connects for the unspecified one.
+    /// Further addresses that a connection to this one may reach: the IPv4 address inside an IPv6 address (mapped,
+    /// compatible, translated, NAT64, 6to4, Teredo), and the loopback address for the unspecified one, since Linux
+    /// connects to it.
     ///
-    /// A network's own NAT64 prefix looks like any other and is not seen.
+    /// A NAT64 prefix of a network's own looks like any other prefix, so addresses under it are not recognised.
     package var aliases: [IPAddress] {
         switch self {
         case .v4(0): [.v4(0x7f00_0001)]
@@ -15,7 +16,7 @@ extension IPAddress {
     private static func carried(_ high: UInt64, _ low: UInt64) -> [UInt32] {
         let last = UInt32(truncatingIfNeeded: low)
         switch (high, low >> 32) {
-        // RFC 4291 §2.5.5; of the first form `::1` is no IPv4 address.
+        // RFC 4291 §2.5.5. In the first form (IPv4-compatible), `::1` does not stand for an IPv4 address.
         case (0, 0): return low == 1 ? [] : [last]
         case (0, 0xffff): return [last]
         // RFC 7915 §1.
@@ -37,8 +38,8 @@ extension IPAddress {
         }
     }
 
-    /// 64:ff9b:1::/48 (RFC 8215): a host does not know which prefix inside of it a network has chosen, so all places of
-    /// RFC 6052 §2.2 are read, for /48, /56, /64 and /96.
+    /// 64:ff9b:1::/48 (RFC 8215): a host does not know which prefix inside it a network has chosen, so the IPv4 address
+    /// is read from each place that RFC 6052 §2.2 gives for /48, /56, /64 and /96.
     private static func translatedLocally(_ high: UInt64, _ low: UInt64) -> [UInt32] {
         let number = UInt32(truncatingIfNeeded: low >> 24)
         return [

@@ -1,30 +1,30 @@
 internal import SallyportBase
 
-/// The addresses that begin with the same bits (RFC 4632, RFC 4291 §2.3).
+/// A network in CIDR notation: all addresses that begin with the same bits (RFC 4632, RFC 4291 §2.3).
 public struct IPNetwork: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
-    /// The first one.
+    /// The first address of the network.
     public let address: IPAddress
-    /// How many leading bits all have in common: 0 to 32, or to 128 for IPv6.
+    /// The length of the prefix in bits: 0 to 32, or to 128 for IPv6.
     public let bits: UInt8
 
-    /// Reads `ADDRESS/BITS`, the address as ``IPAddress`` reads it; nil where it has bits behind these.
+    /// Reads `ADDRESS/BITS`, the address as ``IPAddress`` reads it; nil if any bit after the prefix is set.
     public init?(_ text: String) {
         guard let network = Self.around(text), network.isExact else { return nil }
         self = network.network
     }
 
-    /// The network of this size that has the address; nil where an address has fewer bits.
+    /// The network with a prefix of this length that contains the address; nil if an address has fewer bits.
     package init?(of address: IPAddress, bits: UInt8) {
         guard bits <= address.width else { return nil }
         self.address = address.masked(bits)
         self.bits = bits
     }
 
-    /// An address alone.
+    /// The network that contains this address alone.
     package init(_ address: IPAddress) { (self.address, bits) = (address, address.width) }
 
-    /// Reads `ADDRESS/BITS` also where the address lies inside of the network, which it names exactly only where no bit
-    /// stands behind the network's.
+    /// Reads `ADDRESS/BITS`, also if bits after the prefix are set: then `isExact` is false and the network is the one
+    /// that contains the address.
     package static func around(_ text: String) -> (network: IPNetwork, isExact: Bool)? {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let address = IPAddress(String(parts[0])), (1...3).contains(parts[1].utf8.count),
@@ -42,7 +42,7 @@ public struct IPNetwork: Sendable, Hashable, CustomStringConvertible, LosslessSt
 }
 
 extension IPNetwork: Comparable {
-    /// IPv4 first, then by first address, larger networks before those inside of them.
+    /// Orders IPv4 before IPv6, then by first address, then larger networks before those inside them.
     public static func < (one: IPNetwork, other: IPNetwork) -> Bool {
         (one.address.width, one.address.leading, one.bits) < (other.address.width, other.address.leading, other.bits)
     }
@@ -65,10 +65,10 @@ extension IPNetwork: Codable {
 }
 
 extension IPAddress {
-    /// How many bits it has.
+    /// The address's length in bits: 32 or 128.
     var width: UInt8 { if case .v4 = self { 32 } else { 128 } }
 
-    /// Its bits, the first in the highest place.
+    /// The address's bits as a number, the first bit in the most significant place.
     var leading: UInt128 {
         switch self {
         case .v4(let number): UInt128(number) << 96
@@ -76,7 +76,7 @@ extension IPAddress {
         }
     }
 
-    /// The address with zeros behind its first bits.
+    /// The address with all bits after the first `bits` set to zero.
     func masked(_ bits: UInt8) -> IPAddress {
         let kept = leading & UInt128.max << (128 - Int(bits))
         return switch self {

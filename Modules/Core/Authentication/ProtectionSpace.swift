@@ -19,8 +19,8 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
     /// The server asks for the client's certificate.
     public static let clientCertificate = AuthenticationMethod("client-certificate")
 
-    /// Those that the administrator's policy speaks of, NTLM's two kinds apart. What else an app answers by is its own
-    /// affair, as a field is that it sends itself.
+    /// The methods that the administrator's policy can name; NTLMv1 and NTLMv2 are separate. Any other scheme is the
+    /// app's own affair, like a header field that the app sets itself.
     package static let administered: Set<AuthenticationMethod> = [
         .basic, .digest, .negotiate, .ntlm, AuthenticationMethod("ntlmv1"),
     ]

@@ -114,7 +114,7 @@ extension LoadError {
         public static let tooManyRedirects = Code(value: .tooManyRedirects)
         /// The redirect leads where this session does not go, or the app refused it.
         public static let redirectRefused = Code(value: .redirectRefused)
-        /// The redirect leads from https to http, which neither the request nor the session allows.
+        /// The redirect leads from https to http, and neither the request nor the session allows that.
         public static let insecureRedirect = Code(value: .insecureRedirect)
         /// The app cancelled a challenge.
         public static let authenticationCancelled = Code(value: .authenticationCancelled)

@@ -2,13 +2,15 @@
 public enum Access: Sendable, Hashable {
     /// `authorize()` has not succeeded in this process.
     case notAuthorized
-    /// The app may connect as the rules of this revision say; each change of the rules has a greater number.
+    /// The app may connect as the policy of this revision says. Each change of the policy's rules increases the
+    /// revision.
     case open(revision: UInt64)
-    /// An administrator or the app itself withdrew the authorization, or its lease is over.
+    /// An administrator or the app itself withdrew the authorization, or its lease has expired.
     case withdrawn(ResultCode)
 }
 
-/// One change of an app's access. What follows from it is computed here, so that no part decides it for itself.
+/// One change of an app's access. Its consequences are computed here, so that every part of an instance draws the same
+/// ones.
 public struct AccessChange: Sendable, Hashable {
     public let from: Access
     public let to: Access
@@ -18,7 +20,7 @@ public struct AccessChange: Sendable, Hashable {
         self.to = to
     }
 
-    /// The error with which everything that is open ends; nil where work may go on.
+    /// The error that ends all open exchanges and streams; nil if they may go on.
     public var ending: AccessDenied? {
         switch to {
         case .open: nil
@@ -27,7 +29,7 @@ public struct AccessChange: Sendable, Hashable {
         }
     }
 
-    /// Whether the rules are others than before, so that what is open must be judged by them.
+    /// Whether the rules differ from those before, so that open connections must be judged by the new ones.
     public var changesRules: Bool {
         guard case .open(let new) = to, case .open(let old) = from else { return false }
         return new != old
@@ -44,7 +46,7 @@ public struct AccessChange: Sendable, Hashable {
     }
 }
 
-/// Keeps an observer of ``AccessGate/onAccessChange(_:)`` registered; the registration ends when this is released.
+/// Keeps an observer of ``AccessGate/onAccessChange(_:)`` registered. Releasing it ends the registration.
 public final class AccessObservation: Sendable {
     private let onCancel: @Sendable () -> Void
     public init(onCancel: @escaping @Sendable () -> Void = {}) { self.onCancel = onCancel }

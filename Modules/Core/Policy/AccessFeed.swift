@@ -2,17 +2,17 @@ internal import SallyportBase
 
 /// The present access of an instance under policies of one type, and the observers of its changes.
 ///
-/// Each observer is called for every change, in the order of the changes and beginning with the present access, for as
-/// long as its registration lives. It runs on the thread that made the change, or on the one that is delivering an
-/// earlier change to it. Lock: a leaf; no observer is called under it.
+/// Each observer is called for every change, in the order of the changes and beginning with the present access, as long
+/// as its registration lives. It runs on the thread that made the change, or on a thread that is still delivering an
+/// earlier change to it. Lock: a leaf; no observer is called while it is held.
 ///
-/// Observers that are actors, or call some, are awaited: ``settle()`` calls them, and whoever publishes awaits it before
-/// anybody is told of the change.
+/// Observers that are actors, or call actors, are asynchronous: ``settle()`` calls and awaits them. The publisher
+/// awaits ``settle()`` before it reports the change to anything else.
 package final class AccessFeed<Policy: Sendable>: Sendable {
     package typealias Observer = @Sendable (AccessChange) -> Void
     package typealias AwaitedObserver = @Sendable (AccessChange) async -> Void
 
-    /// What is in force.
+    /// The access in force.
     package enum Present: Sendable {
         case notAuthorized
         case open(Policy, revision: UInt64)
@@ -40,13 +40,14 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
 
     private struct State {
         var present = Present.notAuthorized
-        /// Counts everything that was published.
+        /// The number of changes published so far.
         var edition: UInt64 = 0
         var revision: UInt64 = 0
         var nextNumber = 0
         var registrations: [Int: Registration] = [:]
         var awaited: [Int: AwaitedRegistration] = [:]
-        /// Calls awaited observers, each after the one before; numbered, so that the last one is known.
+        /// The task that calls the asynchronous observers, one change after another. Its number tells whether it is
+        /// still the last one.
         var settling: (task: Task<Void, Never>, number: Int)?
     }
 
@@ -54,12 +55,12 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
 
     package init() {}
 
-    /// What is in force, and its edition for ``withdraw(_:unlessNewerThan:)``.
+    /// The access in force, and its edition for ``withdraw(_:unlessNewerThan:)``.
     package var present: (value: Present, edition: UInt64) { state.withLock { ($0.present, $0.edition) } }
 
     // MARK: Publishing
 
-    /// Puts a policy in force. Observers are told of it only where its rules are not those of the policy before.
+    /// Puts a policy in force. Observers are called only if its rules differ from those of the policy before.
     package func open(_ policy: Policy, hasSameRules: (Policy) -> Bool) {
         publish { state in
             if case .open(let old, let revision) = state.present, hasSameRules(old) {
@@ -94,7 +95,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
 
     // MARK: Observing
 
-    /// Registers an observer, in the order in which all are called.
+    /// Registers an observer. Observers are called in the order of their registration.
     package func observe(_ observer: @escaping Observer) -> AccessObservation {
         let number = state.withLock { state in
             var registration = Registration(observer: observer)
@@ -112,7 +113,8 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
 
     package var observerCount: Int { state.withLock { $0.registrations.count } }
 
-    /// Calls an observer with what is pending for it, unless another thread is doing that: it takes what came meanwhile.
+    /// Calls an observer with the changes that are pending for it. If another thread is already doing that, that thread
+    /// delivers the new changes too.
     private func deliver(_ number: Int) {
         while let (observer, change) = next(for: number) {
             observer(change)
@@ -131,10 +133,10 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         }
     }
 
-    // MARK: Awaited observers
+    // MARK: Asynchronous observers
 
-    /// Registers an observer that is awaited. It is called by ``settle()`` for each change from here on, in order; the
-    /// present access it is not told.
+    /// Registers an asynchronous observer. ``settle()`` calls it for each change from here on, in order; it is not
+    /// called for the present access.
     package func observe(awaiting observer: @escaping AwaitedObserver) -> AccessObservation {
         let number = state.withLock { state in
             state.nextNumber += 1
@@ -146,9 +148,10 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         }
     }
 
-    /// Returns once the awaited observers have returned for all that was published before the call.
+    /// Returns once the asynchronous observers have returned for all changes published before the call.
     ///
-    /// On a task of its own, so that nothing is left undone where the caller is cancelled. Docs/Concurrency.md.
+    /// The observers run in a task of their own, so that they finish even if the caller is cancelled. See
+    /// Docs/Concurrency.md.
     package func settle() async { await settling()?.value }
 
     private func settling() -> Task<Void, Never>? {

@@ -10,28 +10,29 @@ public protocol AccessGate: Sendable {
     /// Throws while neither store nor secure communication may be used.
     func checkAuthorized() throws(AccessDenied)
 
-    /// Whether the administrator lets apps answer challenges of the method; of schemes of HTTP authentication only. Of a
-    /// scheme that an app brings itself, which no policy names, that is so while the app is authorized.
+    /// Whether the administrator lets apps answer challenges of this method, which must be a scheme of HTTP
+    /// authentication. For a scheme that the app itself brings, and that no policy can name, this holds while the app
+    /// is authorized.
     func allows(_ method: AuthenticationMethod) -> Bool
 
-    /// The number of the rules in force; another number means that what is open must be judged anew.
+    /// The number of the rules in force. When it has changed, open connections must be judged again.
     ///
     /// - Throws: as ``checkAuthorized()``.
     func rulesRevision() throws(AccessDenied) -> UInt64
 
-    /// Calls `observer` for every change of access: a withdrawal, one with another code, its end, other rules. What
-    /// follows from a change, ``AccessChange`` says.
+    /// Calls `observer` for every change of access: a withdrawal, a withdrawal with another code, the end of a
+    /// withdrawal, other rules. ``AccessChange`` says what follows from a change.
     ///
-    /// It is called in the order of the changes, beginning with the present access where that is not
-    /// ``Access/notAuthorized``, for as long as the returned registration is kept. It runs on the thread that made the
-    /// change and must not block.
+    /// The calls come in the order of the changes, beginning with the present access unless that is
+    /// ``Access/notAuthorized``, and go on as long as the returned registration is kept. `observer` runs on the thread
+    /// that made the change and must not block.
     func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation
 
-    /// Asks the administrator's side whether access stands as it did: called when a relay ended a connection, since it
-    /// does so before the withdrawal, or the new policy, that made it end one is known here.
+    /// Asks the administrator's side whether access has changed. Called when a relay ended a connection, since the
+    /// relay learns of a withdrawal or of a new policy earlier than this process does.
     ///
-    /// Returns when the answer is in force, or there is none. It may take as long as a fetch of the
-    /// configuration: the caller bounds its own wait.
+    /// Returns when the answer is in force, or when there is none. That may take as long as a fetch of the
+    /// configuration: the caller limits its own wait.
     func confirmAccess() async
 }
 
@@ -45,7 +46,7 @@ extension AccessGate {
         return 0
     }
 
-    /// A gate without an administrator has no one to ask.
+    /// A gate without an administrator has nothing to ask: returns at once.
     public func confirmAccess() async {}
 }
 
@@ -58,7 +59,7 @@ public struct ServerAccess: Sendable {
     public let blockedTLSVersions: Set<TLSVersion>
     /// The lowest version that the administrator allows, on relayed connections.
     public let tlsFloor: TLSVersion?
-    /// The rules that decided; see ``AccessGate/rulesRevision()``.
+    /// The number of the rules by which this was decided; see ``AccessGate/rulesRevision()``.
     public let revision: UInt64
 
     public init(

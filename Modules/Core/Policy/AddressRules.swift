@@ -1,17 +1,17 @@
-/// Which addresses no connection is made to, whatever name leads there: the networks that an administrator denies, the
-/// servers that are denied by their address, and the metadata services of clouds.
+/// The addresses to which no connection is made, whatever name leads there: the networks that an administrator denies,
+/// the servers that an administrator denies by their address, and the metadata services of clouds.
 ///
-/// Asked for each address before a connection is made to it, by the relay and by direct connections. All decisions of one
-/// ``RoutingTable`` share one reference.
+/// The relay, and the client for direct connections, ask these rules for each address before connecting to it. All
+/// decisions of one ``RoutingTable`` share one reference.
 public struct AddressRules: Sendable, Hashable {
     private let parts: Parts
 
-    /// The metadata services alone: what holds where an administrator has said nothing.
+    /// The rules without an administrator's additions: only the metadata services are denied.
     public static let standard = AddressRules()
 
     /// - Parameters:
     ///   - networks: Denied on all ports.
-    ///   - servers: Denied on their port; those that have a name count nothing here.
+    ///   - servers: Denied on their port. Those given by name have no effect here.
     init(networks: [IPNetwork] = [], servers: some Sequence<Endpoint> = []) {
         parts = Parts(
             networks: Self.outermost(networks),
@@ -21,16 +21,16 @@ public struct AddressRules: Sendable, Hashable {
     /// Whether an administrator has denied any address.
     package var hasOwn: Bool { !parts.networks.isEmpty || !parts.servers.isEmpty }
 
-    /// The rule that denies an address; nil where connections to it may be made.
+    /// The rule that denies an address; nil if connections to it may be made.
     ///
-    /// The address counts, and what it stands for (``IPAddress/aliases``).
+    /// Both the address itself and the addresses that it may reach (``IPAddress/aliases``) are checked.
     package func denial(of address: IPAddress, port: UInt16) -> RouteDecision.Rule? {
         if let rule = rule(for: address, port) { return rule }
         return address.aliases.lazy.compactMap { rule(for: $0, port) }.first
     }
 
-    /// The rule that denies an address to which a server's name leads. What the server itself is was judged with its
-    /// route.
+    /// The rule that denies an address to which a server's name leads. The name itself has been judged already,
+    /// together with its route.
     package func denial(of address: IPAddress, port: UInt16, for server: Endpoint) -> RouteDecision.Rule? {
         if case .address(address) = server.host, server.port == port { return nil }
         return denial(of: address, port: port)
@@ -46,7 +46,7 @@ public struct AddressRules: Sendable, Hashable {
         return CloudMetadata.addresses.contains(address) ? .metadata : nil
     }
 
-    /// The networks are apart and in order: only the last that does not begin behind the address can have it.
+    /// The networks are in order and do not overlap: only the last one that begins at or before the address can match.
     private func network(with address: IPAddress) -> IPNetwork? {
         let place = IPNetwork(address)
         var (low, high) = (0, parts.networks.count)
@@ -58,14 +58,14 @@ public struct AddressRules: Sendable, Hashable {
         return parts.networks[low - 1]
     }
 
-    /// In order, without those that lie inside of another.
+    /// The networks in order, without those that lie inside another.
     private static func outermost(_ networks: [IPNetwork]) -> [IPNetwork] {
         networks.sorted().reduce(into: []) { kept, network in
             if kept.last?.contains(network.address) != true { kept.append(network) }
         }
     }
 
-    /// Each decision and each path of connections carries and compares them: one reference.
+    /// The rules' content, behind one reference: each decision and each path of connections carries and compares it.
     private final class Parts: Sendable, Hashable {
         let networks: [IPNetwork]
         let servers: Set<Endpoint>
@@ -86,8 +86,8 @@ public struct AddressRules: Sendable, Hashable {
     }
 }
 
-/// Where clouds tell a machine its secrets without asking who reads them. Names such as `metadata.google.internal` lead to
-/// one of these.
+/// The addresses at which clouds give a machine its secrets without authentication. Names such as
+/// `metadata.google.internal` resolve to one of these.
 enum CloudMetadata {
     static let addresses: Set<IPAddress> = Set(
         [

@@ -1,12 +1,13 @@
-/// What is known of a connection that stands, or is being made: enough to judge it by the rules of another moment.
+/// What is known of a connection that is open or is being opened: enough to judge it by the rules in force at a later
+/// moment.
 package struct OpenConnection: Sendable, Hashable {
     package let endpoint: Endpoint
-    /// The cluster of relays that it goes through; nil for a direct connection.
+    /// The cluster of relays that it uses; nil for a direct connection.
     package let cluster: String?
-    /// What was agreed with the server; nil without TLS, and before the handshake.
+    /// The TLS version negotiated with the server; nil without TLS, and before the handshake.
     package let tlsVersion: TLSVersion?
-    /// The address that a direct connection leads to, a proxy's where there is one; nil before there is a connection, and
-    /// through a relay, which judges addresses itself.
+    /// The address that a direct connection leads to, or its proxy's address. Nil before the connection is open, and
+    /// for a relayed one: the relay judges addresses itself.
     package let peer: Endpoint?
 
     package init(
@@ -20,9 +21,10 @@ package struct OpenConnection: Sendable, Hashable {
 }
 
 extension AccessGate {
-    /// Judges what is open by the rule for what is new: route, cluster, ports, and TLS as the policy of this moment says.
+    /// Judges an open connection as a new one would be: by the route, cluster, ports and TLS versions that the policy
+    /// now allows.
     ///
-    /// - Returns: why the connection must end: `refusedByPolicy`, `withdrawn` or `notAuthorized`; nil where it may stay.
+    /// - Returns: why the connection must end: `refusedByPolicy`, `withdrawn` or `notAuthorized`; nil if it may stay.
     package func judge(_ open: OpenConnection) -> LoadError? {
         let access: ServerAccess
         do throws(AccessDenied) {

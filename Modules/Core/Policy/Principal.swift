@@ -1,4 +1,5 @@
-/// In whose name requests are made: what separates credentials, cookies, cache entries and connections.
+/// The identity in whose name requests are made. Credentials, cookies, cache entries and connections of different
+/// principals are kept apart.
 public struct Principal: Sendable, Hashable, CustomStringConvertible {
     public let name: String
     public init(_ name: String) { self.name = name }

@@ -1,9 +1,9 @@
 /// What an administrator lists, and the one rule by which a route follows from it.
 ///
 /// The client asks it before any connection, and the relay asks it again at every CONNECT. Order: the exact server
-/// (host and port), else the longest matching domain, else the default; `deny` on a matching server, on any matching
-/// domain or on a network that has the address wins over both. Where the host is a name, the networks are asked once the
-/// name's addresses are known: ``RouteDecision/addresses``.
+/// (host and port), else the longest matching domain, else the default. `deny` on a matching server, on any matching
+/// domain or on a network that contains the address wins over these. If the host is a name, the networks are checked
+/// once its addresses are known: ``RouteDecision/addresses``.
 public struct RoutingTable: Sendable, Hashable {
     /// A single server.
     public struct Server: Sendable, Hashable {
@@ -38,7 +38,7 @@ public struct RoutingTable: Sendable, Hashable {
     private let domains: [String: Domain]
     private let fallback: Route
     private let fallbackPorts: Set<UInt16>
-    /// Of the addresses that names lead to. All decisions have them.
+    /// The rules for the addresses to which names lead. Every decision carries them.
     package let addresses: AddressRules
 
     /// - Parameter networks: Addresses that are denied, on all ports.
@@ -96,7 +96,7 @@ public struct RoutingTable: Sendable, Hashable {
         RouteDecision(endpoint: endpoint, route: route, rule: rule, addresses: addresses)
     }
 
-    /// The rule that denies an address literal. A metadata service is reached where it is listed as a server.
+    /// The rule that denies an address literal. A metadata service can be reached only if it is listed as a server.
     private func denial(of address: IPAddress, as endpoint: Endpoint) -> RouteDecision.Rule? {
         guard let rule = addresses.denial(of: address, port: endpoint.port) else { return nil }
         return rule == .metadata && servers[endpoint] != nil ? nil : rule
@@ -121,7 +121,7 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     public enum Rule: Sendable, Hashable, CustomStringConvertible {
         case server(Endpoint)
         case domain(String)
-        /// The address, or one to which the name leads, lies in it.
+        /// The network contains the address, or one to which the name leads.
         case network(IPNetwork)
         /// The address, or one to which the name leads, is that of a cloud's metadata service.
         case metadata
@@ -144,7 +144,7 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     public let rule: Rule
     /// The rule would relay, but opens other ports only.
     public let isPortClosed: Bool
-    /// What holds of each address to which the host leads, before a connection is made to it.
+    /// The rules for each address to which the host leads, to be checked before a connection is made to it.
     package let addresses: AddressRules
 
     package init(

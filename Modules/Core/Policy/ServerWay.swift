@@ -5,10 +5,10 @@ package struct ServerWay: Sendable {
     package let relay: RelayAccess?
     /// What settings, blocks and floor leave.
     package let versions: TLSVersions
-    /// The rules that decided.
+    /// The number of the rules by which the way was decided.
     package let revision: UInt64
 
-    /// The same by other relays of the cluster.
+    /// The same way through other relays of the cluster.
     package func through(_ relay: RelayAccess) -> ServerWay {
         ServerWay(decision: decision, relay: relay, versions: versions, revision: revision)
     }
@@ -30,9 +30,10 @@ extension AccessGate {
             versions: isSecure ? try access.versions(of: allowed()) : .standard, revision: access.revision)
     }
 
-    /// Asks again, once there is a connection: a change between the first question and the start found nothing to end.
+    /// Asks again once there is a connection: rules that changed between the first question and the start found no
+    /// connection to end.
     ///
-    /// - Parameter open: what there is now; asked for only where the rules have changed since.
+    /// - Parameter open: the connection as it is now. Evaluated only if the rules have changed since.
     /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`.
     package func confirm(_ way: ServerWay, _ open: @autoclosure () -> OpenConnection) throws(LoadError) {
         let revision = try admitted { () throws(AccessDenied) in try rulesRevision() }

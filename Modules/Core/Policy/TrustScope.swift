@@ -1,9 +1,10 @@
-/// Under which conditions an answer was had: who may vouch for the server, what else is asked of its chain, and what the
-/// app shows of itself. An answer that was stored under one scope serves no load of another.
+/// The trust settings under which a response was received: the authorities that may vouch for the server, the further
+/// checks of its chain, and the client certificate. A response stored under one scope is never used for a load under
+/// another.
 package struct TrustScope: Sendable, Hashable {
-    /// Of all settings that count for the host; 32 bytes. Empty for plain http, where nothing is verified.
+    /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http, where nothing is verified.
     package let digest: [UInt8]
-    /// Whether an app is asked about the server's chain, and may show a certificate that the settings do not name.
+    /// Whether the app is asked about the server's chain, and may present a certificate that the settings do not name.
     package let asksApp: Bool
 
     package init(digest: [UInt8], asksApp: Bool = false) {
@@ -11,14 +12,14 @@ package struct TrustScope: Sendable, Hashable {
         self.asksApp = asksApp
     }
 
-    /// Of every answer over plain http.
+    /// The scope of every response over plain http.
     package static let plain = TrustScope(digest: [])
 }
 
 /// The scopes of one session.
 package struct TrustScopes: Sendable, Hashable {
     private let standard: [UInt8]
-    /// Of hosts that have pins or a client certificate of their own.
+    /// The digests for hosts that have pins or a client certificate of their own.
     private let own: [Host: [UInt8]]
 
     package init(standard: [UInt8], own: [Host: [UInt8]] = [:]) {
@@ -26,10 +27,10 @@ package struct TrustScopes: Sendable, Hashable {
         self.own = own
     }
 
-    /// Of a load that no session makes: shared with no session's.
+    /// The scope of a load outside of any session. It is equal to no session's scope.
     package static let unnamed = TrustScopes(standard: [0])
 
-    /// - Parameter asksApp: whether the load has somebody who answers challenges.
+    /// - Parameter asksApp: whether the load has a delegate that answers challenges.
     package func scope(of url: RequestURL, asksApp: Bool) -> TrustScope {
         guard url.isSecure else { return .plain }
         guard !own.isEmpty, let host = url.endpoint?.host, let digest = own[host] else {

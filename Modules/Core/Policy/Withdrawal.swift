@@ -1,7 +1,7 @@
 /// How far a withdrawal goes. Each level does what the one before it does, and more.
 ///
-/// This table is the only place that says what a code does: parts of an instance read it from an ``AccessChange`` and
-/// compare no codes.
+/// This table alone defines the effect of a code: the parts of an instance read it from an ``AccessChange`` and do not
+/// compare codes.
 ///
 /// | level | ends what is open | drops passwords, tickets, session cookies, trust decisions | destroys keys and data |
 /// |---|---|---|---|
@@ -11,17 +11,17 @@
 public enum WithdrawalLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
     case block, lock, wipe
 
-    /// Whether passwords, tickets, session cookies and trust decisions leave the memory of the process.
+    /// Whether passwords, tickets, session cookies and trust decisions are removed from the memory of the process.
     public var dropsSecrets: Bool { self >= .lock }
-    /// Whether the store's keys and data are destroyed, so that only a new activation helps.
+    /// Whether the store's keys and data are destroyed, so that the app needs a new activation.
     public var destroysData: Bool { self == .wipe }
 
     public static func < (left: WithdrawalLevel, right: WithdrawalLevel) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension ResultCode {
-    /// What a withdrawal with this code does. A number that this version does not know locks: that drops every secret
-    /// and keeps the data.
+    /// The effect of a withdrawal with this code. A code that this version does not know means `lock`: all secrets are
+    /// dropped and the data is kept.
     public var withdrawal: WithdrawalLevel {
         switch self {
         case .blocked: .block

@@ -44,7 +44,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
         try self.init(kind, at: Endpoint(String(authority)), credential: credential)
     }
 
-    /// Whether nobody else reads what is said to the proxy itself.
+    /// Whether the connection to the proxy itself is encrypted.
     package var isEncrypted: Bool { kind == .https }
 
     /// Kind and place: what hop facts and protection spaces say. Never the credential.

@@ -17,13 +17,13 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case unentitle(user: String, entitlement: String, version: String, confirmed: Bool)
     /// Answered with ``AdministrationReply/link(_:)``.
     case issueKey(user: String, entitlement: String)
-    /// Answered with ``AdministrationReply/accessKeys(_:)``; of all users where nil.
+    /// Answered with ``AdministrationReply/accessKeys(_:)``; lists the keys of all users if `user` is nil.
     case listKeys(user: String?)
-    /// Destroys keys that were not used. Answered with ``AdministrationReply/revoked(_:)``.
+    /// Destroys unused access keys. Answered with ``AdministrationReply/revoked(_:)``.
     case revokeKeys(KeySelection)
     case addServer(ServerEntry)
     case removeServer(endpoint: String)
-    /// `domain` may be `default`, or a network whose addresses are denied; `ports` is nil where the documented ones hold.
+    /// `domain` may be `default`, or a network whose addresses are denied; if `ports` is nil, the default ports apply.
     case setRoute(domain: String, route: String, ports: [UInt16]?)
     case removeRoute(domain: String)
     case blockTLS(version: String)
@@ -44,14 +44,14 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case show
     case listInstances
     case withdraw(instance: String, Withdrawal)
-    /// Answered with ``AdministrationReply/authority(_:)``, as it is afterwards.
+    /// Answered with ``AdministrationReply/authority(_:)``, in the state after the action.
     case authority(AuthorityAction)
 
     package typealias Withdrawal = Gateway.Withdrawal
 
-    /// Which access keys.
+    /// Selects access keys.
     package enum KeySelection: Sendable, Hashable, Codable {
-        /// As ``AdministrationReply/AccessKeyEntry/id`` names it.
+        /// The key with this identifier, as in ``AdministrationReply/AccessKeyEntry/id``.
         case one(String)
         case all(ofUser: String)
     }

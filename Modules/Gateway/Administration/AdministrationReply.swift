@@ -9,9 +9,9 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
     case users([String])
     /// An activation link with its access key: for the administrator's eyes, never for a log.
     case link(String)
-    /// The oldest first.
+    /// The access keys, the oldest first.
     case accessKeys([AccessKeyEntry])
-    /// How many access keys were destroyed.
+    /// The number of access keys that were destroyed.
     case revoked(Int)
     /// YAML as `apply` accepts it.
     case configuration(String)
@@ -53,7 +53,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         }
     }
 
-    /// An access key, without what it is.
+    /// What is told of an access key; the key itself is not included.
     package struct AccessKeyEntry: Sendable, Hashable, Codable {
         package var id: String
         package var user: String
@@ -62,7 +62,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         package var expires: Date
         /// `unused`, `used` or `expired`.
         package var state: String
-        /// What a used one activated.
+        /// The instance that a used key activated.
         package var instance: String?
     }
 

@@ -7,17 +7,18 @@ package enum AuthorityAction: Sendable, Hashable, Codable {
     case status
     /// Announces the next authority.
     case rotate
-    /// Puts it in force. `confirmed`: also where instances have not heard of it, which need a new activation then.
+    /// Puts the next authority in force. `confirmed`: even if some instances have not heard of it, which then need a
+    /// new activation.
     case finish(confirmed: Bool)
-    /// Takes signer and server certificate out, and former authorities. `confirmed`: also where instances may still have
-    /// certificates of those.
+    /// Revokes the signer's and the server's certificates, and drops former authorities. `confirmed`: even if some
+    /// instances may still have certificates of those.
     case revoke(confirmed: Bool)
 }
 
-/// The authorities of a gateway and what they have issued for it. Times are Unix seconds.
+/// The authorities of a gateway, and the certificates that they have issued for it. Times are Unix seconds.
 package struct AuthorityEntry: Sendable, Hashable, Codable {
     package struct Certificate: Sendable, Hashable, Codable {
-        /// As in activation links: SHA-256, base64url.
+        /// The fingerprint as in activation links: SHA-256, base64url.
         package var fingerprint: String
         package var ends: Int64
     }
@@ -25,22 +26,22 @@ package struct AuthorityEntry: Sendable, Hashable, Codable {
     package struct Next: Sendable, Hashable, Codable {
         package var certificate: Certificate
         package var announced: Int64
-        /// When it comes into force by itself.
+        /// When it comes into force automatically.
         package var due: Int64
-        /// How many instances have not heard of it.
+        /// The number of instances that have not heard of it.
         package var waiting: Int
     }
 
     package struct Former: Sendable, Hashable, Codable {
         package var certificate: Certificate
-        /// How long certificates of instances that it issued are accepted.
+        /// Until when instances' certificates that it issued are accepted.
         package var until: Int64
     }
 
     package var present: Certificate
     package var next: Next?
     package var former: [Former]
-    /// The generation of signers that is believed.
+    /// The generation of signers that is trusted.
     package var signers: Int64
     package var signer: Certificate
     package var server: Certificate

@@ -1,45 +1,49 @@
 internal import Foundation
 internal import SallyportWire
 
-/// The authorities of a gateway, as they lie in its store.
+/// The authorities of a gateway, as stored.
 struct AuthorityRecord: Codable, Sendable {
-    /// One that is announced and issues nothing yet.
+    /// An authority that is announced and does not issue certificates yet.
     struct Next: Codable, Sendable {
         var identity: StoredIdentity
-        /// The present authority's word for its key, DER.
+        /// A certificate for its key, issued by the present authority, DER.
         var endorsement: [UInt8]
         var announced: Date
-        /// No configuration before the announcement had a higher epoch: an instance that has stored a later one knows it.
+        /// No configuration before the announcement had a higher epoch, so an instance that has stored a later one
+        /// knows of it.
         var epoch: Int64
     }
 
-    /// One that issues nothing any more, and whose key is gone.
+    /// An authority that no longer issues certificates, and whose key was destroyed.
     struct Former: Codable, Sendable {
         /// DER.
         var certificate: [UInt8]
-        /// How long certificates of instances that it issued are accepted.
+        /// Until when instances' certificates that it issued are accepted.
         var until: Date
     }
 
-    /// The one that issues.
+    /// The authority that issues certificates.
     var present: StoredIdentity
     var next: Next?
-    /// The latest first.
+    /// The former authorities, the latest first.
     var former: [Former] = []
-    /// The generation of signers. Each revocation begins another; no lower one is believed then.
+    /// The generation of signers. Each revocation increments it; signers of a lower generation are not trusted any
+    /// more.
     var signers: Int64 = 1
 
-    /// How long an announced authority waits for instances that are away: as long as their certificates can be renewed, so
-    /// that none is lost that could come back otherwise. Former ones are accepted as long, for the same reason.
+    /// How long an announced authority waits for instances that are offline: as long as their certificates can be
+    /// renewed, so that no instance is lost that could otherwise return. Former authorities are accepted for as long,
+    /// for the same reason.
     static let overlap = CertificateAuthority.Lifetime.instance + CertificateAuthority.Lifetime.renewalGrace
-    /// With the present and the next one, no more than a configuration names.
+    /// The greatest number of former authorities: with the present and the next one, as many as a configuration may
+    /// name.
     static let formerLimit = 2
 }
 
 /// The authorities of a gateway, ready for use.
 struct Authorities: Sendable {
     let record: AuthorityRecord
-    /// The one that is in force.
+    /// The authority in force.
     let issuing: CertificateAuthority
     private let former: [(authority: AuthorityCertificate, until: Date)]
 
@@ -51,7 +55,7 @@ struct Authorities: Sendable {
         }
     }
 
-    /// Reads a client's certificate, which the authority in force issued, or a former one that is still accepted.
+    /// Reads a client's certificate, issued by the authority in force or by a former one that is still accepted.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
         do throws(GatewayError) {
             return try issuing.instance(presented: der, now: now)
@@ -63,19 +67,19 @@ struct Authorities: Sendable {
         }
     }
 
-    /// Whether a certificate that was read before would be accepted today.
+    /// Whether a certificate that was read before is still accepted.
     func accept(_ presented: PresentedCertificate, at now: Date) -> Bool {
         presented.authority == issuing.own.fingerprint
             || former.contains { $0.authority.fingerprint == presented.authority && now < $0.until }
     }
 
-    /// Whom instances are to believe.
+    /// The trust that configurations announce to instances.
     var announced: ConfigurationDocument.Trust {
         ConfigurationDocument.Trust(
             authorities: [issuing.der] + (record.next.map { [$0.identity.certificate] } ?? []),
             endorsements: record.next.map { [$0.endorsement] } ?? [], signers: record.signers)
     }
 
-    /// All that may stand behind a certificate of the gateway, its relays or its instances; DER.
+    /// All authorities that may have issued a certificate of the gateway, its relays or its instances; DER.
     var all: [[UInt8]] { announced.authorities + record.former.map(\.certificate) }
 }

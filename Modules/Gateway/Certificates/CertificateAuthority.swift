@@ -76,7 +76,7 @@ struct CertificateAuthority: Sendable {
         return StoredIdentity(certificate: der, key: key.pemRepresentation)
     }
 
-    /// The certificate that signs configurations, with an extended key usage of its own, and its generation.
+    /// A certificate for signing configurations, with an extended key usage of its own, and its generation.
     func signer(generation: Int64, now: Date) throws(GatewayError) -> StoredIdentity {
         let key = P256.Signing.PrivateKey()
         let usage = ExtendedKeyUsage.Usage(oid: ObjectIdentifiers.configurationSigning)
@@ -88,7 +88,7 @@ struct CertificateAuthority: Sendable {
         return StoredIdentity(certificate: der, key: key.pemRepresentation)
     }
 
-    /// This authority's word for the key of the next one, DER.
+    /// A certificate for the next authority's key, issued by this one, DER.
     func endorsement(of next: StoredIdentity, now: Date) throws(GatewayError) -> [UInt8] {
         try issue(
             key: next.parsed().certificate.publicKey, subject: "authority",

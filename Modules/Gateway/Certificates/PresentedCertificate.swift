@@ -4,23 +4,23 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// An instance's certificate as it was presented, once its signature was checked.
+/// An instance's certificate as it was presented, after its signature was verified.
 struct PresentedCertificate: Sendable, Hashable {
     let name: InstanceName
-    /// Hexadecimal.
+    /// The serial number in hexadecimal.
     let serial: String
     let end: Date
-    /// ``AuthorityCertificate/fingerprint`` of the one that issued it.
+    /// The ``AuthorityCertificate/fingerprint`` of the authority that issued it.
     let authority: [UInt8]
 
     func isExpired(at now: Date) -> Bool { end <= now }
 }
 
-/// An authority without its key: enough to know what it has issued.
+/// An authority without its key, which is enough to verify the certificates that it has issued.
 struct AuthorityCertificate: Sendable {
     let certificate: Certificate
     let der: [UInt8]
-    /// SHA-256 of the DER.
+    /// The SHA-256 hash of the DER.
     let fingerprint: [UInt8]
 
     init(_ der: [UInt8]) throws(GatewayError) {
@@ -31,8 +31,8 @@ struct AuthorityCertificate: Sendable {
         fingerprint = Array(SHA256.hash(data: der))
     }
 
-    /// Reads a client's certificate: issued by this authority, for clientAuth, named as an instance. Its end is not
-    /// looked at: one path takes an expired one.
+    /// Reads a client's certificate: it must be issued by this authority, for clientAuth, and name an instance. Its
+    /// expiry is not checked, since renewal accepts an expired one.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
         let refusal = GatewayError(.unauthorized, "The certificate is not one of an instance of this gateway.")
         guard let leaf = try? Certificate(derEncoded: der), leaf.issuer == certificate.subject,

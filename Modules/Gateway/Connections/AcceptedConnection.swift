@@ -2,10 +2,10 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import Synchronization
 
-/// A connection that was accepted, on its way to the task that serves it.
+/// An accepted connection that was not yet handed to the task that serves it.
 ///
-/// A listener that ends drops those that it has accepted and not handed over, and `NIOAsyncChannel` ends the process
-/// where it is dropped like that (swift-nio, issue 2813). This closes the connection instead.
+/// A listener that ends drops the connections that it has accepted and not handed over, and an `NIOAsyncChannel` that
+/// is dropped like that ends the process (swift-nio, issue 2813). This closes the connection instead.
 final class AcceptedConnection: ServerChildChannelValue {
     private let http: HTTP1Channel.Value
     private let isTaken = Atomic(false)
@@ -14,7 +14,7 @@ final class AcceptedConnection: ServerChildChannelValue {
 
     init(_ http: HTTP1Channel.Value) { self.http = http }
 
-    /// For the task that serves the connection, and closes it.
+    /// Hands the connection to the task that serves and closes it.
     func take() -> HTTP1Channel.Value {
         isTaken.store(true, ordering: .relaxed)
         return http

@@ -1,34 +1,35 @@
 /// Decides which connections a gateway keeps: a value without I/O.
 ///
-/// Every connection arrives unauthenticated. Those that stay so are counted by source and altogether, and the oldest
-/// gives way to a new one; authenticated ones never give way, and are counted by instance.
+/// Every connection arrives unauthenticated. Those that stay so are counted for each source and in total; when a limit
+/// is reached, the oldest is closed to make room for a new one. Authenticated ones are never closed for that, and are
+/// counted for each instance.
 struct ConnectionBook: Sendable {
-    /// Rises with each connection, so that a smaller one is an older connection.
+    /// Increases with each connection, so that the smaller of two numbers is the older connection's.
     typealias Number = UInt64
 
     enum Admission: Hashable {
-        /// - Parameter givesWay: the connection that is to be closed for it.
+        /// - Parameter givesWay: the connection to be closed to make room for this one.
         case admitted(Number, givesWay: Number?)
-        /// Authenticated peers have all descriptors there are.
+        /// No descriptor is left, and no unauthenticated connection can be closed to free one.
         case refused
     }
 
     private struct Known {
         let instance: String
-        /// Whether a server was dialled for it.
+        /// Whether a connection to a server was opened for it.
         var hasServer = false
     }
 
     private let limits: ConnectionLimits
     private var next: Number = 0
-    /// No unauthenticated connection is older.
+    /// A lower bound: no unauthenticated connection has a smaller number.
     private var oldest: Number = 0
     private var waiting: [Number: ConnectionSource] = [:]
-    /// The oldest first.
+    /// The connections of each source, the oldest first.
     private var bySource: [ConnectionSource: [Number]] = [:]
     private var known: [Number: Known] = [:]
     private var byInstance: [String: Int] = [:]
-    /// Descriptors: of connections until they are closed, and of dialled servers.
+    /// The number of descriptors in use: of connections until they are closed, and of connections to servers.
     private(set) var open = 0
 
     init(_ limits: ConnectionLimits) { self.limits = limits }
@@ -36,7 +37,7 @@ struct ConnectionBook: Sendable {
     var unauthenticatedCount: Int { waiting.count }
     var authenticatedCount: Int { known.count }
 
-    /// A connection arrived.
+    /// Admits a new connection.
     mutating func admit(_ source: ConnectionSource) -> Admission {
         let victim = giveWay(to: source)
         guard victim != nil || open < limits.descriptors.all else { return .refused }
@@ -49,9 +50,10 @@ struct ConnectionBook: Sendable {
         return .admitted(number, givesWay: victim)
     }
 
-    /// The peer of a connection proved to be an instance in good standing; false where that has as many as it may.
+    /// The peer of a connection has authenticated as an instance in good standing. Returns false if that instance has
+    /// the greatest number of connections already.
     mutating func authenticated(_ number: Number, as instance: String) -> Bool {
-        // One that has to give way does so, whatever it proves on its way out.
+        // A connection that must be closed to make room is closed, even if its peer authenticates at the last moment.
         guard waiting[number] != nil else { return false }
         guard byInstance[instance, default: 0] < limits.perInstance else { return false }
         stopWaiting(number)
@@ -60,17 +62,17 @@ struct ConnectionBook: Sendable {
         return true
     }
 
-    /// A server is about to be dialled for a connection; false where no descriptor is left for it.
+    /// A connection to a server is about to be opened. Returns false if no descriptor is left for it.
     mutating func dials(_ number: Number) -> Bool {
         guard open < limits.descriptors.all else { return false }
-        // An unauthenticated connection is refused before anything is dialled.
+        // An unauthenticated connection is refused before a connection to a server is opened.
         guard known[number]?.hasServer == false else { return false }
         known[number]?.hasServer = true
         open += 1
         return true
     }
 
-    /// A connection was closed.
+    /// Records that a connection was closed.
     mutating func left(_ number: Number) {
         open -= 1
         guard let peer = known.removeValue(forKey: number) else { return stopWaiting(number) }
@@ -85,7 +87,7 @@ struct ConnectionBook: Sendable {
             waiting.count >= limits.unauthenticated || open >= limits.descriptors.all
             || open >= limits.descriptors.open && waiting.count >= limits.descriptors.arriving
         guard isFull, !waiting.isEmpty else { return nil }
-        // Each number is passed once in the life of the gateway.
+        // This loop passes each number only once in the life of the gateway.
         while waiting[oldest] == nil { oldest += 1 }
         return oldest
     }

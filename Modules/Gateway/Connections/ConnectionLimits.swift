@@ -1,36 +1,36 @@
-/// How many connections a gateway takes, and how long each may keep it waiting. One value for all its listeners.
+/// How many connections a gateway accepts, and how long each may take. All of its listeners share one value.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// Unauthenticated connections of one source, an IPv4 address or 64 bits of IPv6; one more takes the place of the oldest.
+    /// Unauthenticated connections of one source, an IPv4 address or a /64 of IPv6. A further one replaces the oldest.
     public var perSource = 64
-    /// Unauthenticated connections of all sources; one more takes the place of the oldest.
+    /// Unauthenticated connections of all sources. A further one replaces the oldest.
     public var unauthenticated = 4096
-    /// Authenticated connections of one instance, its tunnels included; one more is closed.
+    /// Authenticated connections of one instance, including its tunnels. A further one is closed.
     package var perInstance = 1024 + 64
-    /// From the accept to the end of the TLS handshake.
+    /// The time from accepting a connection to the end of the TLS handshake.
     public var handshakeTime: Duration = .seconds(5)
-    /// For the head and the body of a request: from the end of the handshake, and later from a request's first byte.
+    /// The time for head and body of a request: from the end of the handshake, and later from a request's first byte.
     public var requestTime: Duration = .seconds(15)
-    /// How the descriptors of the process are shared out.
+    /// How the descriptors of the process are divided.
     package var descriptors = DescriptorShares()
 
     public init() {}
 }
 
-/// How the descriptors of the process are shared out among its connections.
+/// How the descriptors of the process are divided among its connections.
 package struct DescriptorShares: Sendable, Hashable {
-    /// So many connections and dialled servers may be open before unauthenticated connections give way to new ones.
+    /// The number of connections, to and from the gateway, beyond which a new one replaces an unauthenticated one.
     package var open: Int
-    /// So many may be open at all; what is above is for administration, files and look-ups.
+    /// The greatest number of connections at all; the descriptors above it are for administration, files and look-ups.
     package var all: Int
-    /// So many unauthenticated connections may wait between ``open`` and ``all``: a peer that will authenticate has
-    /// not done so when it arrives.
+    /// How many unauthenticated connections may be open between ``open`` and ``all``: a peer that will authenticate has
+    /// not yet done so when it connects.
     package var arriving: Int
 
-    /// A tenth of `limit` is kept back from who is not authenticated, half of that from everybody.
+    /// Keeps a tenth of `limit` from unauthenticated connections, and half of that tenth from all connections.
     ///
     /// - Parameters:
-    ///   - limit: how many descriptors the process may have.
-    ///   - used: how many it has that are no connections.
+    ///   - limit: the number of descriptors that the process may have.
+    ///   - used: the number that it has open for other things than connections.
     package init(limit: Int = .max / 2, used: Int = 0) {
         let free = max(0, limit - used)
         let kept = min(free, limit / 10)
@@ -40,9 +40,9 @@ package struct DescriptorShares: Sendable, Hashable {
     }
 }
 
-/// What the kernel keeps of a listener's connections that were not accepted yet.
+/// The kernel's queue of connections that a listener has not accepted yet.
 enum ListenerLimits {
-    /// As many as `net.core.somaxconn` usually lets it: in a flood, what has no place here has to try again a second
-    /// later.
+    /// The usual value of `net.core.somaxconn`. In a flood, a client that finds no place in this queue tries again
+    /// after a second.
     static let backlog: Int32 = 4096
 }

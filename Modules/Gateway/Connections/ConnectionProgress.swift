@@ -1,12 +1,12 @@
-/// How far a connection came with its handshake and its requests, and until when it must have come further. A value.
+/// How far a connection is with its handshake and its requests, and its deadline for the next step. A value.
 struct ConnectionProgress: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         case handshake
-        /// Head or body of a request is on its way, or the first request is waited for.
+        /// The head or the body of a request is being received, or the first request is awaited.
         case request
-        /// No request is on its way: for how long is the protocol's affair.
+        /// No request is being received. The protocol decides how long that may last.
         case between
-        /// This side was ended, and the peer is to end its own (RFC 9112 §9.6).
+        /// This side has ended the connection, and waits for the peer to end its side (RFC 9112 §9.6).
         case ended
     }
 
@@ -34,20 +34,20 @@ struct ConnectionProgress: Sendable, Hashable {
         return .start(limits.requestTime)
     }
 
-    /// Bytes of the peer came. They move no deadline: one byte a minute must not keep a request alive.
+    /// Bytes came from the peer. They do not extend the deadline: one byte a minute must not keep a request alive.
     mutating func received() -> Timer {
         guard phase == .between else { return .keep }
         phase = .request
         return .start(limits.requestTime)
     }
 
-    /// This side was ended, where nothing but the peer's end is to follow.
+    /// This side has ended the connection, and only the peer's end is to follow.
     mutating func outputEnded() -> Timer {
         phase = .ended
         return .start(min(limits.handshakeTime, limits.requestTime))
     }
 
-    /// Head and body of a request are complete.
+    /// The head and body of a request are complete.
     mutating func requestEnded() -> Timer {
         guard phase != .ended else { return .keep }
         phase = .between

@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import SallyportCore
 
-/// Where a connection comes from, as limits count it: an IPv4 address, or the 64 bits of IPv6 that one site has.
+/// The source of a connection, as limits count it: an IPv4 address, or the /64 of IPv6 that one site has.
 struct ConnectionSource: Sendable, Hashable, CustomStringConvertible {
-    /// 4 or 8 bytes; empty where the address is not known.
+    /// 4 or 8 bytes; empty if the address is not known.
     let network: [UInt8]
 
     init(_ address: IPAddress?) {
@@ -15,7 +15,7 @@ struct ConnectionSource: Sendable, Hashable, CustomStringConvertible {
             network = address.octets
             return
         }
-        // An IPv4 client of a listener for both comes as ::ffff:A.B.C.D.
+        // On a dual-stack listener, an IPv4 client's address is ::ffff:A.B.C.D.
         let isMapped = high == 0 && low >> 32 == 0xffff
         network = isMapped ? Array(address.octets.suffix(4)) : Array(address.octets.prefix(8))
     }

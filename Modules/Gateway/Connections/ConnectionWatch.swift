@@ -3,17 +3,17 @@ internal import NIOSSL
 internal import NIOTLS
 internal import SallyportCore
 
-/// Tells the handlers behind it that head and body of a request did not come in time.
+/// Tells the following handlers that the head and body of a request did not arrive in time.
 enum ConnectionEvent { case requestIsLate }
 
-/// Holds a connection to its times and says who its peer is. Stands right behind TLS, on every listener.
+/// Applies the time limits to a connection, and authenticates its peer. Follows the TLS handler on every listener.
 final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let ticket: ConnectionTicket
     private let tls: NIOSSLServerHandler?
-    /// The instance in good standing that a certificate (DER) names.
+    /// Returns the instance in good standing that a certificate (DER) names.
     private let identify: ([UInt8]) -> String?
     private let mayBeHalfClosed: Bool
     private var progress: ConnectionProgress
@@ -21,9 +21,9 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private var timer: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - tls: nil for a listener without it; its peers are never authenticated.
-    ///   - mayBeHalfClosed: whether the peer may send on for as long as it likes once this side was ended, as in a tunnel.
-    ///   - identify: called once, on the event loop, behind the handshake.
+    ///   - tls: nil for a listener without TLS; its peers are never authenticated.
+    ///   - mayBeHalfClosed: whether the peer may go on sending for any time after this side was ended, as in a tunnel.
+    ///   - identify: called once, on the event loop, after the handshake.
     init(
         _ ticket: ConnectionTicket, tls: NIOSSLServerHandler?, mayBeHalfClosed: Bool = true,
         identify: @escaping ([UInt8]) -> String? = { _ in nil }
@@ -35,13 +35,13 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         progress = ConnectionProgress(ticket.connections.limits, hasHandshake: tls != nil)
     }
 
-    /// Takes a descriptor for a server that is dialled for this connection.
+    /// Reserves a descriptor for a connection to a server. Returns false if none is left.
     func dials() -> Bool { ticket.dials() }
 
-    /// The head of a request is complete; it may have come behind the end of the one before, in one read.
+    /// The head of a request is complete. One read may contain it together with the end of the request before.
     func requestBegan() { set(progress.received()) }
 
-    /// Head and body of the present request are complete.
+    /// The head and body of the present request are complete.
     func requestEnded() { set(progress.requestEnded()) }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -59,7 +59,8 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
             set(progress.handshakeEnded())
             guard isWithinLimits() else { return context.channel.reset() }
         }
-        // An HTTP server waits for the peer's end, which may never come, and a shutdown of the gateway with it.
+        // An HTTP server waits for the peer to end its side. If the peer never does, that would hold up the gateway's
+        // shutdown.
         if case .outputClosed? = event as? ChannelEvent, !mayBeHalfClosed { set(progress.outputEnded()) }
         context.fireUserInboundEventTriggered(event)
     }
@@ -74,7 +75,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Whether the peer may have one connection more. Without a certificate that holds it stays unauthenticated.
+    /// Whether the peer may have another connection. Without a valid certificate it stays unauthenticated.
     private func isWithinLimits() -> Bool {
         guard let certificate = try? tls?.peerCertificate?.toDERBytes(), let instance = identify(certificate) else {
             return true
@@ -93,7 +94,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private func isLate() {
         guard let context else { return }
         switch progress.phase {
-        // There is no TLS yet to say anything by.
+        // There is no TLS yet through which an error could be sent.
         case .handshake, .ended: context.channel.reset()
         case .request: context.fireUserInboundEventTriggered(ConnectionEvent.requestIsLate)
         case .between: break

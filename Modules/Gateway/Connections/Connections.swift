@@ -5,11 +5,11 @@ internal import SallyportLoading
 
 /// The connections of all listeners of a gateway: carries out what ``ConnectionBook`` decides.
 ///
-/// A lock and no actor: event loops ask at each accept and each handshake, and do not wait.
+/// A lock and no actor: event loops call it at each accept and each handshake, and must not wait.
 final class Connections: Sendable {
     private struct State {
         var book: ConnectionBook
-        /// Those that can still give way.
+        /// The unauthenticated connections, which may be closed to make room.
         var channels: [ConnectionBook.Number: any Channel] = [:]
     }
 
@@ -26,9 +26,9 @@ final class Connections: Sendable {
     var unauthenticatedCount: Int { state.withLock { $0.book.unauthenticatedCount } }
     var authenticatedCount: Int { state.withLock { $0.book.authenticatedCount } }
 
-    /// Counts a new connection until it is closed, and closes the one that gives way to it.
+    /// Counts a new connection until it is closed, and closes the connection that makes room for it.
     ///
-    /// - Returns: nil where there is no room; the caller closes the connection then.
+    /// - Returns: nil if there is no room; then the caller closes the connection.
     func admit(_ channel: any Channel) -> ConnectionTicket? {
         let source = ConnectionSource(channel.remoteAddress)
         let decision = state.withLock { state -> (ConnectionBook.Number, (any Channel)?)? in
@@ -70,14 +70,16 @@ final class Connections: Sendable {
     }
 }
 
-/// A connection that was admitted.
+/// An admitted connection.
 struct ConnectionTicket: Sendable {
     fileprivate let number: ConnectionBook.Number
     let connections: Connections
 
-    /// Notes that the peer is an instance in good standing; false where that has as many connections as it may.
+    /// Notes that the peer is an instance in good standing. Returns false if that instance has the greatest number of
+    /// connections already.
     func authenticated(as instance: String) -> Bool { connections.authenticated(number, as: instance) }
 
-    /// Takes a descriptor for a server that is dialled for this connection, until the connection is closed.
+    /// Reserves a descriptor for a connection to a server until this connection is closed. Returns false if none is
+    /// left.
     func dials() -> Bool { connections.dials(number) }
 }

@@ -16,6 +16,6 @@ enum DescriptorLimit {
         return Int(clamping: isRaised ? limit.rlim_cur : before)
     }
 
-    /// How many this process has open.
+    /// The number of descriptors that this process has open.
     static var used: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 64 }
 }

@@ -6,15 +6,15 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOSSL
 
-/// HTTP/1.1, with TLS or without, under the gateway's limits of connections.
+/// An HTTP/1.1 listener, with TLS or without, which applies the gateway's limits of connections.
 struct HTTPListener: ServerChildChannel {
     typealias Value = AcceptedConnection
 
-    /// TLS of a listener, and who an authenticated peer is.
+    /// A listener's TLS configuration, and the function that authenticates its peers.
     struct Security: Sendable {
         let context: NIOSSLContext
         let verification: TLSChannelConfiguration.CustomVerificationCallback?
-        /// The instance in good standing that a certificate (DER) names.
+        /// Returns the instance in good standing that a certificate (DER) names.
         let identify: @Sendable ([UInt8]) -> String?
 
         init(_ configuration: TLSChannelConfiguration, identify: @escaping @Sendable ([UInt8]) -> String?) throws {
@@ -28,7 +28,7 @@ struct HTTPListener: ServerChildChannel {
     private let security: Security?
     private let connections: Connections
 
-    /// For ``Application``.
+    /// The server of an ``Application``.
     static func builder(_ security: Security?, _ connections: Connections) -> HTTPServerBuilder {
         HTTPServerBuilder { HTTPListener(responder: $0, security, connections) }
     }
@@ -49,7 +49,7 @@ struct HTTPListener: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let watch: NIOLoopBound<ConnectionWatch>
         do { watch = NIOLoopBound(try add(to: channel), eventLoop: channel.eventLoop) } catch {
-            // Where the set-up fails the server forgets the connection, and leaves its descriptor to us.
+            // If the set-up fails, the server forgets the connection without closing it.
             channel.close(promise: nil)
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -84,7 +84,7 @@ struct HTTPListener: ServerChildChannel {
     }
 }
 
-/// Right behind the decoder: sees where requests end, and how many `Host` fields each has.
+/// Follows the decoder: sees where requests end, and how many `Host` fields each one has.
 private final class RequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -106,8 +106,8 @@ private final class RequestHandler: ChannelInboundHandler, RemovableChannelHandl
         }
     }
 
-    /// Without exactly one `Host` there is none (RFC 9112 §3.2): the request has no authority for those behind, who
-    /// refuse it in its turn, and the connection ends with it.
+    /// Removes `Host` unless there is exactly one (RFC 9112 §3.2). The router refuses a request without an authority
+    /// when its turn comes, and the connection ends with it.
     private static func checked(_ head: HTTPRequestHead) -> HTTPRequestHead {
         guard head.headers[canonicalForm: "host"].count != 1 else { return head }
         var head = head

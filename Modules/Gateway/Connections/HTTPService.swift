@@ -3,7 +3,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 
-/// An HTTP listener of the gateway, and the port that it took.
+/// An HTTP listener of the gateway, and the port that it listens on.
 struct HTTPService: Sendable {
     private let application: any ApplicationProtocol
     private let address: String
@@ -25,7 +25,7 @@ struct HTTPService: Sendable {
             onServerRunning: { continuation.yield(UInt16($0.localAddress?.port ?? 0)) }, logger: logger)
     }
 
-    /// Serves until the task is cancelled, or the service group that it is part of shuts down.
+    /// Serves until the task is cancelled, or until its service group shuts down.
     func run() async throws {
         defer { continuation.finish() }
         do { try await application.run() } catch let error where error is IOError || error is SocketAddressError {
@@ -33,7 +33,7 @@ struct HTTPService: Sendable {
         }
     }
 
-    /// The port, once it listens; nil where it ended without. For one who waits.
+    /// Waits for the port on which it listens; nil if it ended before it listened. Only one task may call this.
     func port() async -> UInt16? {
         for await port in ports { return port }
         return nil

@@ -18,13 +18,13 @@ struct ControlContext: RequestContext {
     /// 64 KiB, whatever the path.
     var maxUploadSize: Int { 64 << 10 }
 
-    /// The address that the log names.
+    /// The peer's address for the log.
     var source: String { channel.remoteAddress?.ipAddress ?? "" }
 
     /// What a source is limited by: an address, of IPv6 the 64 bits that a site has.
     var network: [UInt8] { ConnectionSource(IPAddress(source)).network }
 
-    /// False where the peer has left, or its connection had to give way.
+    /// False if the peer has disconnected, or if its connection was closed to make room.
     var isConnected: Bool { channel.isActive }
 
     /// The certificate that the client presented, DER; nil where there is none.

@@ -4,9 +4,9 @@ internal import Logging
 internal import SallyportCore
 internal import SallyportWire
 
-// What instances say of their stores, so that one that was put back as it was at an earlier time is noticed.
+// Instances report which configuration their store holds, so that a store restored from an older copy is noticed.
 extension ControlPlane {
-    /// Notes what the instance has stored by now; a word that comes late changes nothing.
+    /// Records which configuration the instance has stored; a late report changes nothing.
     func storedConfiguration(_ request: Request, _ context: ControlContext) async throws -> Response {
         let presented = try await current(context)
         guard let stored = try Self.epoch(ControlAPI.Query.stored, of: request) else {
@@ -17,7 +17,7 @@ extension ControlPlane {
         return Response(status: .noContent)
     }
 
-    /// The answer to a question by a store that is behind what its instance had stored before; nil for any other.
+    /// The refusal of a request whose instance had stored a newer configuration before; nil for any other request.
     func refusal(of request: Request, from presented: PresentedCertificate) async throws -> Response? {
         guard let stored = try Self.epoch(ControlAPI.Query.stored, of: request) else { return nil }
         let told = try Self.epoch(ControlAPI.Query.told, of: request)

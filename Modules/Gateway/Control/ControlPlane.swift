@@ -107,17 +107,18 @@ struct ControlPlane: Sendable {
             body: .init(byteBuffer: .init(string: text)))
     }
 
-    /// Fetches of one instance above its pace wait for their turn, a second at most; more of them are refused.
+    /// Delays an instance's fetch above its pace until its turn, by a second at most; further fetches are refused.
     func waitForTurn(_ instance: InstanceIdentifier) async throws {
         let wait = await fetches.turn(of: instance, within: Self.patience, at: data.clock())
-        // A refusal takes as long, so that asking again at once gains nothing and costs the gateway little.
+        // A refusal is delayed as well, so that repeating the request at once gains nothing and costs the gateway
+        // little.
         if wait != 0 { try await Task.sleep(for: .seconds(wait ?? Self.patience)) }
         guard wait == nil else { return }
         throw GatewayError(
             .limited, "More than \(Int(RatePace.configurations.rate)) configurations a second for long.")
     }
 
-    /// In seconds; also what a refused client is told to wait.
+    /// In seconds; also the delay that a refused client is told.
     private static let patience = 1.0
 
     private func eventStream(_ request: Request, _ context: ControlContext) async throws -> Response {
@@ -201,7 +202,7 @@ struct FailureMiddleware: RouterMiddleware {
         next: @concurrent (Request, ControlContext) async throws -> Response
     ) async throws -> Response {
         do {
-            // The listener takes the authority from a request that has not exactly one `Host`.
+            // The listener removes the authority of a request that does not have exactly one `Host`.
             guard request.head.authority != nil else {
                 throw GatewayError(.invalid, "A request has exactly one Host field (RFC 9112 §3.2).")
             }
@@ -228,7 +229,7 @@ struct FailureMiddleware: RouterMiddleware {
         }
     }
 
-    /// Whether the peer's connection failed, and nothing of the gateway.
+    /// Whether the peer's connection failed, rather than something in the gateway.
     private static func isAborted(_ error: any Error) -> Bool {
         error is HTTPParserError || error is ChannelError || error is IOError || error is NIOSSLError
             || error is BoringSSLError
@@ -253,7 +254,7 @@ struct FailureMiddleware: RouterMiddleware {
         let body = (try? WireJSON.encode(failure)) ?? []
         var headers: HTTPFields = [.contentType: ControlAPI.MediaType.json]
         if status == .unauthorized { headers[.wwwAuthenticate] = "Basic realm=\"sallyport\"" }
-        // Every limit here is one of so many a second.
+        // All limits here are rates per second.
         if status == .tooManyRequests { headers[.retryAfter] = "1" }
         return Response(status: status, headers: headers, body: .init(byteBuffer: .init(bytes: body)))
     }

@@ -19,8 +19,8 @@ extension TLSChannelConfiguration {
 }
 
 extension TLSConfiguration {
-    /// TLS 1.3 or 1.2, a client certificate asked for and not demanded. The gateway's own certificate is looked up at
-    /// each handshake.
+    /// TLS 1.3 or 1.2. A client certificate is requested but not required. The gateway's own certificate is looked up
+    /// at each handshake.
     fileprivate static func control(_ current: CurrentState, authority: [UInt8]) throws -> TLSConfiguration {
         let (chain, key) = try current.value.server.sources()
         var configuration = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: key)
@@ -47,6 +47,6 @@ extension StoredIdentity {
         )
     }
 
-    /// The same certificate for the relay.
+    /// The gateway's certificate and key, for the relay.
     var relayIdentity: RelayIdentity { RelayIdentity(certificates: [certificate], privateKey: Redacted(key)) }
 }

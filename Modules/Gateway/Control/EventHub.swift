@@ -20,7 +20,7 @@ actor EventHub {
     /// - Parameter start: rises with each start of the gateway, so that its ids follow those of the one before.
     init(start: UInt64) { lastID = start << 32 }
 
-    /// Of streams that were not found ended yet.
+    /// The number of streams not yet known to have ended.
     var count: Int { streams.count }
 
     /// Begins the stream of an instance; a stream that was there ends with `replaced`.
@@ -50,7 +50,7 @@ actor EventHub {
         return lastID
     }
 
-    /// Tells those whom a change concerns that their configuration changed.
+    /// Notifies the instances that a change concerns that their configuration has changed.
     func notify(_ hints: ChangeHints) {
         for instance in hints.concernsAll ? Array(streams.keys) : Array(hints.instances) {
             guard let stream = streams[instance] else { continue }
@@ -58,7 +58,7 @@ actor EventHub {
         }
     }
 
-    /// Keeps all streams alive, and forgets those whose clients have gone.
+    /// Sends a heartbeat on all streams, and forgets those whose clients have disconnected.
     func beat() {
         for (instance, stream) in streams {
             guard case .terminated = stream.yield(.heartbeat) else { continue }
@@ -66,7 +66,7 @@ actor EventHub {
         }
     }
 
-    /// Ends all streams, and those that are begun later.
+    /// Ends all streams, including those that begin later.
     func finish() {
         isFinished = true
         for stream in streams.values { stream.finish() }

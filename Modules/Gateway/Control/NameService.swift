@@ -32,10 +32,11 @@ struct NameService: Sendable {
         }
     }
 
-    /// The host whose route counts: of a service, the name without its leading labels that begin with `_` (RFC 2782).
+    /// The host by whose route a question is judged: for a service (SRV), the name without its leading labels that
+    /// begin with `_` (RFC 2782).
     ///
-    /// Nil for what is not spelled as hosts are: it would be read as one name here, and asked as another. Labels hold no
-    /// percent-encoding, and an address is no name.
+    /// Nil for a name that is not in a host's canonical spelling: it would be judged as one name here and resolved as
+    /// another. Labels have no percent-encoding, and an address is not a name.
     private static func judged(_ question: DNSMessage.Question) -> SallyportCore.Host? {
         let all = question.name.labels[...]
         let text = (question.type == .srv ? all.drop { $0.hasPrefix("_") } : all).joined(separator: ".")

@@ -7,9 +7,9 @@ struct RatePace: Sendable {
     /// A second, for long.
     let rate: Double
 
-    /// Of the configuration, by one instance: a client fetches once for each hint, one at a time.
+    /// Fetches of the configuration by one instance: a client fetches once for each hint, one fetch at a time.
     static let configurations = RatePace(burst: 20, rate: 10)
-    /// Of certificates, by one instance, which renews every few days.
+    /// Renewals of certificates by one instance, which renews every few days.
     static let renewals = RatePace(burst: 20, rate: 0.1)
     /// Of names, by one instance.
     static let queries = RatePace(burst: 100, rate: 20)
@@ -18,7 +18,7 @@ struct RatePace: Sendable {
     /// For verification, by one address. A token that is none counts for ten: an app server asks with good ones mostly.
     static let verifications = RatePace(burst: 4000, rate: 2000)
     static let priceOfMalformed = 10.0
-    /// At access keys, by one network. What is right is not counted.
+    /// Wrong access keys from one network. Right ones are not counted.
     static let wrongTries = RatePace(burst: 1, rate: 1)
 }
 
@@ -51,8 +51,8 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         return left >= 1
     }
 
-    /// How many seconds one more has to wait for its turn; nil where that is longer than `patience`, and then nothing is
-    /// taken.
+    /// How many seconds another request must wait for its turn; nil if that is longer than `patience`, and then it is
+    /// not counted.
     mutating func turn(of source: Source, within patience: Double, at now: Date) -> Double? {
         let hasRoom = buckets[source] != nil || makesRoom(at: now)
         let left = left(in: hasRoom ? buckets[source] : shared, at: now)

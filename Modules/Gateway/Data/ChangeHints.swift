@@ -1,11 +1,11 @@
 internal import SallyportWire
 
-/// Which instances are to be told that their configuration changed, and were not yet. A value.
+/// The instances that are still to be told that their configuration has changed. A value.
 ///
-/// Hints say only that there is something to fetch, so that two changes of one instance need one hint.
+/// A hint only says that there is something to fetch, so two changes of one instance need only one hint.
 struct ChangeHints: Sendable, Hashable {
     private(set) var concernsAll = false
-    /// Besides ``concernsAll``.
+    /// The instances concerned, in addition to ``concernsAll``.
     private(set) var instances: Set<InstanceIdentifier> = []
 
     mutating func note(_ change: GatewayChange) {

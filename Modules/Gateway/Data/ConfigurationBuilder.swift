@@ -8,9 +8,10 @@ struct ConfigurationBuilder: Sendable {
     let directory: Directory
     let record: InstanceRecord
     let settings: GatewaySettings
-    /// Whom the instance is to believe.
+    /// The trust that the configuration tells the instance.
     let trust: ConfigurationDocument.Trust
-    /// Those that may stand behind a relay, DER: one of another make may have a former authority's certificate still.
+    /// The authorities that may have issued a relay's certificate, DER: a foreign relay may still have one by a former
+    /// authority.
     let relayAuthorities: [[UInt8]]
     let now: Date
 
@@ -34,7 +35,7 @@ struct ConfigurationBuilder: Sendable {
         return (.active, .none)
     }
 
-    /// Whether a document has the members that instances share, besides its own.
+    /// Whether a configuration also has the members that instances share.
     static func isWhole(_ document: ConfigurationDocument) -> Bool {
         document.status == .active || document.status == .blocked || document.code == .appVersionNotEntitled
     }
@@ -59,7 +60,7 @@ struct ConfigurationBuilder: Sendable {
         return document
     }
 
-    /// A document of which those members count that all instances of the application share.
+    /// A configuration that has only the members that all instances of the application share.
     func sharedDocument() throws -> ConfigurationDocument {
         let id = record.name.entitlement
         guard let version = EntitlementVersion("0") else { throw GatewayError(.internalFailure, "version") }

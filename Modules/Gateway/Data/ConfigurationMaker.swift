@@ -2,18 +2,18 @@ internal import Crypto
 internal import SallyportCore
 internal import SallyportWire
 
-/// What a configuration is made from: everything as it stood at one moment.
+/// The input of a configuration: everything as it was at one moment.
 struct ConfigurationOrder: Sendable {
     let builder: ConfigurationBuilder
     let version: EntitlementVersion?
-    /// Rises with each change of what instances share.
+    /// Increases with each change of what instances share.
     let revision: UInt64
     let signer: StoredIdentity
 }
 
-/// Makes and signs configurations, beside the gateway's data and not on its actor.
+/// Makes and signs configurations outside of the gateway data's actor.
 ///
-/// What the instances of an application share is encoded once for each change; the actor keeps those who need it at the
+/// What the instances of an application share is encoded once after each change; this actor keeps two requests at the
 /// same time from encoding it twice. The rest, and the signature, is made on the thread of each request.
 actor ConfigurationMaker {
     private struct Key {
@@ -22,13 +22,13 @@ actor ConfigurationMaker {
     }
 
     private var revision: UInt64 = 0
-    /// By entitlement.
+    /// The shared members by entitlement.
     private var members: [String: ConfigurationDocument.SharedMembers] = [:]
     private var key: Key?
-    /// How often shared members were encoded.
+    /// The number of times that shared members were encoded.
     private(set) var encodings = 0
 
-    /// The signed configuration.
+    /// Makes the signed configuration.
     @concurrent
     nonisolated func text(_ order: ConfigurationOrder) async throws -> String {
         let key = try await key(of: order.signer)
@@ -49,7 +49,7 @@ actor ConfigurationMaker {
         if order.revision == revision, let members = members[entitlement] { return members }
         let made = try order.builder.sharedDocument().sharedMembers()
         encodings += 1
-        // One that waited while the policy changed keeps nothing.
+        // The policy changed while this order waited, so its result is not kept.
         guard order.revision >= revision else { return made }
         if order.revision > revision { members = [:] }
         revision = order.revision

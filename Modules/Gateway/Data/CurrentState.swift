@@ -3,15 +3,16 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
-/// What is in force at the gateway, for those who cannot wait for its data: event loops at each handshake and CONNECT,
-/// and those who sign and verify.
+/// The state in force at the gateway, for code that cannot wait for the data's actor: event loops at each handshake and
+/// CONNECT, and the signing and verification of tokens.
 ///
-/// A lock, because NIO's handlers and the callbacks of TLS are synchronous. It guards one reference: ``GatewayData``
-/// replaces the state whole with each change, before anybody hears of the change.
+/// A lock, because NIO's handlers and TLS callbacks are synchronous. It guards one reference: ``GatewayData`` replaces
+/// the whole state with each change, before it reports the change.
 final class CurrentState: Sendable {
     private let state: Lock<GatewayState>
     let clock: @Sendable () -> Date
-    /// The renewed certificates that the relay is the first to see; what overflows is seen again at the next CONNECT.
+    /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
+    /// next CONNECT.
     let renewals: AsyncStream<PresentedCertificate>
     private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
@@ -25,12 +26,12 @@ final class CurrentState: Sendable {
 
     func update(_ new: GatewayState) { state.withLock { $0 = new } }
 
-    /// Reads a client's certificate, of an authority that is accepted now.
+    /// Reads a client's certificate issued by an authority that is accepted now.
     func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
         try value.authorities.instance(presented: der, now: clock())
     }
 
-    /// What may be asked of a name by an instance that was admitted.
+    /// Whether an admitted instance may ask for a name.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
         value.policy.judge(record, name: host)
     }
@@ -56,8 +57,8 @@ extension CurrentState: RelayPolicy {
             return judgement.verdict
         }
 
-        /// A renewal ends no tunnel, and the end of the authority that vouched for its certificate does: with a key that
-        /// leaked, a certificate could be made with any instance's serial number.
+        /// A renewal does not end a tunnel, but the end of the authority that issued its certificate does: with that
+        /// authority's leaked key, a certificate with any instance's serial number could have been made.
         func reconsider(_ target: Endpoint) -> RelayVerdict {
             let state = current.value
             guard isAccepted(by: state.authorities) else { return Self.refusal }

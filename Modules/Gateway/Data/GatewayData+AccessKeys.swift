@@ -27,7 +27,7 @@ extension GatewayData {
         ).text
     }
 
-    /// The keys that are remembered, the oldest first; of one user where one is named.
+    /// The recorded keys, the oldest first; those of one user if one is given.
     func accessKeys(of user: String?) throws -> [AdministrationReply.AccessKeyEntry] {
         let now = clock()
         return try store.read { try $0.all(in: collections.keys) }.map(\.1)
@@ -41,9 +41,9 @@ extension GatewayData {
             }
     }
 
-    /// Destroys keys that were not used: one, or all of a user.
+    /// Destroys unused keys: one, or all of a user.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of keys destroyed.
     func revokeKeys(_ which: AdministrationCommand.KeySelection) async throws -> Int {
         try await store.write { [collections] transaction in
             let keys = try transaction.all(in: collections.keys).filter { which.contains($0.1) }
@@ -61,7 +61,7 @@ extension GatewayData {
         }
     }
 
-    /// Forgets the keys that nobody asks about any more.
+    /// Removes the records of keys that are older than ``AccessKeyRecord/memory``.
     func forgetOldKeys() async throws {
         let oldest = clock().addingTimeInterval(-AccessKeyRecord.memory)
         try await store.write { [collections] transaction in

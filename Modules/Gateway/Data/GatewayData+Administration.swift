@@ -6,14 +6,14 @@ internal import SallyportWire
 internal import X509
 
 extension GatewayData {
-    /// Carries out one command, as one transaction; what went wrong is part of the reply.
+    /// Carries out one command as one transaction. The reply contains the error if it failed.
     package func perform(_ command: AdministrationCommand) async -> AdministrationReply {
         do throws(GatewayError) { return try await carryOut(command) } catch {
             return .failure(.init(name: error.code.description, message: error.message))
         }
     }
 
-    /// Carries out one command, as one transaction.
+    /// Carries out one command as one transaction.
     func carryOut(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
         do { return try await performed(command) } catch { throw GatewayError(error) }
     }
@@ -62,18 +62,19 @@ extension GatewayData {
         return nil
     }
 
-    /// Wiped where its user was removed, denied where the user stays without the application: for good.
+    /// Ends an instance for good: wiped if its user was removed, denied if the user has lost the application.
     private static func ended(_ record: InstanceRecord, under new: Directory, at now: Date) -> InstanceRecord {
         var record = record
         record.end(new.user(named: record.user, record.userID) == nil ? .wiped : .denied, at: now)
         return record
     }
 
-    /// One transaction; in memory at once, so that of two changes at once the second sees the first.
+    /// Stores a new directory in one transaction. It is in memory at once, so that the second of two simultaneous
+    /// changes sees the first.
     ///
     /// - Parameters:
-    ///   - lost: whose unused access keys are destroyed.
-    ///   - ended: what becomes of the instances that lived by them.
+    ///   - lost: the grants whose unused access keys are destroyed.
+    ///   - ended: the instances that had those grants, in their new state.
     private func keep(_ new: Directory, losing lost: Set<Grant>, ended: [InstanceRecord]) async throws {
         let before = (directory, instances: ended.map { instances[$0.name.instance] })
         directory = new
@@ -98,7 +99,7 @@ extension GatewayData {
         tell(.directory)
     }
 
-    /// A key that was used stays: it says so to a late second use.
+    /// A used key's record stays, so that a later second use is told the reason of its refusal.
     private static func destroyKeys(
         of lost: Set<Grant>, in transaction: WriteTransaction, _ collections: Collections
     ) throws {

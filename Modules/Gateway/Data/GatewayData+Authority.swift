@@ -3,7 +3,8 @@ internal import SallyportBase
 internal import SallyportSecureStore
 internal import SallyportWire
 
-// Rotation and revocation: which authority issues, which ones are accepted, and whose configurations are believed.
+// Rotation and revocation: which authority issues certificates, which are accepted, and whose configurations are
+// trusted.
 extension GatewayData {
     func perform(_ action: AuthorityAction) async throws -> AdministrationReply {
         switch action {
@@ -15,7 +16,7 @@ extension GatewayData {
         return .authority(authorityEntry)
     }
 
-    /// Makes the next authority and announces it in every configuration from now on.
+    /// Creates the next authority, and announces it in every configuration from now on.
     private func announceAuthority() async throws {
         var record = authorities.record
         guard record.next == nil else {
@@ -26,7 +27,7 @@ extension GatewayData {
                 .invalid, "\(AuthorityRecord.formerLimit) former authorities are still accepted, the most.")
         }
         let now = clock()
-        // Another name than the present one's, so that no verifier takes one for the other.
+        // A name other than the present authority's, so that no verifier confuses the two.
         let suffix = Hexadecimal.text((0..<4).map { _ in UInt8.random(in: .min ... .max) })
         let identity = try CertificateAuthority.create(name: "\(settings.name) \(suffix)", now: now)
         let endorsement = try authority.endorsement(of: identity, now: now)
@@ -34,7 +35,7 @@ extension GatewayData {
         let epoch = max(Int64(now.timeIntervalSince1970 * 1000) - 1, newestEpoch)
         record.next = .init(identity: identity, endorsement: endorsement, announced: now, epoch: epoch)
         try await keep(record, server: server, signer: signer)
-        // What was signed while this was written does not name the next authority.
+        // A configuration that was signed during this write does not name the next authority.
         let newest = newestEpoch
         if newest > epoch {
             record.next?.epoch = newest
@@ -43,10 +44,10 @@ extension GatewayData {
         tell(.directory)
     }
 
-    /// No configuration of any instance has a higher one.
+    /// The highest epoch of all instances' configurations.
     private var newestEpoch: Int64 { instances.values.map(newestEpoch(of:)).max() ?? 0 }
 
-    /// Puts the announced authority in force. From now on only instances that have heard of it find the gateway.
+    /// Puts the announced authority in force. From now on, only instances that know of it accept the gateway.
     private func finishRotation(confirmed: Bool) async throws {
         guard let next = authorities.record.next else {
             throw GatewayError(.invalid, "No authority is announced: `gateway authority rotate` announces one.")
@@ -75,7 +76,7 @@ extension GatewayData {
         tell(.directory)
     }
 
-    /// Begins another generation of signers, with a new certificate of the server, and gives up former authorities.
+    /// Begins another generation of signers, with a new certificate of the server, and drops former authorities.
     private func revoke(confirmed: Bool) async throws {
         var record = authorities.record
         guard record.former.isEmpty || confirmed else {
@@ -93,7 +94,7 @@ extension GatewayData {
         tell(.directory)
     }
 
-    /// Those that may come back and have stored no configuration that names the next authority.
+    /// The instances that may return and have stored no configuration that names the next authority.
     func instancesWithout(_ next: AuthorityRecord.Next) -> [InstanceRecord] {
         let horizon = clock().addingTimeInterval(-AuthorityRecord.overlap)
         return instances.values.filter { record in
@@ -101,7 +102,7 @@ extension GatewayData {
         }
     }
 
-    /// What time has made due: an announced authority comes into force, a former one is not accepted any more.
+    /// Makes the changes whose time has come: puts an announced authority in force, and stops accepting a former one.
     func moveAuthorities() async throws {
         guard !isKeepingIdentities else { return }
         let now = clock()
@@ -116,7 +117,8 @@ extension GatewayData {
         try await keep(record, server: server, signer: signer)
     }
 
-    /// Durable first, then in force: what a client has learned must not be taken back. One change at a time.
+    /// Stores the change before it comes into force: what a client has learned must not be taken back. One change at a
+    /// time.
     func keep(_ record: AuthorityRecord, server: StoredIdentity, signer: StoredIdentity) async throws {
         guard !isKeepingIdentities else {
             throw GatewayError(.inUse, "Another change of the gateway's certificates is under way: try again.")

@@ -7,7 +7,7 @@ internal import X509
 
 extension GatewayData {
     var authorityDER: [UInt8] { authority.der }
-    /// Those in force, announced and formerly in force, DER.
+    /// The present, the announced and the former authorities, DER.
     var authorityDERs: [[UInt8]] { authorities.all }
     var serverIdentity: StoredIdentity { server }
     var name: String { settings.name }
@@ -31,7 +31,8 @@ extension GatewayData {
         return try authority.server(host: host.bareText, now: clock())
     }
 
-    /// Renews the gateway's own certificates at two thirds of their life, once authorities are as time demands.
+    /// Renews the gateway's own certificates after two thirds of their life, once the changes of authorities that are
+    /// due were made.
     func renewOwnCertificates() async throws {
         try await moveAuthorities()
         guard !isKeepingIdentities else { return }

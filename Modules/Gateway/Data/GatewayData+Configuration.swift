@@ -19,9 +19,9 @@ extension GatewayData {
         return try await maker.text(order(presented.name.instance, epoch: epoch, version: chosen, at: now))
     }
 
-    /// An epoch that no configuration of the instance has had, whatever becomes of this process.
+    /// An epoch that no configuration of the instance has had, even if this process has crashed in between.
     ///
-    /// Writes only where the store does not hold enough epochs ahead, or another version was asked for.
+    /// Writes only if the reserve in the store is used up, or if another version was requested.
     private func nextEpoch(
         of id: InstanceIdentifier, version: EntitlementVersion?, at now: Date
     ) async throws -> Int64 {
@@ -37,15 +37,16 @@ extension GatewayData {
             record.lastSeen = now
             record.epoch = max(record.epoch, reservation)
         }
-        // Not before it is durable: of two fetches at once, each waits for a write that covers its own epoch.
+        // Only once it is durable: of two simultaneous fetches, each waits for a write that covers its own epoch.
         if let reservation { epochs[id]?.keep(reservation) }
         return epoch
     }
 
-    /// No configuration of the instance has a higher one; the record's own is ahead of what was signed since the start.
+    /// The highest epoch of the instance's configurations; the record's own epoch is ahead of those signed since the
+    /// start.
     func newestEpoch(of record: InstanceRecord) -> Int64 { epochs[record.name.instance]?.last ?? record.epoch }
 
-    /// What stands now counts: directory and record may have changed while the epoch was kept.
+    /// Made from the present state: directory and record may have changed while the epoch was stored.
     private func order(
         _ id: InstanceIdentifier, epoch: Int64, version: EntitlementVersion?, at now: Date
     ) throws -> ConfigurationOrder {

@@ -8,10 +8,10 @@ internal import X509
 extension GatewayData {
     /// Answers an enrolment: the access key is consumed in the transaction that records the request's public key.
     ///
-    /// Why a key is refused is told only to a request that has it, with its user. All others are wrong tries, of which
-    /// one a second is answered for each source; a right key is never held up by them.
+    /// Only a request with the right key and user is told why the key is refused. All other requests are wrong tries,
+    /// of which one a second is answered for each source; they never delay a right key.
     ///
-    /// - Parameter source: what wrong tries are counted by.
+    /// - Parameter source: the source by which wrong tries are counted.
     /// - Returns: the certificate and the authority, DER.
     func enroll(_ credentials: BasicCredentials, request: [UInt8], source: [UInt8]) async throws -> [[UInt8]] {
         let now = clock()
@@ -50,7 +50,7 @@ extension GatewayData {
         P256.Signing.PublicKey(key).map { Array($0.x963Representation) } ?? []
     }
 
-    /// The new instance stands in memory before it is durable, so that a removal that comes meanwhile ends it too.
+    /// The new instance is in memory before it is durable, so that a removal that comes meanwhile ends it too.
     private func consume(
         _ record: AccessKeyRecord, digest: [UInt8], key: Certificate.PublicKey, keyDigest: [UInt8], now: Date
     ) async throws -> [[UInt8]] {
@@ -69,14 +69,15 @@ extension GatewayData {
             instances[name.instance] = nil
             throw error
         }
-        // The relay decides with a snapshot: it must know the instance before the instance comes.
+        // The relay decides by a snapshot, which must contain the instance before the instance connects.
         if winner == use { tell(.instance(name.instance)) } else { instances[name.instance] = nil }
         return [winner.certificate, authority.der]
     }
 
-    /// Looks again: of two uses at once one finds the other's, and of a use and a removal one finds no key.
+    /// Reads the key again in the transaction: if two requests use it at once, the second finds the first one's use; if
+    /// it was removed meanwhile, there is no key.
     ///
-    /// - Returns: the use that stands.
+    /// - Returns: the use that was recorded first.
     private static func use(
         _ use: AccessKeyRecord.Use, of digest: [UInt8], for instance: InstanceRecord, in transaction: WriteTransaction,
         _ collections: Collections

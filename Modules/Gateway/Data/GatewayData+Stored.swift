@@ -1,27 +1,27 @@
 internal import SallyportCore
 internal import SallyportWire
 
-/// What an instance's word about its store shows.
+/// What an instance's report about its store shows.
 enum StoreStanding: Sendable, Hashable {
-    /// Its store is as new as it ever said, or newer.
+    /// The store is as new as the instance's earlier reports, or newer.
     case current
-    /// A newer configuration, of the epoch given, was stored before. The question may have come late, so it is to be put
-    /// again, and to name that epoch.
+    /// A newer configuration, with this epoch, was stored before. The request may just be late, so the instance must
+    /// repeat it and name this epoch.
     case behind(Int64)
-    /// The store is an older one, put in place of what was there. The instance is locked.
+    /// The store was restored from an older copy. The instance is locked.
     case putBack
 }
 
 extension GatewayData {
-    /// Compares the configuration that an instance's store holds with the newest that it said it had stored.
+    /// Compares the configuration that an instance's store holds with the newest that it has reported.
     ///
-    /// A lower epoch alone proves nothing: a question that was sent before the newer configuration was stored may be
-    /// overtaken by its successor. One that names what it was told was put afterwards, and a store that still holds an
-    /// older configuration was put back.
+    /// A lower epoch alone proves nothing: a request sent before the newer configuration was stored may arrive after a
+    /// later one. A request that names the epoch from a refusal was sent after that refusal; if the store still holds
+    /// an older configuration then, it was restored from an older copy.
     ///
     /// - Parameters:
     ///   - stored: The epoch of the stored configuration, 0 for none.
-    ///   - told: The epoch that the refusal of the last question named.
+    ///   - told: The epoch that the refusal of the last request named.
     func standing(
         ofStoreWith stored: Int64, told: Int64?, of presented: PresentedCertificate
     ) async throws -> StoreStanding {
@@ -31,9 +31,9 @@ extension GatewayData {
         let certificate = record.standing(of: presented.serial)
         guard certificate != .unknown else { throw GatewayError(.unauthorized, "The certificate is not known here.") }
         guard stored < record.stored else {
-            // A replaced certificate is believed only in what speaks against its store.
+            // A report under a retired certificate is used only if it speaks against the store.
             guard certificate != .retired else { return .current }
-            // What was never signed is not noted: nothing that comes later could be as new.
+            // An epoch that was never signed is not recorded: no later report could reach it.
             let noted = min(stored, newestEpoch(of: record))
             guard noted > record.stored else { return .current }
             try await change(presented.name.instance, isAnnounced: false) {

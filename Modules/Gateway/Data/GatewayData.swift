@@ -15,30 +15,30 @@ package actor GatewayData {
     var directory: Directory { didSet { revision += 1 } }
     var instances: [InstanceIdentifier: InstanceRecord]
     var settings: GatewaySettings { didSet { revision += 1 } }
-    /// Rises with each change of what instances share.
+    /// Increases with each change of what instances share.
     private(set) var revision: UInt64 = 1
-    /// Of the instances whose configuration was signed since the start.
+    /// The epochs of the instances whose configuration was signed since the start.
     var epochs: [InstanceIdentifier: EpochLedger] = [:]
     let maker = ConfigurationMaker()
-    /// What the relay decides with, but for the instances, and the revision that it is of.
+    /// The policy by which the relay decides, apart from the instances, and the revision for which it was made.
     var snapshot: (revision: UInt64, value: RelaySnapshot)?
     var authorities: Authorities { didSet { revision += 1 } }
     var signer: StoredIdentity
     var server: StoredIdentity
     var tokenKeys: TokenKeys { didSet { readyTokenKeys = ReadyTokenKeys(tokenKeys) } }
     private(set) var readyTokenKeys: ReadyTokenKeys
-    /// Kept as the data is, from when it was asked for.
+    /// The published state; kept up to date once it was asked for.
     private var current: CurrentState?
-    /// What event streams have still to tell, and the signal that there is something.
+    /// The changes that event streams have still to report, and the signal that there are some.
     private var hints = ChangeHints()
     private var hinted: AsyncStream<Void>.Continuation?
     let clock: @Sendable () -> Date
-    /// While other authorities or certificates of the gateway are written.
+    /// Whether new authorities or certificates of the gateway are being written.
     var isKeepingIdentities = false
-    /// Is given the data, so that it need not keep it: it is kept by the data.
+    /// Gets the data as an argument and so need not keep a reference to it, which would be a cycle.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
-    /// At access keys, by source.
+    /// Counts wrong access keys by source.
     var wrongTries = RateLimiter<[UInt8]>(.wrongTries)
 
     struct Collections: Sendable {
@@ -124,13 +124,13 @@ package actor GatewayData {
         store.close()
     }
 
-    /// The authority that is in force.
+    /// The authority in force.
     var authority: CertificateAuthority { authorities.issuing }
 
-    /// Calls `observer` after each change, on this actor, so that no later change overtakes this one.
+    /// Registers an observer that is called after each change, on this actor, so that no later change overtakes it.
     func onChange(_ observer: @escaping Observer) { observers.append(observer) }
 
-    /// Publishes what holds now, and then tells of the change.
+    /// Publishes the present state, and then reports the change.
     func tell(_ change: GatewayChange) {
         switch change {
         case .directory, .identities: revision += 1
@@ -144,7 +144,7 @@ package actor GatewayData {
     }
 }
 
-// MARK: For those who cannot wait
+// MARK: For code outside of the actor
 
 extension GatewayData {
     private var state: GatewayState {
@@ -152,7 +152,7 @@ extension GatewayData {
             policy: relaySnapshot(), authorities: authorities, server: server, tokenKeys: readyTokenKeys)
     }
 
-    /// What is in force, from here on.
+    /// The published state, kept up to date from here on.
     func currentState() -> CurrentState {
         if let current { return current }
         let made = CurrentState(state, clock: clock)
@@ -160,14 +160,14 @@ extension GatewayData {
         return made
     }
 
-    /// A signal each time that ``takeHints()`` has something; ends with ``close()``. For one who follows.
+    /// A signal each time that ``takeHints()`` has something; ends with ``close()``. Only one task may follow it.
     func followHints() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         hinted = continuation
         return stream
     }
 
-    /// Who is to be told of changes since this was asked last.
+    /// The instances to be told of changes since the last call.
     func takeHints() -> ChangeHints {
         defer { hints = ChangeHints() }
         return hints
@@ -179,7 +179,7 @@ enum GatewayChange: Sendable {
     /// Policy: every instance's configuration.
     case directory
     case instance(InstanceIdentifier)
-    /// Authorities, signer or server certificate.
+    /// The authorities, or the signer's or server's certificate.
     case identities
     case tokenKeys
 }

@@ -1,13 +1,13 @@
 internal import SallyportCore
 
-/// What holds at a gateway at one moment. Immutable, and a class, so that reading it costs one reference.
+/// The state of a gateway at one moment. An immutable class, so that reading it copies only one reference.
 final class GatewayState: Sendable {
-    /// What the relay decides with.
+    /// The policy by which the relay decides.
     let policy: RelaySnapshot
     let authorities: Authorities
-    /// The certificate that all listeners show, and its key.
+    /// The certificate of all listeners, and its key.
     let server: StoredIdentity
-    /// What tokens are signed and verified with.
+    /// The keys with which tokens are signed and verified.
     let tokenKeys: ReadyTokenKeys
 
     init(policy: RelaySnapshot, authorities: Authorities, server: StoredIdentity, tokenKeys: ReadyTokenKeys) {

@@ -1,20 +1,20 @@
 internal import Foundation
 internal import SallyportWire
 
-/// Who a user is: made when the user is added, and never given again. A name may come back as another user's.
+/// Identifies a user: made when the user is added, and never reused. The same name may later belong to another user.
 struct UserIdentifier: Sendable, Hashable, Codable {
     private let value: UUID
 
     init() { value = UUID() }
 }
 
-/// What one user has of one application: what instances and access keys live by.
+/// One user's right to one application, on which instances and access keys depend.
 struct Grant: Sendable, Hashable {
     let user: UserIdentifier
     let entitlement: String
 }
 
-/// What administrators call an access key: a UUID, in lower case.
+/// The identifier of an access key for administrators: a UUID in lower case.
 struct AccessKeyIdentifier: Sendable, Hashable, TextCodable {
     let description: String
 

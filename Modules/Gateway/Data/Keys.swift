@@ -11,8 +11,8 @@ enum AccessKey {
         return String(decoding: characters, as: UTF8.self)
     }
 
-    /// What a key is found by. The user is a part of it, which has no colon: who has the key and not the user finds
-    /// nothing, and no text is compared with a secret one.
+    /// The digest under which a key is stored. It covers the user's name, which contains no colon: a key without its
+    /// user finds nothing, and no given text is compared with a secret one.
     static func digest(_ key: String, of user: String) -> [UInt8] {
         Array(SHA256.hash(data: Array("\(user):\(key)".utf8)))
     }

@@ -3,10 +3,10 @@ internal import SallyportWire
 
 /// One activated installation, as the gateway keeps it.
 struct InstanceRecord: Codable, Sendable, Hashable {
-    /// What the administrator did, the gravest counting. `denied`: its user lost the last version of the application.
+    /// What the administrator did; the gravest counts. `denied`: the user lost the last version of the application.
     enum Withdrawal: String, Codable, Sendable { case blocked, locked, denied, wiped }
 
-    /// A certificate that it was given.
+    /// A certificate issued to the instance.
     struct Issued: Codable, Sendable, Hashable {
         var serial: String
         var end: Date
@@ -18,25 +18,25 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     }
 
     var name: InstanceName
-    /// The user's name, for people and tokens.
+    /// The user's name, for display and for tokens.
     var user: String
-    /// Who that was. Whoever has the name later has nothing of this instance.
+    /// The user's identifier. A later user of the same name has no right to this instance.
     var userID: UserIdentifier
     /// What it last asked for.
     var version: String?
     var withdrawals: Set<Withdrawal> = []
     /// Of the last configuration that was signed for it.
     var epoch: Int64 = 0
-    /// Of the newest configuration that it said it had stored; 0 before it said so.
+    /// The epoch of the newest configuration that the instance has reported as stored; 0 before the first report.
     var stored: Int64 = 0
-    /// The one that is in use, and the one issued by a renewal and not used yet.
+    /// The certificate in use; the renewed one below was issued and not used yet.
     var certificate: Issued
     var renewed: Issued?
     /// Replaced serial numbers: the use of one of these shows a copied store.
     var retiredSerials: [String] = []
     var activated: Date
     var lastSeen: Date?
-    /// When it was wiped or denied. That is for good: what is granted later is for other instances.
+    /// When the instance was wiped or denied. That is final: a later grant is for other instances.
     private(set) var ended: Date?
 
     var withdrawal: Withdrawal? {
@@ -45,7 +45,7 @@ struct InstanceRecord: Codable, Sendable, Hashable {
 
     var grant: Grant { Grant(user: userID, entitlement: name.entitlement.description) }
 
-    /// Ends it. What is denied may still be wiped.
+    /// Ends the instance for good. A denied one may still be wiped.
     mutating func end(_ withdrawal: Withdrawal, at now: Date) {
         withdrawals.insert(withdrawal)
         ended = ended ?? now
@@ -75,8 +75,8 @@ extension InstanceRecord {
         self.renewed = nil
     }
 
-    /// Whether tunnels that are open may stay, as far as its certificates go: with whichever they were opened, as long
-    /// as the instance may still renew the one that it uses.
+    /// Whether the instance's certificates allow its open tunnels to stay: whichever certificate they were opened with,
+    /// as long as the instance may still renew the one that it uses.
     func mayKeepTunnels(at now: Date) -> Bool {
         now < certificate.end.addingTimeInterval(CertificateAuthority.Lifetime.renewalGrace)
     }
@@ -87,7 +87,7 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
     static let lifetime: TimeInterval = 24 * 3600
     /// How long the same public key gets its certificate again.
     static let repeatInterval: TimeInterval = 600
-    /// How long it is remembered, used or not: until then a late use hears why it is refused.
+    /// How long the record is kept, whether the key was used or not: until then a late use is told why it is refused.
     static let memory: TimeInterval = 30 * 86_400
 
     struct Use: Codable, Sendable, Hashable {
@@ -98,9 +98,9 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
         var time: Date
     }
 
-    /// What administrators call it: the key itself is known to the link alone.
+    /// The identifier for administrators; the key itself is only in the link.
     var id = AccessKeyIdentifier()
-    /// The user's name, for people.
+    /// The user's name, for display.
     var user: String
     var userID: UserIdentifier
     var entitlement: EntitlementIdentifier
@@ -112,7 +112,7 @@ struct AccessKeyRecord: Codable, Sendable, Hashable {
 }
 
 extension AccessKeyRecord {
-    /// What a use of it would find.
+    /// What an attempt to use the key would find.
     enum Standing: String { case unused, used, expired }
 
     func standing(at now: Date) -> Standing {
@@ -120,7 +120,7 @@ extension AccessKeyRecord {
         return now < expires ? .unused : .expired
     }
 
-    /// Whether a public key that used it gets its certificate once more.
+    /// Whether a request with the public key that used this access key gets its certificate again.
     func repeats(_ publicKey: [UInt8], at now: Date) -> Bool {
         guard let use else { return false }
         return use.publicKey == publicKey && now.timeIntervalSince(use.time) < Self.repeatInterval

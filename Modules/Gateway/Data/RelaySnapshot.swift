@@ -34,7 +34,7 @@ struct RelaySnapshot: Sendable {
         names = Dictionary(addresses.map { ($0.key.host, $0.value) }) { first, _ in first }
     }
 
-    /// The same policy for other instances: what follows from the directory is not made again.
+    /// The same policy for other instances; what was computed from the directory is reused.
     func with(_ instances: [InstanceIdentifier: InstanceRecord]) -> RelaySnapshot {
         var copy = self
         copy.instances = instances
@@ -48,7 +48,7 @@ struct RelaySnapshot: Sendable {
         let isNew: Bool
     }
 
-    /// Of a new tunnel.
+    /// Judges a new tunnel.
     func judge(_ presented: PresentedCertificate, target: Endpoint) -> Judgement {
         guard !presented.isExpired(at: clock()), let record = instances[presented.name.instance],
             record.name == presented.name
@@ -61,8 +61,8 @@ struct RelaySnapshot: Sendable {
         }
     }
 
-    /// Of a tunnel that is open: the instance counts, not the certificate that it was opened with, so that a renewal
-    /// ends none.
+    /// Judges an open tunnel by its instance, not by the certificate with which it was opened, so that a renewal ends
+    /// no tunnel.
     func judgeOpen(_ name: InstanceName, target: Endpoint) -> RelayVerdict {
         guard let record = instances[name.instance], record.name == name else {
             return Self.denied("The instance is not known.")
@@ -71,7 +71,7 @@ struct RelaySnapshot: Sendable {
         return decide(record, target)
     }
 
-    /// The instance that a certificate stands for, where neither of the two is withdrawn, replaced or over.
+    /// The instance that a certificate names, unless either of them was withdrawn, replaced or has expired.
     func instanceInGoodStanding(_ presented: PresentedCertificate) -> String? {
         guard presented.end > clock(), let record = instances[presented.name.instance],
             record.name == presented.name, isActive(record)
@@ -94,7 +94,7 @@ struct RelaySnapshot: Sendable {
             mayBeLocal: address != nil || Self.isListedLocal(target.host, decision.rule), rules: decision.addresses)
     }
 
-    /// Whether there is a user of this name, and the same one that the instance is of.
+    /// Whether a user of this name exists and is the one to whom the instance belongs.
     func isThere(_ name: String, asUserOf instance: InstanceIdentifier) -> Bool {
         guard let user = directory.users[name] else { return false }
         guard let record = instances[instance], record.user == name else { return true }

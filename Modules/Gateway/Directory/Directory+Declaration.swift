@@ -32,7 +32,7 @@ struct Declaration: Codable, Sendable, Hashable {
     }
 
     struct Rule: Codable, Sendable, Hashable {
-        /// `default` for what nothing else matches, or a network, which has no ports.
+        /// A domain, `default` for names that no other rule matches, or a network, which has no ports.
         var domain: String
         var route: String
         var ports: [UInt16]?
@@ -195,8 +195,8 @@ extension Directory {
         return declaration
     }
 
-    /// The directory with a declaration applied; with `prune`, without what the declaration does not name. Who is named
-    /// and was there stays who it was.
+    /// The directory with a declaration applied; with `prune`, without anything that the declaration does not name.
+    /// Users that were there before keep their identifiers.
     func applying(_ declaration: Declaration, prune: Bool) throws(GatewayError) -> Directory {
         var result = prune ? Directory() : self
         try result.apply(declaration.clusters ?? [])

@@ -1,7 +1,7 @@
 internal import SallyportCore
 internal import SallyportLoading
 
-// Networks: rules for addresses. They are denied or not named, since it is names that are routed.
+// Networks: rules for addresses. A network can only be denied, since routes are chosen by name.
 extension Directory {
     mutating func deny(_ network: IPNetwork, _ rule: Domain) throws(GatewayError) {
         guard rule.route == .deny else {
@@ -16,8 +16,8 @@ extension Directory {
         deniedNetworks.insert(network)
     }
 
-    /// The network that a rule names: `ADDRESS/BITS`, or an address alone, in any spelling of a host. Nil where it names
-    /// none.
+    /// The network that a rule names: `ADDRESS/BITS`, or a single address in any spelling of a host. Nil if the text is
+    /// a name.
     static func network(_ text: String) throws(GatewayError) -> IPNetwork? {
         guard text.contains("/") else {
             guard case .address(let address)? = try? Host(text) else { return nil }
@@ -33,7 +33,8 @@ extension Directory {
         return try unmapped(network)
     }
 
-    /// A network of IPv4 holds for every IPv6 form of its addresses; one of mapped addresses would hold for that form alone.
+    /// An IPv4 network covers every IPv6 form of its addresses, so a network of mapped addresses is turned into an IPv4
+    /// one: it would otherwise cover that form alone.
     private static func unmapped(_ network: IPNetwork) throws(GatewayError) -> IPNetwork {
         guard case .v6(0, let low) = network.address, low >> 32 == 0xffff, network.bits >= 96,
             let plain = IPNetwork(of: .v4(UInt32(truncatingIfNeeded: low)), bits: network.bits - 96)
@@ -42,9 +43,9 @@ extension Directory {
             .invalid, "The network is one of IPv4: write \(plain), which holds for mapped addresses too.")
     }
 
-    /// What decides about routes.
+    /// The table by which routes are decided.
     ///
-    /// - Parameter isListed: Which servers count.
+    /// - Parameter isListed: whether a server belongs to the table.
     func routingTable(where isListed: (Server) -> Bool) -> RoutingTable {
         RoutingTable(
             servers: servers.filter(isListed).compactMap { server in

@@ -22,7 +22,7 @@ struct Directory: Sendable, Hashable, Codable {
     }
 
     struct User: Sendable, Hashable, Codable {
-        /// What instances and access keys are bound to.
+        /// The identifier to which instances and access keys are bound.
         let id: UserIdentifier
         /// By entitlement.
         var entitlements: [String: Set<String>] = [:]
@@ -62,7 +62,7 @@ struct Directory: Sendable, Hashable, Codable {
     /// By name; the default stands apart.
     var domains: [String: Domain] = [:]
     var defaultRoute = Domain(route: .deny)
-    /// Addresses that nothing is connected to, whatever name leads there.
+    /// Networks to whose addresses no connection is made, whatever name leads there.
     var deniedNetworks: Set<IPNetwork> = []
     var blockedTLS: Set<TLSVersion> = []
     var tlsFloor: TLSVersion?
@@ -77,7 +77,7 @@ struct Directory: Sendable, Hashable, Codable {
 // MARK: Users, applications, entitlements
 
 extension Directory {
-    /// - Parameter id: of a user who stays who it was.
+    /// - Parameter id: the identifier of an existing user that is kept.
     mutating func addUser(_ name: String, id: UserIdentifier = UserIdentifier()) throws(GatewayError) {
         guard BasicCredentials.isUser(name) else {
             throw GatewayError(
@@ -145,7 +145,7 @@ extension Directory {
         dropEmptyEntitlements()
     }
 
-    /// The user whose record it is; nil where that one was removed, whoever has the name today.
+    /// The user to whom a record belongs; nil if that user was removed, even if another user has the name now.
     func user(named name: String, _ id: UserIdentifier) -> User? {
         guard let user = users[name], user.id == id else { return nil }
         return user
@@ -166,7 +166,7 @@ extension Directory {
         versions(of: record.entitlement.description, for: user(named: record.user, record.userID))
     }
 
-    /// What users had of applications, any version, and have no longer in another directory.
+    /// The users' rights to applications, in any version, that no longer exist in another directory.
     func grantsLost(in new: Directory) -> Set<Grant> {
         var lost: Set<Grant> = []
         for (name, user) in users where new.users[name] != user {

@@ -9,9 +9,9 @@ internal import ServiceLifecycle
 /// Carries instances' connections to the servers that the policy lets them reach: CONNECT (RFC 9110 §9.3.6) over
 /// mutual TLS, TLS 1.2 or 1.3.
 ///
-/// Both sides of a tunnel live on one event loop. What a tunnel may do is decided by a ``RelayPolicy``, at CONNECT
-/// and again after each ``policyChanged()``. The actor has what begins and ends the relay; connections and tunnels ask
-/// only what is nonisolated.
+/// Both sides of a tunnel live on one event loop. A ``RelayPolicy`` decides what a tunnel may do, at CONNECT and again
+/// after each ``policyChanged()``. The actor's state is that of starting and ending the relay; connections and tunnels
+/// call only what is nonisolated.
 package actor Relay {
     private enum Phase {
         case idle
@@ -28,7 +28,7 @@ package actor Relay {
     private let registry = TunnelRegistry()
     /// Shared with the gateway's other listeners.
     private let connections: Connections
-    /// A lock, because connections are accepted synchronously: it guards one reference.
+    /// A lock, because connections are accepted synchronously. It guards one reference.
     private let context: Lock<NIOSSLContext>
     private var phase = Phase.idle
 
@@ -50,8 +50,8 @@ package actor Relay {
     /// The tunnels that are open or being opened, of all instances.
     package nonisolated var tunnelCount: Int { registry.tunnelCount }
 
-    /// Uses a renewed certificate for connections from now on, and takes instances' certificates of these authorities, DER.
-    /// Throws `.invalid`, and then changes nothing.
+    /// Uses a renewed certificate for connections from now on, and accepts instances' certificates of these
+    /// authorities, DER. Throws `.invalid`, and then changes nothing.
     package nonisolated func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
         let renewed = try RelayTLS.context(identity: identity, trust: trust)
         context.withLock { $0 = renewed }
@@ -65,8 +65,8 @@ package actor Relay {
 extension Relay {
     /// Listens, and returns the port. Can be called once. Throws `.cannotBind`.
     ///
-    /// - Parameter ports: further ports that the gateway listens on; with the relay's own they are refused at each of the
-    ///   host's addresses.
+    /// - Parameter ports: the gateway's further ports. Tunnels to these ports and to the relay's own, at any of the
+    ///   host's addresses, are refused.
     @discardableResult
     package func start(besides ports: Set<UInt16> = []) async throws(GatewayError) -> UInt16 {
         guard case .idle = phase else { throw GatewayError(.cannotBind, "A relay is started once.") }
@@ -81,7 +81,7 @@ extension Relay {
                 underlying: error)
         }
         let port = UInt16(channel.localAddress?.port ?? 0)
-        // It may have been shut down meanwhile.
+        // The relay may have been shut down meanwhile.
         guard case .starting = phase else {
             try? await channel.close().get()
             throw GatewayError(.cannotBind, "The relay was shut down.")
@@ -148,7 +148,7 @@ extension Relay {
     }
 }
 
-/// Who is at the other end of a connection to the relay, once the handshake said so. On the connection's event loop.
+/// The peer of a connection to the relay, known after the handshake. On the connection's event loop.
 final class RelayPeer {
     private let policy: any RelayPolicy
     private(set) var client: (any RelayClient)?

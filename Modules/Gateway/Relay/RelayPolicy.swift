@@ -2,7 +2,7 @@ package import SallyportCore
 
 /// Knows who presents a certificate, and what they may reach.
 package protocol RelayPolicy: Sendable {
-    /// Whom a certificate names; nil for one that names no instance. Called on an event loop, behind the handshake.
+    /// The client that a certificate names; nil if it names no instance. Called on an event loop, after the handshake.
     ///
     /// - Parameter certificateDER: The presented certificate, chained to the relay's authority for clientAuth. Its
     ///   serial and the instance's state are for ``RelayClient/decide(_:)`` to look up.
@@ -11,21 +11,21 @@ package protocol RelayPolicy: Sendable {
 
 /// Who presented a certificate.
 package protocol RelayClient: Sendable {
-    /// The instance, where it is in good standing: neither withdrawn nor known by another certificate only. Its
-    /// connections do not give way to those of strangers. Called on an event loop, behind the handshake.
+    /// The instance, if it is in good standing: not withdrawn, and not known by another certificate only. Its
+    /// connections are not closed to make room for unauthenticated ones. Called on an event loop, after the handshake.
     var instanceInGoodStanding: String? { get }
 
-    /// Whether a tunnel to a target may be opened, and where it leads, as policy and certificate are now.
+    /// Whether a tunnel to a target may be opened, and where it leads, by the present policy and certificate.
     ///
-    /// Called on an event loop at every CONNECT: an answer comes from memory, without waiting.
+    /// Called on an event loop at every CONNECT: must answer from memory, without waiting.
     ///
     /// - Parameter target: CONNECT's target in canonical form.
     func decide(_ target: Endpoint) -> RelayVerdict
 
-    /// Whether a tunnel that ``decide(_:)`` allowed may stay, as the policy is now. A certificate that was replaced or
-    /// expired since then is no reason to end it.
+    /// Whether a tunnel that ``decide(_:)`` allowed may stay under the present policy. That its certificate was
+    /// replaced or has expired since then is no reason to end it.
     ///
-    /// Called on an event loop once more when the server was reached, and for every open tunnel after
+    /// Called on an event loop again when the server was reached, and for every open tunnel after
     /// ``Relay/policyChanged()``.
     func reconsider(_ target: Endpoint) -> RelayVerdict
 }
@@ -36,10 +36,11 @@ package enum RelayVerdict: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - instance: For the limit of tunnels and for the log.
-    ///   - address: Where the name leads, if the administrator said so; it is not resolved then.
-    ///   - mayBeLocal: Whether the entry is an address literal, `localhost`, or has an address: only these lead to
-    ///     loopback, link-local and like addresses, and to the gateway's own listeners.
-    ///   - rules: What holds of each address to which the target's name leads.
+    ///   - address: The address to which the name leads, if the administrator has set one; then the name is not
+    ///     resolved.
+    ///   - mayBeLocal: Whether the entry is an address literal or `localhost`, or has an address: only these may lead
+    ///     to loopback, link-local and similar addresses, and to the gateway's own listeners.
+    ///   - rules: The rules for each address to which the target's name leads.
     case allowed(instance: String, address: IPAddress?, mayBeLocal: Bool, rules: AddressRules = .standard)
     /// The tunnel is refused, or ended if it is open.
     ///

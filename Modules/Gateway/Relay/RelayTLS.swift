@@ -1,7 +1,8 @@
 internal import NIOSSL
 internal import SallyportBase
 
-/// The relay's side of TLS: 1.2 or 1.3, and a client certificate of one of the relay's authorities for clientAuth.
+/// TLS on the relay's listener: 1.2 or 1.3, with a client certificate issued by one of the relay's authorities for
+/// clientAuth.
 enum RelayTLS {
     static func context(identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) -> NIOSSLContext {
         do {

@@ -52,7 +52,7 @@ struct TokenKeys: Sendable, Hashable {
     }
 }
 
-/// Keys of tokens, read and ready, for whoever signs and verifies. A value.
+/// The keys with which tokens are signed and verified, already parsed. A value.
 struct ReadyTokenKeys: Sendable {
     struct Key: Sendable {
         let record: TokenKeyRecord

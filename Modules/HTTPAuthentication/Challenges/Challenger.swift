@@ -2,14 +2,14 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Who asks: the server of a URL, or the proxy on the way to it.
+/// The sender of challenges: the server of a URL, or the proxy on the way to it.
 struct Challenger {
     let kind: ProtectionSpace.Kind
-    /// As protection spaces have it.
+    /// The origin as protection spaces name it.
     let origin: String
-    /// What answers it, where nobody else does.
+    /// The credential that is used if the app gives no other.
     let credential: Credential?
-    /// Whether nobody else reads what is said to it.
+    /// Whether the connection to it is encrypted.
     let isEncrypted: Bool
 
     static func server(of request: LoadRequest) -> Challenger {
@@ -24,6 +24,6 @@ struct Challenger {
             isEncrypted: proxy.isEncrypted)
     }
 
-    /// The field that asks.
+    /// The header field that contains its challenges.
     var challengeField: HTTPField.Name { kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate }
 }

@@ -6,7 +6,7 @@ public struct OfferedScheme: Sendable, Hashable {
     public let name: String
     /// Data in place of parameters (RFC 9110 §11.2).
     public var token68: String?
-    /// Names in lower case, each once; values without their quotes. 32 at most.
+    /// The parameters: names in lower case, each once; values without quotes. At most 32.
     public var parameters: [String: String] = [:]
 
     public init(name: String) { self.name = name.lowercased() }

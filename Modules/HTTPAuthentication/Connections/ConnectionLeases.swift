@@ -2,10 +2,11 @@ internal import SallyportBase
 package import SallyportCore
 package import SallyportLoading
 
-/// The connections of one principal in one protection space that carry proofs: as many at once as a session may have with
-/// an origin, each used by one load at a time. Those that the server knows the user of are kept for the next load.
+/// The authenticated connections of one principal in one protection space: as many at once as a session may have with
+/// an origin, each used by one load at a time. Those on which the server already knows the user are kept for the next
+/// load.
 ///
-/// With a lock: a lease ends where it is released, and where a body is given up, which are plain calls.
+/// Uses a lock: a lease ends when it is released or when a body is given up, and both are synchronous calls.
 package final class ConnectionLeases: Sendable {
     private let book = Lock(LeaseBook<Waiter<Bool>>())
 
@@ -31,7 +32,7 @@ package final class ConnectionLeases: Sendable {
     }
 
     private func turn(at place: ConnectionPlace, until deadline: ContinuousClock.Instant) async throws(LoadError) {
-        // The turn may come when the time is over, and is not lost then: both are waited for.
+        // A turn that comes just as the time runs out must not be lost, so both results are awaited.
         let isMine = await withTaskGroup(of: Bool.self) { [self] group in
             group.addTask { await self.wait(at: place) }
             group.addTask {

@@ -8,7 +8,7 @@ internal import SallyportLoading
 struct LeasedBody: BodySource {
     private let body: ResponseBody
     private let number: UInt64
-    /// Behind a lock, since a body is given up by a plain call, from any thread.
+    /// Guarded by a lock, since a body is given up by a synchronous call from any thread.
     private let lease: Lock<ConnectionLease?>
 
     init(_ body: ResponseBody, over lease: ConnectionLease, number: UInt64) {

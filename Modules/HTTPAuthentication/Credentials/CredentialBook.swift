@@ -1,9 +1,10 @@
 internal import SallyportCore
 
-/// Who is who at which server: the credentials that were accepted, those that the app set, and the sessions of schemes. A
-/// value; ``CredentialStorage`` has one.
+/// The users that principals are at servers: the credentials that servers accepted, those that the app set, and the
+/// sessions of schemes. A value; ``CredentialStorage`` holds one.
 struct CredentialBook {
-    /// Servers choose realms: the least lately accepted is forgotten beyond so many.
+    /// The greatest number of accepted credentials. Servers choose realms, so beyond it the least recently accepted one
+    /// is forgotten.
     static let limit = 1024
 
     private struct Key: Hashable {
@@ -11,25 +12,25 @@ struct CredentialBook {
         let space: ProtectionSpace
     }
 
-    /// Who speaks to whom: what each request is looked up by.
+    /// A principal and an origin: the key under which each request is looked up.
     private struct Pair: Hashable {
         let principal: Principal
         let origin: String
     }
 
-    /// What a server accepted.
+    /// A credential that a server accepted.
     private struct Accepted {
-        /// Nil where it is not kept.
+        /// Nil if the credential itself is not kept.
         var credential: Credential?
         let user: String
-        /// The paths below which it may be sent unasked.
+        /// The paths below which the credential may be sent unasked.
         var scopes: Set<String> = []
         var number: UInt64
     }
 
     private var defaults: [Key: Credential] = [:]
     private var accepted: [Pair: [ProtectionSpace: Accepted]] = [:]
-    /// Of schemes whose proofs are one for each request.
+    /// The sessions of schemes with a separate proof for each request.
     private var sessions: [Key: (session: any AuthenticationSession, number: UInt64)] = [:]
     private var count: UInt64 = 0
 
@@ -42,12 +43,12 @@ struct CredentialBook {
         }
     }
 
-    // MARK: Finding
+    // MARK: Lookup
 
-    /// Whether there is nothing that could be sent unasked, to anybody.
+    /// Whether there is no credential that could be sent unasked.
     var knowsNobody: Bool { accepted.isEmpty }
 
-    /// What default handling uses: what was accepted, else what was set.
+    /// The credential for default handling: the accepted one, else the one that the app set.
     func credential(for space: ProtectionSpace, of principal: Principal) -> Credential? {
         self[space, of: principal]?.credential ?? defaults[Key(principal: principal, space: space)]
     }
@@ -57,18 +58,18 @@ struct CredentialBook {
         defaults[Key(principal: principal, space: space)] != nil
     }
 
-    /// What may be sent unasked.
+    /// The credential that may be sent unasked.
     func known(for url: RequestURL, of principal: Principal) -> CredentialStorage.Known? {
         guard !accepted.isEmpty, let spaces = accepted[Pair(principal: principal, origin: url.origin)] else {
             return nil
         }
         let path = url.target
         let found = spaces.filter { $0.kind == .server && $1.credential != nil && Self.depth($1, path) > 0 }
-        // The deepest one: a realm may lie within another's path.
+        // The deepest match: the path of one realm may lie within the path of another.
         return known(found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }, of: principal)
     }
 
-    /// What a proxy may be told unasked: what it accepted last.
+    /// The credential that a proxy may be sent unasked: the last one that it accepted.
     func known(forProxy origin: String, of principal: Principal) -> CredentialStorage.Known? {
         let spaces = accepted[Pair(principal: principal, origin: origin)] ?? [:]
         let found = spaces.filter { $0.kind == .proxy && $1.credential != nil }
@@ -83,23 +84,23 @@ struct CredentialBook {
         return CredentialStorage.Known(space: found.key, credential: credential, session: session)
     }
 
-    /// The length of the longest path that leads to `path`; 0 where none does.
+    /// The length of the longest accepted path that contains `path`; 0 if none does.
     private static func depth(_ accepted: Accepted, _ path: String) -> Int {
         accepted.scopes.filter { path.hasPrefix($0) }.map(\.utf8.count).max() ?? 0
     }
 
-    /// Whom the principal is in a space; nil where it is nobody yet.
+    /// The user's name for the principal in a space; nil if the server accepted no credential there yet.
     func user(in space: ProtectionSpace, of principal: Principal) -> String? { self[space, of: principal]?.user }
 
-    // MARK: Learning
+    // MARK: Changes
 
     mutating func setDefault(_ credential: Credential?, for space: ProtectionSpace, of principal: Principal) {
         defaults[Key(principal: principal, space: space)] = credential
     }
 
-    /// What is known of a space by a scheme that has sessions, made where there is none.
+    /// The session of a scheme in a space, created if there is none.
     ///
-    /// - Returns: the session, and one that is to be ended in its place.
+    /// - Returns: the session, and another that is to be ended because this one replaces it.
     mutating func session(
         for space: ProtectionSpace, of principal: Principal, orElse make: () -> (any AuthenticationSession)?
     ) -> (session: (any AuthenticationSession)?, dropped: (any AuthenticationSession)?) {
@@ -117,7 +118,7 @@ struct CredentialBook {
         return sessions.removeValue(forKey: oldest.key)?.session
     }
 
-    /// The server accepted a credential.
+    /// Records that the server accepted a credential.
     mutating func accepted(
         _ credential: Credential, for space: ProtectionSpace, of principal: Principal, scopes: [String]
     ) {
@@ -136,15 +137,15 @@ struct CredentialBook {
         if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
     }
 
-    /// The server refused a credential: it is not sent again unasked.
+    /// Records that the server refused a credential: it is not sent unasked again.
     mutating func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
         if self[space, of: principal]?.credential == credential { self[space, of: principal] = nil }
     }
 
-    // MARK: Forgetting
+    // MARK: Removal
 
-    /// - Parameter method: nil for all.
-    /// - Returns: where servers had credentials, and the sessions that are to be ended.
+    /// - Parameter method: the method to forget; nil for all.
+    /// - Returns: the servers that had credentials, and the sessions to be ended.
     mutating func forget(
         _ method: AuthenticationMethod?
     ) -> (cleared: [CredentialStorage.Cleared], sessions: [any AuthenticationSession]) {

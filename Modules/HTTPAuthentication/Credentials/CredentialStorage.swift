@@ -14,7 +14,7 @@ public actor CredentialStorage {
         package let origin: String
     }
 
-    /// What may be sent unasked.
+    /// A credential that may be sent unasked.
     struct Known: Sendable {
         let space: ProtectionSpace
         let credential: Credential
@@ -23,7 +23,7 @@ public actor CredentialStorage {
     }
 
     private var book = CredentialBook()
-    /// Read by each load: one that has nothing to say does not wait for the actor.
+    /// Read by each load, so that a load without credentials does not wait for the actor.
     private nonisolated let isEmpty = Atomic(true)
     private let whenClearing: @Sendable (AuthenticationMethod?) async -> Void
     private let whenCleared: @Sendable ([Cleared]) async -> Void
@@ -31,9 +31,10 @@ public actor CredentialStorage {
     public init() { self.init(whenClearing: { _ in }, whenCleared: { _ in }) }
 
     /// - Parameters:
-    ///   - whenClearing: called with the method of each ``clear(for:)``, whatever there was of it: what a scheme has of its
-    ///     own goes.
-    ///   - whenCleared: called by each ``clear(for:)`` that cleared something: what else a principal has there goes too.
+    ///   - whenClearing: called with the method of each ``clear(for:)``, even if nothing was stored, so that a scheme
+    ///     drops what it keeps itself.
+    ///   - whenCleared: called by each ``clear(for:)`` that cleared something, so that the principal's other data for
+    ///     those servers is removed too.
     package init(
         whenClearing: @escaping @Sendable (AuthenticationMethod?) async -> Void,
         whenCleared: @escaping @Sendable ([Cleared]) async -> Void
@@ -49,12 +50,12 @@ public actor CredentialStorage {
         book.setDefault(credential, for: space, of: principal)
     }
 
-    /// Forgets the credentials of a method, or of all: default ones, accepted ones, and who a principal is. The cookies
-    /// that the instance would send there in the principal's name go too, and what its cache has from there: on return,
-    /// in memory and in the store.
+    /// Forgets the credentials of a method, or of all: default ones, accepted ones, and which user a principal is. Also
+    /// removes the cookies that the instance would send to those servers in the principal's name, and the responses
+    /// that its cache has from them. All this is done in memory and in the store when the call returns.
     ///
-    /// What goes on is not ended. Connections that a server knows the user of (NTLM) are closed; others are kept apart by
-    /// principal anyway.
+    /// Loads in progress are not ended. Connections on which a server knows the user (NTLM) are closed; the others are
+    /// separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
         let cleared = await forget(method)
         await whenClearing(method)
@@ -74,7 +75,7 @@ public actor CredentialStorage {
 
     // MARK: For the stage
 
-    /// Whether there is nothing that could be sent unasked, to anybody.
+    /// Whether there is no credential that could be sent unasked.
     nonisolated var knowsNobody: Bool { isEmpty.load(ordering: .acquiring) }
 
     /// See ``CredentialBook/credential(for:of:)``.
@@ -104,7 +105,7 @@ public actor CredentialStorage {
         }
     }
 
-    /// What is known of a space by a scheme that has sessions, made where there is none.
+    /// The session of a scheme in a space, created if there is none.
     func session(
         for space: ProtectionSpace, of principal: Principal, orElse make: @Sendable () -> (any AuthenticationSession)?
     ) async -> (any AuthenticationSession)? {
@@ -128,7 +129,7 @@ public actor CredentialStorage {
     }
 }
 
-/// Shows nothing of itself where it is dumped: it holds passwords, and reflection does not wait for an actor.
+/// Hides its content from dumps: it holds passwords, and reflection reads an actor's state without its isolation.
 extension CredentialStorage: CustomReflectable {
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }

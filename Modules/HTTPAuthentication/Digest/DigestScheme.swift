@@ -42,7 +42,7 @@ public struct DigestScheme: AuthenticationScheme {
 
 /// One principal's protection space of Digest: nonces and their counts, shared by all loads at once.
 ///
-/// With a lock: each request takes a count of the nonce, and calls of an actor would cost more than the proof may.
+/// Uses a lock: each request takes a count of the nonce, and a call to an actor would cost more than the proof may.
 final class DigestSession: AuthenticationSession {
     private let state: Lock<DigestConversation>
     private let clientNonce: @Sendable () -> String

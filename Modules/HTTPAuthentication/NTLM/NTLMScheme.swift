@@ -23,7 +23,7 @@ public struct NTLMScheme: ConnectionScheme {
         package static let system = Surroundings(nonce: randomOctets, time: systemTime)
     }
 
-    /// Answers with NTLMv2 alone.
+    /// A scheme that answers with NTLMv2 alone.
     public init() { self.init(in: .system) }
 
     /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.

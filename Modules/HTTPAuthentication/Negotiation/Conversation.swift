@@ -36,7 +36,8 @@ enum NextStep {
     case result(LoadResponse)
 }
 
-/// One load's negotiators: with the server, unless the app speaks for itself, and with the proxy where there is one.
+/// One load's negotiators: with the server, unless the request has its own `Authorization`, and with the proxy if there
+/// is one.
 struct Conversation {
     private let original: LoadRequest
     private let proxy: Proxy?
@@ -79,7 +80,8 @@ struct Conversation {
     /// What the next request goes over, where it is a connection of the user's own.
     var connection: ConnectionUse? { withServer?.connection }
 
-    /// What Basic would have said where others read it, and did not; the field is the one that was not sent.
+    /// The space in which Basic was not answered because the connection is not encrypted, and the field that was not
+    /// sent.
     var withheld: (space: ProtectionSpace, field: HTTPField.Name)? {
         let found = withServer?.withheld ?? withProxy?.withheld
         return found.map { ($0, $0.kind == .proxy ? .proxyAuthorization : .authorization) }

@@ -1,20 +1,20 @@
 internal import SallyportCore
 
-/// The challenges and answers of one load with one server or proxy: which challenge is answered next, with what, and when
-/// it is enough. A value without I/O, clock or credentials of its own: it says what is to be done, and is told what came of
-/// it. ``Negotiator`` carries out.
+/// Decides, for one load and one server or proxy, which challenge is answered next, with which credential, and when to
+/// stop. A value without I/O, clock or credentials of its own: it returns the next step and is told the result, and
+/// ``Negotiator`` carries the steps out.
 ///
-/// A challenge goes its way from ``challenged(by:)`` on: what the last request said is looked at (``Step/examine(_:)``),
-/// then a credential is looked for in the order of the offers (``Step/find(_:failureCount:)``), until there is something to
-/// say (``Step/say(_:)``) or nothing is left (``Step/end``).
+/// A challenge begins with ``challenged(by:)``: first the last request's answer is examined (``Step/examine(_:)``),
+/// then a credential is looked for in the order of the offers (``Step/find(_:failureCount:)``), until there is an
+/// answer to send (``Step/say(_:)``) or nothing is left to try (``Step/end``).
 struct Negotiation: Sendable {
-    /// A challenge, and the space that it is of.
+    /// A challenge and its protection space.
     struct Offer: Sendable, Hashable {
         let space: ProtectionSpace
         let offered: OfferedScheme
     }
 
-    /// What a request says to a challenge.
+    /// A request's answer to a challenge.
     struct Answer: Sendable, Hashable {
         let offer: Offer
         let credential: Credential
@@ -24,60 +24,60 @@ struct Negotiation: Sendable {
     }
 
     enum Leg: Sendable, Hashable {
-        /// Nobody asked: what the server was told before may hold.
+        /// There was no challenge: an earlier credential may still be accepted.
         case unasked
-        /// The server has asked, and does not know the user.
+        /// The server sent a challenge, and does not know the user yet.
         case first
-        /// The next one of the same dialogue.
+        /// The next message of the same dialogue.
         case next
-        /// The first one again, since the connection of the dialogue is gone.
+        /// The first message again, since the dialogue's connection was lost.
         case afterLoss
     }
 
     /// What is to be done next.
     enum Step: Sendable, Hashable {
-        /// Look at what was said last in the light of this challenge of the same space, where there is one;
-        /// ``examined(_:)`` takes what is found.
+        /// Examine the last answer in the light of this challenge of the same space, if there is one, and pass the
+        /// result to ``examined(_:)``.
         case examine(OfferedScheme?)
-        /// Tell who keeps credentials that this one was refused, then ``next()``.
+        /// Report the refused credential to the credential storage, then call ``next()``.
         case drop(Answer)
-        /// Find what answers the offer; ``found(_:)`` takes it.
+        /// Find an answer to the offer, and pass it to ``found(_:)``.
         case find(Offer, failureCount: Int)
-        /// Say this in the next request.
+        /// Send this answer with the next request.
         case say(Answer)
-        /// The answer that asks is the load's.
+        /// Return the response with the challenge to the app: it is the load's result.
         case end
     }
 
-    /// What became of that which was said last.
+    /// What became of the last answer.
     enum Verdict: Sendable, Hashable {
-        /// The challenge is the dialogue's next leg.
+        /// The challenge continues the dialogue.
         case goesOn
-        /// Only the proof was too old.
+        /// The proof was only too old.
         case outdated
         case refused
-        /// Nothing was proved: the request never came to be sent, or had no proof. For a dialogue, the server broke off.
+        /// No proof was sent: the request was not sent, or went without one. In a dialogue, the server broke off.
         case unsaid(isDialogue: Bool)
     }
 
-    /// What answers an offer.
+    /// The result of looking for an answer to an offer.
     enum Finding: Sendable, Hashable {
         case credential(Credential)
-        /// Who answers without being asked: not looked at twice.
+        /// From a scheme that answers without asking the app; it is not checked against refused credentials.
         case atHand(Credential)
         case nothing
         /// The app wants the next method to be tried.
         case rejected
     }
 
-    /// How many answers one load gives at most.
+    /// The greatest number of answers in one load.
     static let limit = 10
-    /// How often a proof that was only too old is made anew; after that it counts as refused.
+    /// How often a proof that was only too old is made again; after that it counts as refused.
     static let renewalLimit = 3
-    /// How often a proof for a connection that went away is made anew, for another.
+    /// How often a proof for a lost connection is made again for another connection.
     static let lossLimit = 3
 
-    /// What the last request said.
+    /// The answer that the last request carried.
     private(set) var last: Answer?
     private(set) var failures: [ProtectionSpace: Int] = [:]
     private(set) var rejected: Set<ProtectionSpace> = []
@@ -85,19 +85,19 @@ struct Negotiation: Sendable {
     private var answers = 0
     private var renewals = 0
     private var losses = 0
-    /// Those of the present challenge that were not looked at yet; the first one is looked at.
+    /// The offers of the present challenge that are still to be tried, beginning with the present one.
     private var offers: ArraySlice<Offer> = []
 
-    /// Whether the server asked, and was answered.
+    /// Whether the server sent a challenge that was answered.
     var wasAsked: Bool { answers > 0 }
-    /// Whether as many answers were given as a load gives.
+    /// Whether the load has given as many answers as it may.
     var isExhausted: Bool { answers >= Self.limit }
 
     // MARK: A challenge
 
-    /// The server or proxy asked.
+    /// The server or the proxy sent a challenge.
     ///
-    /// - Parameter offers: what comes into question, in the order in which it is tried.
+    /// - Parameter offers: the offers that may be answered, in the order in which they are tried.
     mutating func challenged(by offers: [Offer]) -> Step {
         self.offers = offers[...]
         guard let last else { return !isExhausted ? next() : .end }
@@ -105,7 +105,7 @@ struct Negotiation: Sendable {
         return .examine(same?.offered)
     }
 
-    /// What was said last was looked at.
+    /// The last answer was examined.
     mutating func examined(_ verdict: Verdict) -> Step {
         guard let last else { return next() }
         let offer = offers.first { $0.space == last.space }
@@ -119,14 +119,14 @@ struct Negotiation: Sendable {
             return say(Answer(offer: offer, credential: last.credential, leg: .first))
         case .refused: return failed(last)
         case .unsaid(let isDialogue):
-            // A server that does not go on where it has begun is asked no second time.
+            // A server that breaks off its own dialogue is not tried again.
             if isDialogue { rejected.insert(last.space) }
             self.last = nil
             return next()
         }
     }
 
-    /// The credential of the last answer counts as refused.
+    /// Counts the credential of the last answer as refused.
     private mutating func failed(_ answer: Answer) -> Step {
         note(refusalOf: answer)
         last = nil
@@ -146,7 +146,7 @@ struct Negotiation: Sendable {
         return .find(offer, failureCount: failures[offer.space] ?? 0)
     }
 
-    /// What answers the offer that was asked for was found, or nothing does.
+    /// The search for an answer to the present offer has ended.
     mutating func found(_ finding: Finding) -> Step {
         guard let offer = offers.first else { return .end }
         switch finding {
@@ -159,7 +159,7 @@ struct Negotiation: Sendable {
         return next()
     }
 
-    /// Once more what was refused would be a loop.
+    /// Whether the credential was refused before: to send it again would be a loop.
     private func wasRefused(_ credential: Credential, in space: ProtectionSpace) -> Bool {
         refused[space]?.contains { $0.user == credential.user && $0.password == credential.password } ?? false
     }
@@ -169,32 +169,33 @@ struct Negotiation: Sendable {
         return .say(answer)
     }
 
-    // MARK: What was said
+    // MARK: Answers
 
-    /// The next request says the answer.
+    /// The next request carries this answer.
     mutating func said(_ answer: Answer) { last = answer }
 
-    /// Who vouches for users refused the credential, before the server has heard of it.
+    /// The issuer of proofs, such as a KDC, refused the credential before the server has seen it.
     mutating func refusedBefore(_ answer: Answer) {
         note(refusalOf: answer)
         last = nil
     }
 
-    /// Nobody was asked, and what would have been said unasked cannot be.
+    /// There was no challenge, and the credential known for the space cannot be sent unasked.
     mutating func saidNothing() { last = nil }
 
-    /// The connection of a dialogue is gone.
+    /// The dialogue's connection was lost.
     ///
-    /// - Returns: the same over another, from its first leg; nil where it was lost too often.
+    /// - Returns: the same answer for another connection, from its first message; nil if connections were lost too
+    ///   often.
     mutating func lost() -> Answer? {
         guard let last, losses < Self.lossLimit else { return nil }
         losses += 1
         return Answer(offer: last.offer, credential: last.credential, leg: .afterLoss)
     }
 
-    /// Nothing more was asked.
+    /// The load got a response that is not a challenge.
     ///
-    /// - Returns: what the last request said.
+    /// - Returns: the answer that the last request carried.
     mutating func succeeded() -> Answer? {
         defer { last = nil }
         return last

@@ -3,13 +3,13 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Who answers a challenge: whoever does so unasked, the app, or what is known.
+/// Finds the credential that answers a challenge: from a scheme that needs no question, from the app, or a stored one.
 extension Negotiator {
     func find(
         _ offer: Negotiation.Offer, after failureCount: Int, _ head: HTTPResponse
     ) async throws(LoadError) -> Negotiation.Finding {
         let scheme = stage.schemes[offer.space.method]
-        // Who answers without being asked stands behind what the app says for this request.
+        // A credential that the app gave for this request goes before one that a scheme has at hand.
         if failureCount == 0, challenger.credential == nil,
             let credential = try await scheme?.credentialAtHand(in: offer.space, of: principal)
         {
@@ -40,7 +40,7 @@ extension Negotiator {
         return .credential(credential)
     }
 
-    /// Waits for the app until the load's deadline; its task is cancelled then.
+    /// Waits for the app's answer, at most until the load's deadline; then its task is cancelled.
     private func disposition(of challenge: AuthenticationChallenge) async throws(LoadError) -> ChallengeDisposition {
         guard let responder else { return .notImplemented }
         let disposition = await untilDeadline(deadline) { await responder.respond(to: challenge) }

@@ -2,9 +2,9 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What of that which is offered comes into question, and in which order.
+/// Which offers of a challenge may be answered, and in which order.
 extension Negotiator {
-    /// One challenge for each space: of several the one that the scheme prefers. In the order of the server, or with the
+    /// One offer for each space; of several, the one that its scheme prefers. In the order of the server, or with the
     /// strongest first.
     func offers(of head: HTTPResponse) async -> [Negotiation.Offer] {
         var (spaces, offers): ([ProtectionSpace], [ProtectionSpace: [OfferedScheme]]) = ([], [:])
@@ -24,20 +24,21 @@ extension Negotiator {
         return preferences.prefersStrongest ? strongestFirst(known) : known
     }
 
-    /// The scheme of a space, where it is allowed and says no password that others would read.
+    /// The scheme of a space, if it is allowed and does not send a password over an unencrypted connection.
     func scheme(for space: ProtectionSpace) async -> (any AuthenticationScheme)? {
         guard let scheme = stage.scheme(of: space.method), await maySayPassword(in: space) else { return nil }
         return scheme
     }
 
-    /// Basic is the one scheme that says it. A default credential for the very space, whose method the app has named, is
-    /// its word that it may.
+    /// Only Basic sends the password itself. If the app has set a default credential for exactly this space, which
+    /// names the method, it has allowed that.
     private func maySayPassword(in space: ProtectionSpace) async -> Bool {
         if space.method != .basic || challenger.isEncrypted || preferences.allowsBasicOverPlainHTTP { return true }
         return await credentials.hasDefault(for: space, of: principal)
     }
 
-    /// The space of a challenge by Basic that nobody was asked about, though somebody may have had an answer.
+    /// The space of a Basic challenge that was skipped because the connection is not encrypted, although there may have
+    /// been a credential.
     func passedOver(in head: HTTPResponse) async -> ProtectionSpace? {
         guard let space = await unreadable(challenges(of: head)), stage.scheme(of: space.method) != nil else {
             return nil
@@ -46,7 +47,7 @@ extension Negotiator {
         return await credentials.credential(for: space, of: principal) == nil ? nil : space
     }
 
-    /// The first space in which a password may not be said.
+    /// The first space in which no password may be sent.
     private func unreadable(_ offers: [Negotiation.Offer]) async -> ProtectionSpace? {
         for offer in offers {
             guard await maySayPassword(in: offer.space) else { return offer.space }
@@ -63,10 +64,10 @@ extension Negotiator {
         }
     }
 
-    /// Whether a connection is the user's from end to end.
+    /// Whether one connection reaches from here to the server, so that it can be authenticated for the user.
     private var mayBind: Bool { challenger.kind == .server && !isForwarded }
 
-    /// Equals stay in the order of the server.
+    /// Sorts by strength; offers of equal strength stay in the order of the server.
     private func strongestFirst(_ offers: [Negotiation.Offer]) -> [Negotiation.Offer] {
         let ranked = offers.enumerated().map { position, offer in
             let scheme = stage.schemes[offer.space.method]
@@ -79,7 +80,7 @@ extension Negotiator {
         }.map(\.0)
     }
 
-    /// - Throws: ``LoadError/Code/unsupported`` where a proxy asks for what cannot be had from it, and for nothing else.
+    /// - Throws: ``LoadError/Code/unsupported`` if a proxy offers only methods that cannot be used with a proxy.
     func checkSupport(_ head: HTTPResponse) throws(LoadError) {
         guard challenger.kind == .proxy, negotiation.failures.isEmpty, negotiation.rejected.isEmpty else { return }
         let methods = challenges(of: head).map(\.space.method).filter { stage.schemes[$0] != nil }
@@ -91,9 +92,9 @@ extension Negotiator {
 
 /// How strong methods are, the weakest first.
 ///
-/// Negotiate says nothing that can be guessed at. What NTLM and Digest say can be, off-line; over TLS the proof of NTLM is
-/// bound to the connection, and without it only the proof of Digest is bound to anything, the request. Basic says the
-/// password itself.
+/// From Negotiate's messages nothing can be guessed. A password can be guessed off-line from the proofs of NTLM and
+/// Digest. Over TLS, the proof of NTLM is bound to the connection; without TLS, only the proof of Digest is bound to
+/// anything, namely the request. Basic sends the password itself.
 enum MethodStrength: Int, Comparable {
     case basic, other, second, first, negotiate
 

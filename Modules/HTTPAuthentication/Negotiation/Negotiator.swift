@@ -3,13 +3,13 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Carries out what ``Negotiation`` decides, for one load with one server or proxy: asks the app and the credentials, and
-/// has schemes prove.
+/// Carries out what ``Negotiation`` decides, for one load and one server or proxy: asks the app and the credential
+/// storage, and has the schemes make proofs.
 struct Negotiator {
-    /// What the next request says.
+    /// The authentication of the next request.
     struct Reply {
         let space: ProtectionSpace
-        /// Nil where ``Negotiator/signature`` says it.
+        /// The value of the field; nil if ``Negotiator/signature`` makes it.
         let field: Redacted<String>?
     }
 
@@ -20,17 +20,19 @@ struct Negotiator {
     let preferences: MethodPreferences
     let deadline: ContinuousClock.Instant
     private let place: ConnectionPlace
-    /// Whether the connection is a proxy's, who may send what comes over it to the server over any.
+    /// Whether the connection leads to a proxy that forwards requests, possibly over a different connection to the
+    /// server each time.
     let isForwarded: Bool
     let stage: AuthenticationStage
     private(set) var negotiation = Negotiation()
-    /// Of the space of the last answer; nil where the answer is the same for each request.
+    /// The session of the last answer's space; nil if its scheme sends the same in each request.
     private var session: (any AuthenticationSession)?
-    /// What proves the next request, and has proved the last one.
+    /// Makes the proof of the next request, and made that of the last one.
     private(set) var signature: (any RequestSignature)?
-    /// Of the connection that asked last.
+    /// The channel binding of the connection over which the last challenge came.
     private var binding: ChannelBinding?
-    /// Where Basic was asked for and a password would have been readable; nil where something else answered.
+    /// The space of a Basic challenge that was skipped because the connection is not encrypted; nil if another scheme
+    /// answered.
     private(set) var withheld: ProtectionSpace?
 
     init(
@@ -50,9 +52,9 @@ struct Negotiator {
 
     var credentials: CredentialStorage { stage.credentials }
 
-    // MARK: Unasked
+    // MARK: Without a challenge
 
-    /// What the first request says unasked.
+    /// The authentication that the first request carries unasked.
     mutating func first() async throws(LoadError) -> Redacted<String>? {
         let known: CredentialStorage.Known? =
             switch challenger.kind {
@@ -66,7 +68,7 @@ struct Negotiator {
             return try await authorization(
                 Negotiation.Answer(offer: offer, credential: known.credential, leg: .unasked))
         } catch {
-            // Nobody asked yet: the server is asked without, and says what it wants.
+            // There was no challenge yet: the request goes without the credential, and the server may send a challenge.
             guard error.code == .credentialRefused else { throw error }
             await credentials.refused(known.credential, for: known.space, of: principal)
             negotiation.saidNothing()
@@ -76,10 +78,10 @@ struct Negotiator {
 
     // MARK: Challenges
 
-    /// What answers a challenge, and what it says; nil where the answer that asks is the load's.
+    /// The answer to a challenge; nil if the response with the challenge is the load's result.
     ///
-    /// - Parameter isSent: the server has had the request, and maybe its body.
-    /// - Throws: ``LoadError/Code/bodyNotReplayable`` where the body was sent already and can be read once only.
+    /// - Parameter isSent: whether the server has received the request, and perhaps its body.
+    /// - Throws: ``LoadError/Code/bodyNotReplayable`` if the body was sent already and can be read only once.
     mutating func reply(to head: HTTPResponse, isSent: Bool) async throws(LoadError) -> Reply? {
         let offers = await offers(of: head)
         var step = negotiation.challenged(by: offers)
@@ -105,17 +107,17 @@ struct Negotiator {
         }
     }
 
-    /// What became of that which was said last.
+    /// What became of the last answer.
     private func examine(_ offered: OfferedScheme?) async -> Negotiation.Verdict {
         if let offered, let dialogue, dialogue.goesOn(with: offered) { return .goesOn }
-        // What is the same for each request was said.
+        // A scheme without a session sends the same in each request, so the server has seen the credential.
         guard session != nil else { return .refused }
         guard let signature, await signature.isMade else { return .unsaid(isDialogue: dialogue != nil) }
         if let offered, await signature.isOutdated(by: offered) { return .outdated }
         return .refused
     }
 
-    /// - Returns: nil where whoever vouches for users refused the credential, before the server has heard of it.
+    /// - Returns: nil if the issuer of proofs, such as a KDC, refused the credential before the server has seen it.
     private mutating func say(_ answer: Negotiation.Answer, isSent: Bool) async throws(LoadError) -> Reply? {
         if answer.leg == .next { return Reply(space: answer.space, field: nil) }
         try await check(answer.credential, for: answer.space, isSent: isSent)
@@ -152,7 +154,7 @@ struct Negotiator {
 
     // MARK: Requests
 
-    /// - Returns: what the request says; nil where ``signature`` says it, and where nothing may be said.
+    /// - Returns: the value of the field; nil if ``signature`` makes it, and if nothing may be sent.
     private mutating func authorization(_ answer: Negotiation.Answer) async throws(LoadError) -> Redacted<String>? {
         dialogue?.letGo()
         signature = nil
@@ -176,7 +178,7 @@ struct Negotiator {
 
     private var dialogue: (any ConnectionDialogue)? { signature as? any ConnectionDialogue }
 
-    /// What the next request goes over, where it is a connection of the user's own.
+    /// The connection for the next request, if it needs one that is authenticated for the user.
     var connection: ConnectionUse? { dialogue?.use }
 
     var isBodyless: Bool { dialogue?.isBodyless ?? false }
@@ -187,13 +189,14 @@ struct Negotiator {
         dialogue?.heard(hop.connection)
     }
 
-    /// The connection is gone: the same over another, from its first leg.
+    /// Answers again after the dialogue's connection was lost: over another one, from the first message.
     mutating func replyAfterLoss() async throws(LoadError) -> Reply? {
         guard dialogue != nil, let answer = negotiation.lost() else { return nil }
         return Reply(space: answer.space, field: try await authorization(answer))
     }
 
-    /// Nil unless the server wanted to know nobody, and has had no body yet.
+    /// The last answer's space, if the server accepted the request without authenticating the user, and its body has
+    /// not been sent yet; else nil.
     func spaceOfWhole() -> ProtectionSpace? {
         guard let last = negotiation.last, let dialogue, dialogue.mustSendWhole() else { return nil }
         return last.space
@@ -201,9 +204,9 @@ struct Negotiator {
 
     // MARK: Success
 
-    /// Nothing more was asked.
+    /// The load got a response that is not a challenge.
     ///
-    /// - Parameter response: what whoever accepted the answer says; nil where they cannot say anything.
+    /// - Parameter response: the response of the server or proxy that accepted the answer; nil if it cannot be read.
     /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
     mutating func succeeded(_ response: LoadResponse?) async throws(LoadError) -> LoadResponse? {
         guard let last = negotiation.succeeded() else { return response }
@@ -213,13 +216,13 @@ struct Negotiator {
                 last.credential, for: last.space, of: principal, scopes: scope.map { [$0] } ?? [])
             return response
         }
-        // What the cache answers has seen no proof.
+        // No proof was made for a response from the cache.
         guard let signature, await signature.isMade else { return response }
         var checked = response
         if let response {
             checked = try await signature.accepted(by: response, wasAsked: negotiation.wasAsked)
         }
-        // What was sent unasked went where it was known to hold.
+        // An unasked proof was sent to a path that was already known.
         let learnsScopes = challenger.kind == .server && negotiation.wasAsked
         let scopes = learnsScopes ? await session.scopes(of: original.url) : []
         await credentials.accepted(last.credential, for: last.space, of: principal, scopes: scopes)

@@ -2,9 +2,9 @@ public import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// One way to prove in a request who somebody is: the method of a challenge, and what is answered.
+/// One way to authenticate a request: the method that challenges name, and how they are answered.
 ///
-/// A value. A scheme that says the same in each request needs three functions:
+/// A value. A scheme that sends the same in each request needs three functions:
 ///
 /// ```swift
 /// /// Tokens that an app keeps as passwords (RFC 6750).
@@ -23,53 +23,53 @@ public import SallyportLoading
 /// }
 /// ```
 ///
-/// One whose proofs are another for each request makes an ``AuthenticationSession`` for each protection space. All functions
-/// are called on the task of a load, many at once, and must not block.
+/// A scheme with a separate proof for each request makes an ``AuthenticationSession`` for each protection space. All
+/// functions are called on the tasks of loads, many at once, and must not block.
 public protocol AuthenticationScheme: Sendable {
-    /// The scheme's name, as challenges have it. Where it is `basic`, `digest`, `negotiate` or `ntlm`, the administrator's
-    /// policy must allow it.
+    /// The scheme's name in challenges. If it is `basic`, `digest`, `negotiate` or `ntlm`, the administrator's policy
+    /// must allow it.
     var method: AuthenticationMethod { get }
 
     /// Whether it can answer such a challenge.
     func takes(_ offered: OfferedScheme) -> Bool
 
-    /// What is answered of several challenges of one protection space, none of them refused by ``takes(_:)-(OfferedScheme)``:
-    /// the first, unless this says otherwise.
+    /// Chooses one of several challenges of one protection space, all of which ``takes(_:)-(OfferedScheme)`` has
+    /// accepted. By default the first.
     func preferred(of offers: [OfferedScheme]) -> OfferedScheme?
 
-    /// Which of several challenges is answered with the stronger proof: the higher number. 0 unless this says otherwise.
+    /// How strong the proof for a challenge is; of several challenges, the one with the higher number is tried first.
+    /// By default 0.
     func strength(of offered: OfferedScheme) -> Int
 
-    /// What the scheme keeps of a protection space, where each request has a proof of its own; nil where
-    /// ``authorization(answering:with:for:)`` says it all, which is so unless this says otherwise.
+    /// What the scheme keeps of a protection space if each request has a proof of its own; nil if
+    /// ``authorization(answering:with:for:)`` makes the whole answer. By default nil.
     ///
-    /// Asked once for a principal and a space, and again after its credentials were cleared.
+    /// Called once for a principal and a space, and again after its credentials were cleared.
     func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)?
 
-    /// Whether it can speak for such a user; one that it cannot is left to the next scheme. Any, unless this says
-    /// otherwise.
+    /// Whether the scheme can use this credential; if not, the next scheme is tried. By default true.
     func takes(_ credential: Credential) -> Bool
 
-    /// What answers without the app being asked, as long as the server has refused nothing in this load. Nothing, unless
-    /// this says otherwise.
+    /// A credential that is used without asking the app, as long as the server has refused none in this load. By
+    /// default nil.
     ///
     /// - Throws: why the load cannot go on. Cancelled with the load.
     func credentialAtHand(
         in space: ProtectionSpace, of principal: Principal
     ) async throws(LoadError) -> Credential?
 
-    /// What `Authorization`, or `Proxy-Authorization`, says. Not asked of a scheme with sessions.
+    /// The value of `Authorization` or `Proxy-Authorization`. Not called for a scheme with sessions.
     ///
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme;
-    ///   `credentialRefused` for one that is known to be wrong: the app is asked for another.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that this scheme cannot send; `credentialRefused`
+    ///   for one that is known to be wrong: the app is then asked for another.
     func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
     ) throws(LoadError) -> Redacted<String>
 
-    /// The path below which a credential that was accepted for `url` may be sent unasked; nil where it may not, which is so
-    /// unless this says otherwise.
+    /// The path below which a credential that was accepted for `url` may be sent unasked; nil if it must not be sent
+    /// unasked. By default nil.
     func scope(of url: RequestURL) -> String?
 }
 
@@ -85,7 +85,7 @@ extension AuthenticationScheme {
     ) async throws(LoadError) -> Credential? { nil }
     public func scope(of url: RequestURL) -> String? { nil }
 
-    /// What a scheme with sessions answers to the question of those without.
+    /// The default for schemes with sessions, for which it is never called.
     public func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
     ) throws(LoadError) -> Redacted<String> {
@@ -93,6 +93,6 @@ extension AuthenticationScheme {
     }
 }
 
-/// A scheme that proves who asks once for a connection with the server: its sessions are ``ConnectionSession``s, and proxies
-/// are not answered.
+/// A scheme that authenticates a connection with the server once. Its sessions are ``ConnectionSession``s, and it does
+/// not answer proxies.
 package protocol ConnectionScheme: AuthenticationScheme {}

@@ -3,22 +3,22 @@ public import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// What a scheme keeps of one protection space between requests, where each has a proof of its own. One for a principal
-/// and a space, whatever number of loads use it at once: an actor, as a rule.
+/// What a scheme with a separate proof for each request keeps of one protection space. There is one for each principal
+/// and space, shared by all loads that use it at once: usually an actor.
 public protocol AuthenticationSession: AnyObject, Sendable {
-    /// The server asked.
+    /// The server sent a challenge.
     ///
-    /// - Parameter binding: what proofs over the connection of that question may be bound to; nil where it has no TLS of
-    ///   the server's.
+    /// - Parameter binding: the channel to which proofs over the challenge's connection may be bound; nil if that
+    ///   connection has no TLS with the server.
     func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) async
 
-    /// Gets ready to prove who makes `request`.
+    /// Prepares the proof for `request`.
     ///
     /// - Parameters:
-    ///   - kind: who asked, the server or a proxy.
-    ///   - deadline: the load's, for a scheme that asks somebody else, who may take longer.
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme; `credentialRefused`
-    ///   for one that is known to be wrong; what reading the body throws, where the proof covers it. Cancelled with the
+    ///   - kind: the sender of the challenge, the server or a proxy.
+    ///   - deadline: the load's, for a scheme that must ask a third party, such as a KDC.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that this scheme cannot send; `credentialRefused`
+    ///   for one that is known to be wrong; the error of reading the body, if the proof covers it. Cancelled with the
     ///   load.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
@@ -40,8 +40,8 @@ extension AuthenticationSession {
     public func end() async {}
 }
 
-/// The proof of one request, made when the request is sent, and anew where it is sent again. Used by one load, which may
-/// send its request behind an answer out of the cache too.
+/// The proof of one request, made when the request is sent, and again each time it is sent. Used by one load, which may
+/// also send its request in the background after a response from the cache.
 public protocol RequestSignature: AnyObject, Sendable {
     /// What `Authorization` says; nil where nothing can be proved before the server has asked once more.
     func make() async -> Redacted<String>?
@@ -49,13 +49,15 @@ public protocol RequestSignature: AnyObject, Sendable {
     /// Whether ``make()`` gave something: the server has seen it, and its answer is one to it.
     var isMade: Bool { get async }
 
-    /// Whether the challenge says that only the proof was too old: another is made then, three times in one load at most.
+    /// Whether the challenge says that the proof was only too old. Then another is made, at most three times in one
+    /// load.
     func isOutdated(by offered: OfferedScheme) async -> Bool
 
-    /// Learns from an answer by whoever accepted the proof, whose fields are ``LoadResponse/fieldsSentNow``.
+    /// Examines a response of the server or proxy that accepted the proof; its fields are
+    /// ``LoadResponse/fieldsSentNow``.
     ///
-    /// - Parameter wasAsked: false for a proof that was sent unasked, maybe for what is everybody's.
-    /// - Returns: the answer; its body may end in an error where it is not the one that the server vouched for.
+    /// - Parameter wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
+    /// - Returns: the response. Its body may end in an error if it is not the one that the server's proof covers.
     /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
     func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse
 }

@@ -2,7 +2,7 @@ public import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// A user's name and password, readable by whoever sees the request (RFC 7617): for TLS.
+/// Sends the user's name and password in clear text (RFC 7617), so it should be used over TLS only.
 public struct BasicScheme: AuthenticationScheme {
     public init() {}
 
@@ -10,14 +10,14 @@ public struct BasicScheme: AuthenticationScheme {
 
     public func takes(_ offered: OfferedScheme) -> Bool { offered.token68 == nil }
 
-    /// UTF-8 whether the server says so or not, which is the only other charset that it may name (§2.1).
+    /// Always UTF-8, which is the only charset that a server may name (§2.1).
     public func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest
     ) throws(LoadError) -> Redacted<String> {
         try credential.basicAuthorization()
     }
 
-    /// As deep as the last symbolic element of the path (§2.2).
+    /// The path up to its last slash (§2.2).
     public func scope(of url: RequestURL) -> String? {
         let path = url.target.prefix { $0 != "?" }
         return path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/"

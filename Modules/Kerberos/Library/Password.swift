@@ -26,7 +26,7 @@ final class Password: @unchecked Sendable, Equatable, CustomReflectable {
         unsafe body(UnsafePointer(octets.baseAddress.unsafelyUnwrapped))
     }
 
-    /// Shows nothing of itself where what holds it is dumped.
+    /// Hides the password when a value that holds it is dumped.
     var customMirror: Mirror { Mirror(self, children: []) }
 
     static func == (left: Password, right: Password) -> Bool {

@@ -2,7 +2,7 @@ internal import CKerberos
 
 /// One AP-REQ (RFC 4120 §3.2), and what its service answers to it.
 ///
-/// Not for several tasks: its owner is an actor.
+/// Must not be shared by tasks: an actor owns it.
 @safe
 final class ServiceProof {
     private let context: KerberosContext

@@ -2,11 +2,11 @@ internal import CKerberos
 internal import Glibc
 internal import SallyportBase
 
-/// Runs a call of krb5 that wants its answers at once, on a thread of its own, while the KDC is spoken to as by anybody
-/// else: the thread waits, and nobody besides. A thread for each such call, since one that waits for a silent KDC must
-/// not hold up another; whoever calls is already one at a time for a user.
+/// Runs a call of libkrb5 that blocks for its answers on a thread of its own, while the messages to the KDC go the same
+/// way as all others; only that thread blocks. Each such call has its own thread, since one that waits for a silent KDC
+/// must not hold up another; there is at most one at a time for each user.
 ///
-/// With a lock: krb5 calls back on that thread, and a call from C awaits no actor.
+/// Uses a lock: libkrb5 calls back on that thread, and a callback from C cannot await an actor.
 @safe
 final class BlockingKDC: @unchecked Sendable {
     // SAFETY: all state is behind the lock; the semaphore is made to be used by two threads.

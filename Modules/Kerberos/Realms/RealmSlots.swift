@@ -1,7 +1,7 @@
 internal import SallyportBase
 
-/// How many messages of one realm are under way at once: a KDC of MIT Kerberos drops the oldest connection beyond 45, and
-/// serves others too. Those beyond wait for their turn.
+/// Limits how many messages of one realm are in progress at once: a KDC of MIT Kerberos drops the oldest connection
+/// beyond 45, and serves other clients too. Further messages wait for their turn.
 actor RealmSlots {
     private struct Realm {
         var used = 0
@@ -28,7 +28,7 @@ actor RealmSlots {
         let (number, signal) = (lastNumber, TaskSignal())
         realms[realm]?.waiting.append((number, signal))
         await signal.wait()
-        // Whoever still stands in the line was cancelled; who does not has the turn.
+        // A task that is still in the queue here was cancelled; one that is no longer in it has its turn.
         guard let index = realms[realm]?.waiting.firstIndex(where: { $0.number == number }) else { return true }
         realms[realm]?.waiting.remove(at: index)
         return false

@@ -1,12 +1,12 @@
 internal import SallyportBase
 internal import SallyportCore
 
-/// Work whose result several want at once: one does it on its own task, and the others get what came of it. A failure is
-/// shared too, so that a silent KDC is not waited for by one after the other.
+/// Work whose result several tasks need at once: one of them does it, and the others get its result. A failure is
+/// shared too, so that they do not wait for a silent KDC one after another.
 actor SharedWork<Key: Hashable & Sendable, Value: Sendable> {
     private typealias Landing = Result<Value, KerberosError>
 
-    /// One piece of work that goes on.
+    /// One piece of work in progress.
     private final class Round {
         var landing: Landing?
         var waiting: [TaskSignal] = []

@@ -2,9 +2,9 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportSecureStore
 
-/// The tickets of an instance in its store, under a reserved name: one record a user.
+/// An instance's tickets in its store, under a reserved name: one record for each user.
 ///
-/// Writes are handed to the store before they are waited for, so that calls from one actor keep their order.
+/// A write is queued in the store before it is awaited, so that calls from one actor keep their order.
 struct TicketStorage: Sendable {
     private let store: SecureStore
     private let records: StoreCollection<[UInt8], [UInt8]>
@@ -34,7 +34,7 @@ struct TicketStorage: Sendable {
 
     /// Durable on return.
     ///
-    /// - Parameter record: nil removes; so does one that is too long to be kept.
+    /// - Parameter record: nil removes the record; so does a record that is too long to be stored.
     func write(_ owner: TicketOwner, _ record: TicketRecord?) async throws {
         let (records, key) = (records, Self.key(owner))
         let octets = record?.octets
@@ -51,7 +51,7 @@ struct TicketStorage: Sendable {
     func removeAll(of principal: Principal?) async throws {
         let records = records
         guard let principal else { return try await store.write { try $0.removeAll(from: records) } }
-        // What was handed over before is to be seen.
+        // Waits for the writes that were queued before.
         try await store.write { _ in }
         let keys = try load().map(\.owner).filter { $0.principal == principal }.map(Self.key)
         try await store.write { transaction in

@@ -9,7 +9,7 @@ package import SallyportCore
 /// under one lock, so that neither pays a hop for each chunk. Hooks run outside the lock, on the thread that made
 /// them due.
 package final class BodyPipe: BodySource {
-    /// In octets. The producer stops at `high` and goes on below `low`.
+    /// In bytes. The producer stops at `high` and goes on below `low`.
     package struct Watermarks: Sendable {
         package var low: Int
         package var high: Int
@@ -136,10 +136,10 @@ extension BodyPipe {
     /// Gives a task the next chunk; nil at the end.
     package func next() async throws(LoadError) -> [UInt8]? { try await next(upTo: .max) }
 
-    /// Gives a task the next chunk, at most `limit` octets of it (more than zero); nil at the end.
+    /// Gives a task the next chunk, at most `limit` bytes of it (more than zero); nil at the end.
     ///
-    /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` where the task is cancelled, which discards the rest;
-    ///   ``LoadError/Code/invalidRequest`` while another task waits.
+    /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` if the task is cancelled, which discards the
+    ///   rest; ``LoadError/Code/invalidRequest`` while another task waits.
     package func next(upTo limit: Int) async throws(LoadError) -> [UInt8]? {
         let (result, action) = machine.withLock { $0.taken(upTo: limit) }
         perform(action)
@@ -167,10 +167,10 @@ extension BodyPipe {
     /// Nothing lies ready, and more may come.
     package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
-    /// Octets that lie ready.
+    /// Bytes that lie ready.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
 
-    /// The producer has said that nothing more comes.
+    /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }
 
     /// A task waits for a chunk.

@@ -22,7 +22,7 @@ struct BodyPipeStateMachine: Sendable {
     private var end = End.open
     private var producer: Producer?
     private var consumer: Consumer?
-    /// How many octets the consumer wants at most.
+    /// The greatest number of bytes that the waiting consumer takes.
     private var consumerLimit = Int.max
     private var owesHasRoom = false
     private var owesHasBytes = false
@@ -36,7 +36,7 @@ struct BodyPipeStateMachine: Sendable {
     /// Nothing lies ready, and more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
 
-    /// The producer has said that nothing more comes.
+    /// Whether the producer has finished.
     var isFinished: Bool { if case .finished = end { true } else { false } }
 
     /// A task waits for a chunk.
@@ -66,7 +66,7 @@ struct BodyPipeStateMachine: Sendable {
         return actions
     }
 
-    /// Whoever waits for a chunk, with the first; nil where nobody waits, or none is there.
+    /// The consumer that waits for a chunk, with the first chunk; nil if none waits, or if there is no chunk.
     private mutating func waitingConsumer() -> (Consumer, Result<[UInt8]?, LoadError>)? {
         guard consumer != nil, let chunk = chunks.take(upTo: consumerLimit) else { return nil }
         return consumer.take().map { ($0, .success(chunk)) }
@@ -196,7 +196,7 @@ struct BodyPipeStateMachine: Sendable {
     }
 }
 
-/// Chunks in order, with the number of octets in them.
+/// Chunks in order, with the number of bytes in them.
 struct ChunkQueue: Sendable {
     private var chunks: [[UInt8]] = []
     private var head = 0
@@ -211,7 +211,7 @@ struct ChunkQueue: Sendable {
         octets += chunk.count
     }
 
-    /// The first chunk, cut where it is longer than `limit`; nil where there is none.
+    /// The first chunk, cut where it is longer than `limit`; nil if there is none.
     mutating func take(upTo limit: Int) -> [UInt8]? {
         guard head < chunks.count else { return nil }
         let rest = chunks[head].count - offset

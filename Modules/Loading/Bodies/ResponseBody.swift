@@ -3,7 +3,7 @@ public import SallyportBase
 public import SallyportCore
 internal import Synchronization
 
-/// The octets of an answer's body, in chunks, read once.
+/// The bytes of an answer's body, in chunks, read once.
 ///
 /// Reading slowly slows the sender down. Ending the iteration early, by leaving the loop or by cancelling the task,
 /// ends the transfer.
@@ -32,7 +32,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
     /// Reads the whole body.
     ///
-    /// - Parameter limit: in octets; a longer body ends the transfer.
+    /// - Parameter limit: in bytes; a longer body ends the transfer.
     /// - Throws: ``LoadError/Code/responseTooLarge`` for one octet more than `limit`.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         guard var bytes = try await next() else { return [] }
@@ -51,7 +51,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        /// The body lives while it is iterated, also where nobody else keeps it.
+        /// Keeps the body alive while it is iterated, even without another reference to it.
         private let owner: Guardian
         /// Nil for a body in memory, which keeps no connection.
         private let guardian: Guardian?
@@ -68,8 +68,8 @@ public struct ResponseBody: AsyncSequence, BodySource {
         }
     }
 
-    /// Ends the transfer when nobody can read it any more: neither a body that was never read nor a loop that was
-    /// left early keeps a connection.
+    /// Ends the transfer when the body can no longer be read, so that neither a body that was never read nor a loop
+    /// that was left early keeps a connection.
     fileprivate final class Guardian: Sendable {
         let source: any BodySource
         init(_ source: any BodySource) { self.source = source }

@@ -1,6 +1,6 @@
 package import SallyportCore
 
-/// Who steers a load from outside and follows how far it comes: a task that can be suspended.
+/// Controls a load from outside and follows its progress: a task that can be suspended.
 package protocol TransferControl: AnyObject, Sendable {
     /// Whether nothing may be read or sent now.
     var isSuspended: Bool { get }
@@ -24,6 +24,6 @@ package protocol TransferControl: AnyObject, Sendable {
     /// The load waits for something that is not its server, or goes on.
     func waits(_ isWaiting: Bool)
 
-    /// So many octets of the request's body were handed to the connection; fewer than before where it is sent again.
+    /// So many bytes of the request's body were handed to the connection; fewer than before where it is sent again.
     func sent(_ octets: Int64, of total: Int64?)
 }

@@ -39,15 +39,15 @@ public enum ChallengeDisposition: Sendable, Hashable {
     /// Answers ``AuthenticationMethod/clientCertificate``: for the session where its delegate says so, for the load
     /// where the load's own does.
     case present(ClientIdentity)
-    /// As if nobody had been asked. HTTP: the load's own credential, else a default one, else the server's answer is the
-    /// result. Server trust: what verification said. Client certificate: none is shown.
+    /// As without a delegate. HTTP: the load's own credential, else a default one, else the server's answer is the
+    /// result. Server trust: the result of verification. Client certificate: none is shown.
     case performDefaultHandling
     /// The load ends with ``LoadError/Code/authenticationCancelled``.
     case cancel
     /// The next method that the server offers is tried; without one the server's answer is the result. A server whose
     /// trust is rejected is not connected to; where a client certificate is, none is shown.
     case rejectProtectionSpace
-    /// There is nobody who answers: the same as ``performDefaultHandling``.
+    /// The delegate does not answer: the same as ``performDefaultHandling``.
     case notImplemented
 }
 
@@ -62,7 +62,7 @@ public enum TrustPersistence: Sendable, Hashable {
     case permanent
 }
 
-/// Who answers the challenges of a load. May take as long as it likes; at the load's deadline its task is cancelled, and
+/// Answers the challenges of a load. May take as long as it likes; at the load's deadline its task is cancelled, and
 /// must end.
 public protocol ChallengeResponder: Sendable {
     /// Whether the answers count for all loads of the session; those of a load's own delegate do not.

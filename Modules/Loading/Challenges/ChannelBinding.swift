@@ -1,6 +1,6 @@
 internal import SallyportBase
 
-/// What ties a proof to the TLS connection that it is sent over, so that nobody passes it on over another:
+/// What binds a proof to the TLS connection over which it is sent, so that it cannot be passed on over another:
 /// `tls-server-end-point` (RFC 5929 §4).
 public struct ChannelBinding: Sendable, Hashable {
     /// The hash of the server's certificate, by the function of its signature, SHA-256 in place of MD5 and SHA-1.

@@ -1,8 +1,8 @@
-/// How a load chooses among the methods by which a server or a proxy asks who somebody is.
+/// How a load chooses among the authentication methods that a server or a proxy offers in a challenge.
 package struct MethodPreferences: Sendable, Hashable {
-    /// Whether the strongest goes first, and not the one that is named first.
+    /// Whether the strongest method is tried first, rather than the one that the server names first.
     package var prefersStrongest: Bool
-    /// Whether Basic may say a password where the connection with whoever asks is not encrypted.
+    /// Whether Basic may send a password to a server or a proxy over an unencrypted connection.
     package var allowsBasicOverPlainHTTP: Bool
 
     package init(prefersStrongest: Bool = false, allowsBasicOverPlainHTTP: Bool = false) {

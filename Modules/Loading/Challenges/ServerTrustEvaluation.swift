@@ -5,13 +5,13 @@ public import SallyportCore
 /// What a ``LoadError/Code/serverNotTrusted`` has as its underlying error, and a challenge for
 /// ``AuthenticationMethod/serverTrust`` as its subject.
 public struct ServerTrustEvaluation: Error, Sendable, Hashable {
-    /// Whom the connection was for.
+    /// The server for which the connection was made.
     public let endpoint: Endpoint
     /// The certificates as the server sent them, its own first; DER.
     public let chain: [[UInt8]]
     /// Of ``chain``.
     public let fingerprint: ChainFingerprint
-    /// Why the chain does not verify; nil where it does.
+    /// Why the chain does not verify; nil if it does.
     public let failure: Failure?
     /// The connection, which is closed by now.
     public let connection: ConnectionFacts
@@ -27,7 +27,8 @@ public struct ServerTrustEvaluation: Error, Sendable, Hashable {
         self.connection = connection
     }
 
-    /// Whether the chain verifies: issued by whom the session trusts, for this host, in force, not revoked.
+    /// Whether the chain verifies: issued by an authority that the session trusts, for this host, valid now, not
+    /// revoked.
     public var isTrusted: Bool { failure == nil }
 }
 
@@ -60,9 +61,9 @@ extension ServerTrustEvaluation: CustomStringConvertible {
 
 /// A server's wish for a certificate of the client (RFC 8446 §4.3.2): a challenge's subject.
 public struct CertificateRequest: Error, Sendable, Hashable {
-    /// Who asks.
+    /// The server that asks.
     public let endpoint: Endpoint
-    /// The names of the authorities that the server takes; DER. Empty where it does not say.
+    /// The names of the authorities that the server takes; DER. Empty if it does not say.
     public let authorities: [[UInt8]]
 
     public init(endpoint: Endpoint, authorities: [[UInt8]]) {

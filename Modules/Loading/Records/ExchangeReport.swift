@@ -4,7 +4,7 @@ package import SallyportCore
 package struct ExchangeReport: Sendable {
     package var timing = ExchangeTiming()
     package var connection = ConnectionFacts()
-    /// When the last octet of the request's body was handed over.
+    /// When the last byte of the request's body was handed over.
     package var requestDone: Duration?
     package var end = Duration.zero
     package var tlsVersion: String?
@@ -47,7 +47,7 @@ extension LoadRecord.Phases {
         tls = phase(until: timing.secured)
         // What the transport does between two phases belongs to neither.
         last = max(last, timing.requestSent)
-        // Told by another clock than the first octet, and an answer may come before all was sent.
+        // Told by another clock than the first byte, and an answer may come before all was sent.
         let answered = timing.firstByte > .zero ? max(timing.firstByte, last) : .seconds(Int64.max)
         request = report.requestDone.flatMap { phase(until: min(max($0, last), answered)) }
         wait = phase(until: timing.firstByte)

@@ -1,10 +1,10 @@
 internal import HTTPTypes
 package import SallyportCore
 
-/// What a session would do with a request now, and why. It is found without a connection; nothing is sent and nothing
-/// changes.
+/// What a session would do with a request now, and why. Finding this out opens no connection, sends nothing and changes
+/// nothing.
 ///
-/// What is decided only when the server answers, as redirects and challenges, is not in it.
+/// Decisions that depend on the server's response, such as redirects and challenges, are not included.
 public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConvertible {
     /// One thing that is decided before the request is sent; kinds and values are those of ``LoadRecord/Decision``.
     public struct Decision: Sendable, Hashable, Codable {
@@ -14,20 +14,20 @@ public struct LoadExplanation: Sendable, Hashable, Codable, CustomStringConverti
     }
 
     public var method: String
-    /// Without user, query and fragment.
+    /// The URL without user, query and fragment.
     public var url: String
-    /// What takes the request: `http`, or the name of a plugin's type. Nil where nothing does.
+    /// What handles the request: `http`, or the name of a plugin's type. Nil if nothing does.
     public var handler: String?
-    /// In the order in which the request meets them.
+    /// The decisions in the order in which the request meets them.
     public var decisions: [Decision] = []
-    /// The relays' cluster; nil for a direct connection.
+    /// The cluster of relays; nil for a direct connection.
     public var cluster: String?
-    /// What the server is offered, as `TLS1.2`; empty for plain http. Lower versions are offered only after a failed
-    /// handshake.
+    /// The TLS versions that the server is offered, such as `TLS1.2`; empty for plain http. Lower versions are offered
+    /// only after a failed handshake.
     public var tlsVersions: [String] = []
-    /// The authentication schemes that a challenge could be answered by, in the alphabet's order.
+    /// The authentication schemes with which a challenge could be answered, in alphabetical order.
     public var schemes: [String] = []
-    /// Why the request would not be sent; nil where it would.
+    /// Why the request would not be sent; nil if it would.
     public var refusal: LoadRecord.Failure?
     /// ``refusal`` in words.
     public var refusalText: String?

@@ -1,10 +1,10 @@
 package import SallyportCore
 
-/// How one load, or one stream of bytes, went: every phase of every hop, octets, connections, and what was decided. One
+/// How one load, or one stream of bytes, went: every phase of every hop, bytes, connections, and what was decided. One
 /// JSON object, whose fields are named as the properties are (Docs/Observability.md).
 ///
-/// Times are seconds, those of an instant counted from the load's start. Holds no value of a header field, no body,
-/// credential, query or fragment. A field without a value is left out.
+/// Times are in seconds; those of an instant are counted from the load's start. Contains no values of header fields, no
+/// body, credential, query or fragment. A field without a value is left out.
 public struct LoadRecord: Sendable, Hashable, Codable {
     /// Unique within the process; also on each log line of the load.
     public var id: UInt64
@@ -44,11 +44,11 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var method: String
         public var url: String
         public var start: Double
-        /// When the last octet of the answer was there, or the exchange ended otherwise; nil while it goes on.
+        /// When the last byte of the answer was there, or the exchange ended otherwise; nil while it goes on.
         public var end: Double?
         public var status: Int?
         public var error: Failure?
-        /// `direct`, `relay` or `relay:CLUSTER`; nil where no policy was asked.
+        /// `direct`, `relay` or `relay:CLUSTER`; nil if no policy was asked.
         public var route: String?
         /// What of the policy decided, as `explain` says it.
         public var rule: String?
@@ -74,7 +74,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var tls: Double?
         /// Sending the request's body.
         public var request: Double?
-        /// From the request to the first octet of the answer.
+        /// From the request to the first byte of the answer.
         public var wait: Double?
         /// From there to the last.
         public var response: Double?
@@ -109,7 +109,7 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var proxyStatus: String?
     }
 
-    /// Octets on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
+    /// Bytes on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
     public struct Octets: Sendable, Hashable, Codable {
         public var head = 0
         /// As sent: with its content coding, without transfer coding.
@@ -123,11 +123,11 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
             case route
-            /// A challenge was answered; `value` is the scheme, `reason` who asked.
+            /// A challenge was answered; `value` is the scheme, `reason` the sender of the challenge.
             case authentication
             /// A redirect was followed; `value` is where to, `reason` the status.
             case redirect
-            /// A header field was not sent; `value` is its name, `reason` where it would have gone.
+            /// A header field was not sent; `value` is its name, `reason` the server to which it would have gone.
             case withheld
             /// A request was sent again; `value` is the code of the failure.
             case retry

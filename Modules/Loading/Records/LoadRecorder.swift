@@ -2,13 +2,13 @@ package import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 
-/// Takes note of one load, or of one stream of bytes. Made only if a record is asked for; stages and transport write into
+/// Records one load, or one stream of bytes. Made only if the record is wanted; stages and transport write into
 /// it from any thread.
 package final class LoadRecorder: Sendable {
     /// How a load ended.
     package enum End: Sendable {
         case complete
-        /// Nobody read the body to its end.
+        /// The body was not read to its end.
         case discarded
         case failed(LoadError)
     }

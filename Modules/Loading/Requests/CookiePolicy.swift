@@ -8,7 +8,7 @@ public enum CookieJarSelection: Sendable, Hashable {
     case none
 }
 
-/// Which cookies of servers are kept; `HTTPCookieAcceptPolicy` of the documents.
+/// Which cookies of servers are kept; Dynamics' `HTTPCookieAcceptPolicy`.
 public enum CookieAcceptPolicy: Sendable, Hashable {
     /// All that RFC 6265bis lets a server set.
     case always

@@ -1,8 +1,8 @@
 public import SallyportCore
 
-/// To which servers redirects may carry a header field that the app has set, besides the origin that it was set for.
+/// To which servers redirects may carry a header field that the app has set, besides the origin for which it was set.
 ///
-/// No scope reaches from `https` to `http`, also where a load follows such a redirect.
+/// No scope reaches from `https` to `http`, even if the load follows such a redirect.
 public struct FieldScope: Sendable, Hashable {
     private enum Rule: Sendable, Hashable {
         case origin
@@ -10,7 +10,7 @@ public struct FieldScope: Sendable, Hashable {
         case servers(Set<Server>)
     }
 
-    /// A host on every port, or on one.
+    /// A host on every port, or on one port.
     private struct Server: Sendable, Hashable {
         let host: Host
         let port: UInt16?
@@ -21,18 +21,18 @@ public struct FieldScope: Sendable, Hashable {
     /// The origin alone: scheme, host and port.
     public static let origin = FieldScope(rule: .origin)
 
-    /// The hosts of the same registered domain, on every port: from `www.corp.example` to `login.corp.example`, and from
-    /// `a.github.io` not to `b.github.io`. Also from `http` to `https`.
+    /// The hosts of the same registered domain, on every port: from `www.corp.example` to `login.corp.example`, but not
+    /// from `a.github.io` to `b.github.io`. Also from `http` to `https`.
     ///
-    /// What is registered the list of public suffixes says, which `Sallyport` brings with the module Cookies. A session
-    /// without it takes the host alone for a site.
+    /// The list of public suffixes, which `Sallyport` brings with the module Cookies, tells the registered domains. In
+    /// a session without that list, each host is a site of its own.
     public static let site = FieldScope(rule: .site)
 
-    /// These hosts, wherever the redirect comes from.
+    /// These hosts, whatever server the redirect comes from.
     ///
-    /// - Parameter names: each `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that came to one
-    ///   of them comes back to the first server only where that is named too.
-    /// - Throws: ``AddressError`` for a text that is neither.
+    /// - Parameter names: Each is `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that a
+    ///   redirect carried to one of them returns to the first server only if that server is named too.
+    /// - Throws: ``AddressError`` for a text of neither form.
     public static func hosts(_ names: [String]) throws(AddressError) -> FieldScope {
         var servers: Set<Server> = []
         for name in names { servers.insert(try server(name)) }

@@ -1,31 +1,31 @@
 public import HTTPTypes
 public import SallyportCore
 
-/// Where redirects carry the header fields of a request: those that the app has set in it, and the `additionalHeaders` of
-/// its session alike.
+/// To which servers redirects carry the header fields of a request: both the fields that the app has set in it and the
+/// `additionalHeaders` of its session.
 ///
 /// ```swift
 /// try configuration.fieldScopes.set(.site, for: .init("X-Api-Key")!)
 /// ```
 ///
 /// Three kinds of fields, each with its rule:
-/// - **Credentials** stay with their origin whatever is set: `Authorization`, `Cookie`, `Proxy-Authorization`,
+/// - **Credentials** stay with their origin, whatever is set: `Authorization`, `Cookie`, `Proxy-Authorization`,
 ///   `X-Good-GD-AuthToken` and `DPoP`.
-/// - **Standard fields** say what is asked for or how the body is to be read, and go with every redirect unless a scope is
-///   set for them: ``standardFields``.
-/// - **All others** have the scope that is set for them, else ``others``: by default their origin.
+/// - **Standard fields** say what is requested or how the body is to be read. They go with every redirect unless a
+///   scope is set for them: ``standardFields``.
+/// - **All others** have the scope that is set for them, else ``others``, which by default is their origin.
 ///
-/// What a redirect did not carry does not come back with a later one of the same load.
+/// A field that one redirect did not carry does not return with a later redirect of the same load.
 public struct FieldScopes: Sendable, Hashable {
-    /// The scope of fields that are not standard ones and have none of their own.
+    /// The scope of fields that are not standard ones and have no scope of their own.
     public var others: FieldScope
     private var named: [HTTPField.Name: FieldScope] = [:]
 
     public init(others: FieldScope = .origin) { self.others = others }
 
-    /// Sets the scope of a field, in place of the one that it had.
+    /// Sets the scope of a field; replaces the one that it had.
     ///
-    /// - Throws: `invalidRequest` for a field of credentials, whose scope is always its origin.
+    /// - Throws: `invalidRequest` for a credential field, whose scope is always its origin.
     public mutating func set(_ scope: FieldScope, for name: HTTPField.Name) throws(LoadError) {
         guard !Self.credentialFields.contains(name) else {
             throw LoadError(.invalidRequest, "No redirect carries \(name.rawName) to another origin.")
@@ -35,7 +35,7 @@ public struct FieldScopes: Sendable, Hashable {
 
     /// Whether a redirect carries the field.
     ///
-    /// - Parameter sites: the list of public suffixes, where there is one.
+    /// - Parameter sites: the list of public suffixes, if the session has one.
     package func carries(
         _ name: HTTPField.Name, from source: RequestURL, to target: RequestURL, by sites: (any SiteRules)?
     ) -> Bool {
@@ -47,14 +47,14 @@ public struct FieldScopes: Sendable, Hashable {
 }
 
 extension FieldScopes {
-    /// Prove to one origin who asks; auth tokens and their proofs do so too.
+    /// Fields that prove the app's or the user's identity to one origin; auth tokens and their proofs are among them.
     private static let credentialFields: Set<HTTPField.Name> = names([
         "Authorization", "Cookie", "Proxy-Authorization", "X-Good-GD-AuthToken", "DPoP",
     ])
 
-    /// The fields that every server may see: what is asked for (RFC 9110 §12.5, §13.1, §14.2; RFC 9111 §5.2), how it is
-    /// sent, what the body is (§8), and which program asks. `Referer`, `Origin`, `From` and what passes on who asks are
-    /// not among them: they tell one server of another, or of people.
+    /// The fields that every server may see: what is requested (RFC 9110 §12.5, §13.1, §14.2; RFC 9111 §5.2), how it is
+    /// sent, what the body is (§8), and the program that sends it. `Referer`, `Origin`, `From` and fields that pass on
+    /// the client's identity are not among them: they tell one server about another server, or about people.
     public static let standardFields: Set<HTTPField.Name> = names([
         "Accept", "Accept-Encoding", "Accept-Language", "User-Agent",
         "Cache-Control", "Pragma", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since",

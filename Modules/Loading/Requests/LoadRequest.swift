@@ -91,43 +91,44 @@ extension LoadRequest: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
 /// How one request is loaded, where it differs from its session.
 public struct LoadOptions: Sendable {
-    /// The longest time without a byte in either direction; the session's (60 s) where nil.
+    /// The longest time without a byte in either direction; the session's (60 s) if nil.
     public var idleTimeout: Duration?
-    /// The longest time for the whole load; the session's (7 days) where nil.
+    /// The longest time for the whole load; the session's (7 days) if nil.
     public var resourceTimeout: Duration?
-    /// Whether redirects are followed; the session's (yes) where nil.
+    /// Whether redirects are followed; the session's (yes) if nil.
     public var followsRedirects: Bool?
-    /// Whether a redirect may lead from `https` to `http`, where everybody on the way reads it; the session's (no) where
-    /// nil. Where it may not, such a redirect ends the load with `insecureRedirect`.
+    /// Whether a redirect may lead from `https` to `http`, which anyone on the network path can read; if nil, the
+    /// session's setting (false by default) applies. If false, such a redirect ends the load with `insecureRedirect`.
     public var allowsInsecureRedirects: Bool?
-    /// Where redirects carry the fields that the app has set; the session's where nil. They are looked at in place of the
-    /// session's, not besides.
+    /// To which servers redirects carry the fields that the app has set; if nil, the session's setting applies. These
+    /// scopes replace the session's and are not merged with them.
     public var fieldScopes: FieldScopes?
-    /// In whose name the request is made; the session's where nil.
+    /// In whose name the request is made; the session's if nil.
     public var principal: Principal?
-    /// Whether a load that finds no connection waits for one instead of failing; the session's (no) where nil.
+    /// Whether a load that finds no connection waits for one instead of failing; the session's (no) if nil.
     public var waitsForConnectivity: Bool?
     /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent unasked: all of that
     /// time where the server never says so, as many do over HTTP/2. Nil sends it at once. A server that answers 417 gets
     /// the request again without the question.
     public var continueTimeout: Duration?
-    /// Whether Basic may say a password over plain `http`, to the server or to a proxy; the session's (no) where nil.
+    /// Whether Basic may send a password over plain `http`, to a server or a proxy; if nil, the session's setting
+    /// (false by default) applies.
     public var allowsBasicOverPlainHTTP: Bool?
-    /// What answers the first challenge of the request's origin, where nobody else does; a redirect to another origin
-    /// drops it.
+    /// The credential for the first challenge of the request's origin, if the delegate gives none; a redirect to
+    /// another origin drops it.
     public var credential: Credential?
-    /// What answers the first challenge of the proxy on the way, where nobody else does; with SOCKS, what it is told at
-    /// once. In place of the credential of ``Proxy``.
+    /// The credential for the first challenge of the proxy on the way, if the delegate gives none; a SOCKS proxy is
+    /// sent it at once. In place of the credential of ``Proxy``.
     public var proxyCredential: Credential?
-    /// Whether the jar's cookies are sent and those of the answer kept; the session's choice where nil.
+    /// Whether the jar's cookies are sent and those of the answer kept; the session's choice if nil.
     public var handlesCookies: Bool?
     /// The document that the request is part of, for ``CookieAcceptPolicy/onlyFromMainDocument`` and `SameSite`
-    /// (RFC 6265bis §5.2); the request itself where nil.
+    /// (RFC 6265bis §5.2); the request itself if nil.
     public var mainDocument: RequestURL?
-    /// How the load uses the cache; the session's choice where nil.
+    /// How the load uses the cache; the session's choice if nil.
     public var cachePolicy: CachePolicy?
     /// Whether ``LoadResponse/record`` says how the load went. A session with a delegate, and one whose metrics or
-    /// traces somebody collects, records each load anyway.
+    /// traces are collected, records each load anyway.
     public var isRecorded = false
 
     public init() {}

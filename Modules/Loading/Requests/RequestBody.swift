@@ -1,6 +1,6 @@
 public import SallyportCore
 
-/// The body of a request: where its octets come from, and whether they can be had again.
+/// The body of a request: where its bytes come from, and whether they can be had again.
 ///
 /// A redirect that keeps the method, a retry and an authentication challenge send the body again; with a body that
 /// can be read once only, they end the load with ``LoadError/Code/bodyNotReplayable``.
@@ -12,7 +12,7 @@ public struct RequestBody: Sendable {
     }
 
     package let source: Source
-    /// In octets; nil where it is not known before the body was sent, which makes it chunked in HTTP/1.1.
+    /// In bytes; nil if it is not known before the body was sent, which makes it chunked in HTTP/1.1.
     public let length: Int64?
 
     private init(source: Source, length: Int64?) {
@@ -20,7 +20,7 @@ public struct RequestBody: Sendable {
         self.length = length
     }
 
-    /// Octets in memory.
+    /// Bytes in memory.
     public static func bytes(_ bytes: [UInt8]) -> RequestBody {
         RequestBody(source: .bytes(bytes), length: Int64(bytes.count))
     }
@@ -31,7 +31,7 @@ public struct RequestBody: Sendable {
     /// A regular file, read while it is sent. Its length is taken when the request starts.
     public static func file(_ path: String) -> RequestBody { RequestBody(source: .file(path: path), length: nil) }
 
-    /// Octets that `produce` writes; it is called again, from the start, where the body must be sent again.
+    /// Bytes that `produce` writes; it is called again, from the start, where the body must be sent again.
     ///
     /// `produce` runs in a task that is cancelled when the load ends before the body does.
     public static func restartable(
@@ -40,7 +40,7 @@ public struct RequestBody: Sendable {
         RequestBody(source: .stream(isReplayable: true, produce), length: length)
     }
 
-    /// Octets that `produce` writes and that cannot be had a second time.
+    /// Bytes that `produce` writes and that cannot be had a second time.
     public static func once(
         length: Int64? = nil, _ produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void
     ) -> RequestBody {
@@ -53,12 +53,12 @@ public struct RequestBody: Sendable {
     }
 }
 
-/// Takes the octets of a streamed request body.
+/// Takes the bytes of a streamed request body.
 public struct RequestBodyWriter: Sendable {
     private let pipe: BodyPipe
     package init(_ pipe: BodyPipe) { self.pipe = pipe }
 
-    /// Hands over octets; returns when there is room for more.
+    /// Hands over bytes; returns when there is room for more.
     ///
     /// - Throws: the reason why the load ended, ``LoadError/Code/cancelled`` where the task was cancelled.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await pipe.write(bytes) }

@@ -1,7 +1,7 @@
 package import HTTPTypes
 
-/// Says in a request's fields who makes it, at the last moment: a proof that holds for one request is not made for one
-/// that the cache answers.
+/// Adds the proof of identity to a request's fields at the last moment, so that no proof is made for a request that the
+/// cache answers.
 ///
 /// The last stage calls it for each time that it sends a request.
 package protocol RequestSigner: Sendable {

@@ -1,17 +1,17 @@
-/// What the cache did for a load, as records, metrics and `LoadFacts.cache` name it.
+/// What the cache did for a load, as named by records, metrics and `LoadFacts.cache`.
 public enum CacheResult: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Answered without the server.
+    /// A stored response was used without asking the server.
     case hit
-    /// Nothing stored could answer.
+    /// No stored response could be used.
     case miss
-    /// The server said that what is stored holds.
+    /// The server confirmed that the stored response is still valid.
     case revalidated
-    /// A part was stored, and the server sent the rest of the same answer.
+    /// A part of the response was stored, and the server sent the rest of it.
     case completed
-    /// The server was asked about what is stored and sent another answer.
+    /// The server was asked whether the stored response is still valid, and sent another.
     case changed
-    /// Answered without the server, or though it failed, with what is no longer fresh.
+    /// A stored response that is no longer fresh was used, without asking the server or because the server failed.
     case stale
-    /// The request was the server's alone.
+    /// The request had to go to the server: the cache was not used.
     case bypassed
 }

@@ -37,8 +37,9 @@ extension LoadAnswer where Body == ResponseBody {
         return answer
     }
 
-    /// What the server said to this very request: the head's fields, but for an answer out of the cache those of the
-    /// exchange behind it, if there was one. Cookies and the proofs of servers are taken from these alone.
+    /// The header fields that the server sent in response to this very request. For a response from the cache, these
+    /// are the fields of the exchange that revalidated it, if there was one. Cookies and servers' proofs of identity
+    /// are taken from these alone.
     public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
 
     /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
@@ -52,17 +53,17 @@ extension LoadAnswer where Body == ResponseBody {
 
 /// What is known of how an answer was had.
 public struct LoadFacts: Sendable {
-    /// The route and the rule that decided, by which an answer out of the cache would be had now; nil where no policy
-    /// was asked.
+    /// The route, and the rule that decided it. For a response from the cache, the route by which it would be loaded
+    /// now. Nil if no policy was asked.
     public var decision: RouteDecision?
-    /// What the cache did; nil where none was asked.
+    /// What the cache did; nil if no cache was asked.
     public var cache: CacheResult?
     /// One entry a hop, the last one last.
     public var hops: [HopFacts] = []
-    /// Whether the app itself took the server's chain or showed it a certificate that the session's settings do not name:
-    /// no other load may be given the answer, nor what it says of an earlier one.
+    /// Whether the app itself accepted the server's chain, or showed it a certificate that the session's settings do
+    /// not name. Then neither the response, nor what it says about an earlier one, may be used for another load.
     public var isForThisLoadOnly = false
-    /// The fields that the server sent now, where the head has stored ones; see ``LoadResponse/fieldsSentNow``.
+    /// The fields that the server sent now, if the head has stored ones; see ``LoadResponse/fieldsSentNow``.
     package var sentNow: HTTPFields?
 
     public init() {}
@@ -73,7 +74,7 @@ public struct HopFacts: Sendable, Hashable {
     public var url: RequestURL
     public var timing = ExchangeTiming()
     public var connection = ConnectionFacts()
-    /// How often the request was sent again because its connection died before the first octet of an answer, or because
+    /// How often the request was sent again because its connection died before the first byte of an answer, or because
     /// the server said that it had not looked at it (RFC 9110 §9.2.2, RFC 9113 §8.7).
     public var retries = 0
     /// The fields of each `103 Early Hints` that came before the head (RFC 8297); 16 at most.
@@ -96,7 +97,7 @@ public struct ExchangeTiming: Sendable, Hashable {
     public var secured: Duration = .zero
     /// The request was about to be sent.
     public var requestSent: Duration = .zero
-    /// The first octet of the answer.
+    /// The first byte of the answer.
     public var firstByte: Duration = .zero
 
     public init() {}
@@ -119,7 +120,8 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var proxyStatus: String?
     /// Names a connection that one owner has to itself (``BoundConnection``), within the process; nil for shared ones.
     package var number: UInt64?
-    /// Of the connection with a server that asks who somebody is (401); nil for other answers, and without TLS.
+    /// The binding to the connection with a server that asks for authentication (401); nil for other responses, and
+    /// without TLS.
     package var channelBinding: ChannelBinding?
 
     public init() {}

@@ -2,11 +2,11 @@ internal import SallyportBase
 internal import SallyportCore
 internal import Synchronization
 
-/// A connection with a server that one owner has to itself, for schemes that prove once for a connection who uses it.
+/// A connection with a server that one owner has to itself, for schemes that authenticate a whole connection.
 ///
-/// HTTP/1.1, at most one at a time, and never shared: whoever loads with another value, or without one, has another
-/// connection. It is made when it is first used, closed when it idles, and at the latest with this value; an exchange on
-/// its way goes on until its end.
+/// HTTP/1.1, at most one at a time, and never shared: loads with another value, or without one, use other connections.
+/// It is made when it is first used, and closed when it idles, at the latest with this value; an exchange in progress
+/// goes on until its end.
 package final class BoundConnection: Sendable {
     /// Unique within the process.
     package let number: UInt64
@@ -17,7 +17,7 @@ package final class BoundConnection: Sendable {
 
     deinit { close() }
 
-    /// Called by whoever makes the connection: how it is closed. The first time counts.
+    /// Sets how the connection is closed; called by the code that makes it. Only the first call counts.
     package func closes(by close: @escaping @Sendable () -> Void) { closing.withLock { $0 = $0 ?? close } }
 
     /// Closes it; one that is used again is made anew.
@@ -28,9 +28,9 @@ package final class BoundConnection: Sendable {
 package struct ConnectionUse: Sendable {
     package let connection: BoundConnection
     /// The one to go over, as ``ConnectionFacts/number`` names it: an exchange that would have to make another fails
-    /// instead, before anything is sent. Nil where any of the owner's will do.
+    /// instead, before anything is sent. Nil if any of the owner's will do.
     package var required: UInt64?
-    /// The answer is one to this connection, and nobody else's.
+    /// Whether the response belongs to this connection's authentication and may not be given to another load.
     package var isLeg: Bool
 
     package init(_ connection: BoundConnection, required: UInt64? = nil, isLeg: Bool = false) {

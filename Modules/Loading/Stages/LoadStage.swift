@@ -9,10 +9,10 @@ public import SallyportCore
 public protocol LoadStage: Sendable {
     func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
 
-    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without changing
-    /// anything. Unless implemented, nothing is said.
+    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without
+    /// changing anything. The default implementation adds nothing.
     ///
-    /// - Parameter request: as it comes to the stage; what is put into it, the stages below see.
+    /// - Parameter request: as it comes to the stage; changes to it are seen by the stages below.
     func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async
@@ -68,27 +68,28 @@ public struct LoadContext: Sendable {
     /// The time without a byte after which the load fails.
     public let idleTimeout: Duration
     public let principal: Principal
-    /// Whoever loads takes a body of up to this length at once; nil where it is streamed to a reader that may be slow.
+    /// The caller takes a body of up to this length at once; nil if the body is streamed to a reader that may be slow.
     public let collectsUpTo: ByteCount?
-    /// Who answers challenges; nil where default handling does.
+    /// Answers the load's challenges; nil for default handling.
     public let responder: (any ChallengeResponder)?
-    /// The task that the load is of; nil where nobody suspends it or follows it.
+    /// The task to which the load belongs; nil if the load can be neither suspended nor followed.
     package var control: (any TransferControl)?
     /// The proxies of direct routes.
     public let proxies: ProxySettings
-    /// Which methods answer challenges, and in which order.
+    /// Which methods answer challenges, and in which order they are tried.
     package var methods = MethodPreferences()
-    /// What takes note of the way of the load; nil where nobody wants to know.
+    /// Records the load; nil if the load is not recorded.
     package var recorder: LoadRecorder?
-    /// What proves who asks, made when the request is about to be sent; nil where its fields say it already.
+    /// Makes the proof of identity when the request is about to be sent; nil if the request's fields have it already.
     package var signer: (any RequestSigner)?
-    /// The connection that the request is sent over; nil where it shares those of its principal.
+    /// The connection that the request is sent over; nil if it shares those of its principal.
     package var connection: ConnectionUse?
     /// Names the session, so that its connections can be told from others.
     package var session = ""
     /// How many connections the session has with one origin at once.
     package var connectionsPerOrigin = 6
-    /// Whom the session trusts, and what it shows of itself: what answers of other sessions must have been had under.
+    /// The trust settings and client certificates of the session: a stored response of another session can be used only
+    /// if it was received under equal ones.
     package var trust = TrustScopes.unnamed
 
     public init(

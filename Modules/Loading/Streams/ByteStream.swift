@@ -1,28 +1,29 @@
 internal import SallyportBase
 public import SallyportCore
 
-/// A stream of bytes to one server and back: relayed, direct or refused as the administrator's policy says.
+/// A stream of bytes to and from one server: relayed, direct or refused as the administrator's policy says.
 ///
 /// One task may read while another writes; each direction is used by one task at a time. It ends with the withdrawal's code
 /// when authorization is withdrawn, with `refusedByPolicy` when a new policy refuses it, and with `sessionInvalidated` with
 /// its session. Releasing it resets it, unless ``shutdown(within:)`` was called.
 ///
-/// At most 256 KiB are read ahead of the app, and as much waits to be sent. Its state belongs to the event loop that carries
-/// it; a read that finds bytes, and a write that the socket takes at once, run on the caller's thread and wake no other.
+/// At most 256 KiB are read ahead of the app, and at most as much waits to be sent. The stream's state belongs to the
+/// event loop that carries it; a read that finds bytes, and a write that the socket takes at once, run on the caller's
+/// thread and wake no other.
 public final class ByteStream: Sendable {
     public let endpoint: Endpoint
-    /// The route, and the rule that decided; nil where no policy was asked.
+    /// The route, and the rule that decided it; nil if no policy was asked.
     public let decision: RouteDecision?
     package let channel: any ByteChannel
     private let settings: Settings
 
-    /// What whoever opens a stream says of it.
+    /// What the code that opens a stream passes to it.
     package struct Settings: Sendable {
-        /// Begins TLS on the stream that stands.
+        /// Begins TLS on the open stream.
         package typealias StartTLS = @Sendable (TLSStart) async throws(LoadError) -> Void
 
         package var decision: RouteDecision?
-        /// Checks of the server's certificate that were switched off.
+        /// The checks of the server's certificate that were switched off.
         package var disabledChecks: Set<VerificationCheck> = []
         package var closeTimeout = Duration.seconds(5)
         package var recorder: LoadRecorder?
@@ -42,8 +43,8 @@ public final class ByteStream: Sendable {
 
     // MARK: Facts
 
-    /// How the server is reached, and what was agreed with it: the same for as long as the stream lives, but for
-    /// ``startTLS(_:)``.
+    /// How the server is reached, and what was negotiated with it. Only ``startTLS(_:)`` changes it while the stream
+    /// lives.
     public var facts: StreamFacts {
         var facts = channel.facts
         facts.decision = decision
@@ -55,29 +56,29 @@ public final class ByteStream: Sendable {
     /// configuration is not set.
     public var record: LoadRecord? { settings.recorder?.record }
 
-    /// Whether TLS is spoken with the server.
+    /// Whether the connection to the server uses TLS.
     public var isSecure: Bool { channel.facts.tls != nil }
 
-    /// How many of the app's bytes were given to the connection; those of TLS are not counted.
+    /// The number of the app's bytes that were given to the connection, without TLS's own overhead.
     public var sentOctets: Int { channel.sentOctets }
-    /// How many bytes came from the server, read by the app or not.
+    /// The number of bytes that came from the server, whether the app has read them or not.
     public var receivedOctets: Int { channel.receivedOctets }
 
     // MARK: Reading
 
-    /// What the server sends, chunk by chunk, until it has ended its side. Reading slowly slows it down. Iterated once;
-    /// leaving the loop early leaves the stream open.
+    /// What the server sends, chunk by chunk, until it has ended its side. Reading slowly slows the server down. Can be
+    /// iterated once; leaving the loop early leaves the stream open.
     public var bytes: Bytes { Bytes(stream: self) }
 
-    /// The next bytes, at most `limit` of them, as many as lie ready; nil once the server has ended its side.
+    /// The next bytes: all that are ready, but at most `limit` of them; nil once the server has ended its side.
     ///
-    /// An end is one only where the server says so: close_notify where there is TLS, else FIN. Cancelling the task resets
-    /// the stream.
+    /// The stream has ended only if the server says so: with close_notify under TLS, else with FIN. Cancelling the task
+    /// resets the stream.
     ///
     /// - Parameter limit: more than zero.
-    /// - Throws: `connectionLost` where the connection ended without the server's saying so; `idleTimeout`,
-    ///   `resourceTimeout`; `withdrawn`, `refusedByPolicy`, `sessionInvalidated`; `cancelled`; `invalidRequest` while another
-    ///   task reads.
+    /// - Throws: `connectionLost` if the connection ended without the server saying so; `idleTimeout`,
+    ///   `resourceTimeout`; `withdrawn`, `refusedByPolicy`, `sessionInvalidated`; `cancelled`; `invalidRequest` while
+    ///   another task reads.
     public func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         guard limit > 0 else { throw LoadError(.invalidRequest, "At least one byte is read.") }
         return try await channel.read(upTo: limit)
@@ -85,47 +86,51 @@ public final class ByteStream: Sendable {
 
     // MARK: Writing
 
-    /// Sends bytes; returns when there is room for more.
+    /// Sends bytes. Returns when there is room for more.
     ///
-    /// Cancelling the task while it waits for room leaves what was taken to be sent.
+    /// If the task is cancelled while it waits for room, the bytes already taken are still sent.
     ///
-    /// - Throws: as ``read(upTo:)``; `invalidRequest` once our side was ended, and while another task waits for room.
+    /// - Throws: as ``read(upTo:)`` does; `invalidRequest` after our side was ended, and while another task waits for
+    ///   room.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await channel.write(bytes) }
 
     /// Sends text as UTF-8.
     ///
-    /// - Throws: as ``write(_:)-([UInt8])``.
+    /// - Throws: as ``write(_:)-([UInt8])`` does.
     public func write(_ text: String) async throws(LoadError) { try await write(Array(text.utf8)) }
 
     // MARK: TLS
 
-    /// Begins TLS on a stream that is open without it (STARTTLS, RFC 3207, RFC 4642 and their kin), through the relay or
-    /// direct, with the trust, pins, certificates and versions of the session or the socket that opened the stream, and its
-    /// delegate's answers. Call it once the server's consent was read.
+    /// Begins TLS on a stream that was opened without it (STARTTLS, RFC 3207, RFC 4642 and similar), through the relay
+    /// or direct. The trust, pins, certificates, versions and delegate of the session or the socket that opened the
+    /// stream apply. Call it once the server's consent has been read.
     ///
-    /// What was written before is sent first, without TLS. Writes and reads that begin meanwhile wait for the handshake. A
-    /// question to the delegate holds the handshake open: a connection could not be made anew. For the same reason lower
-    /// versions of TLS are no second try: those that the settings add are offered only where they leave no other.
+    /// Bytes written before are sent first, without TLS. Writes and reads that begin during the handshake wait for it.
+    /// While the delegate is asked, the handshake stays open, since the connection cannot be made again for its answer.
+    /// For the same reason there is no second attempt with lower TLS versions: lower versions that the settings add are
+    /// offered only if neither TLS 1.2 nor 1.3 is allowed.
     ///
-    /// Whatever fails from the handshake on, and cancelling the task, resets the stream.
+    /// Any failure after the handshake has begun, and cancelling the task, resets the stream.
     ///
-    /// - Throws: `protocolViolation`, with ``UnreadBytes`` below it, where bytes came that were not read: whoever stands
-    ///   between may have put them there, to be taken for what TLS protects (CVE-2011-0411); the stream is reset.
-    ///   `invalidRequest` where TLS is spoken already or is being begun, where our side was ended, and while another task
-    ///   reads or writes; the stream stays as it was. Otherwise as for a connection with TLS from the start:
-    ///   `serverNotTrusted`, `clientCertificateRefused`, `noCommonTLSVersion`, `tlsFailed`, `connectionLost`, `idleTimeout`
-    ///   where the handshake took longer than ``TLSStart/timeout``, `refusedByPolicy`, `withdrawn`, `cancelled`.
+    /// - Throws: `protocolViolation`, with ``UnreadBytes`` as the underlying error, if the server's side has sent bytes
+    ///   that were not read: an attacker on the network path may have inserted them, so that they would be taken for
+    ///   bytes protected by TLS (CVE-2011-0411); the stream is reset. `invalidRequest` if TLS is in use or being begun
+    ///   already, if our side was ended, and while another task reads or writes; the stream stays as it was. Otherwise
+    ///   as for a connection with TLS from the start: `serverNotTrusted`, `clientCertificateRefused`,
+    ///   `noCommonTLSVersion`, `tlsFailed`, `connectionLost`, `idleTimeout` if the handshake took longer than
+    ///   ``TLSStart/timeout``, `refusedByPolicy`, `withdrawn`, `cancelled`.
     public func startTLS(_ start: TLSStart = TLSStart()) async throws(LoadError) { try await settings.startTLS(start) }
 
     // MARK: Ends
 
-    /// Ends our side once all is sent, and goes on reading: close_notify where there is TLS, else FIN. Through a relay the
-    /// server sees the same. Idempotent.
+    /// Ends our side once everything is sent, with close_notify under TLS, else with FIN; reading goes on. Through a
+    /// relay the server sees the same. Idempotent.
     public func closeWrite() { channel.closeWrite() }
 
-    /// Ends our side once all is sent, and waits until the server has ended its own. What still comes is dropped. Idempotent.
+    /// Ends our side once everything is sent, and waits until the server has ended its own. Bytes that still arrive are
+    /// dropped. Idempotent.
     ///
-    /// - Parameter limit: how long the server has; where nil, `closeTimeout` of a socket's settings, else 5 s.
+    /// - Parameter limit: how long to wait for the server; if nil, `closeTimeout` of a socket's settings, else 5 s.
     public func shutdown(within limit: Duration? = nil) async {
         finish(within: limit)
         while await readsOn() {}
@@ -139,13 +144,16 @@ public final class ByteStream: Sendable {
         }
     }
 
-    /// Ends our side, and the stream with the server's, or after the time for it. Reading goes on meanwhile.
+    /// Ends our side, and the stream once the server has ended its side or `limit` has passed. Reading goes on
+    /// meanwhile.
     package func finish(within limit: Duration? = nil) { channel.shutdown(within: limit ?? settings.closeTimeout) }
 
-    /// Ends both directions at once. What waits to be sent is not; what was sent looks whole to the server. Idempotent.
+    /// Ends both directions at once and drops what waits to be sent. To the server, what was sent looks complete.
+    /// Idempotent.
     public func close() { channel.close() }
 
-    /// Ends both directions at once with a reset, so that the server does not take what it has for the whole. Idempotent.
+    /// Ends both directions at once with a reset, so that the server does not take what it has received for complete.
+    /// Idempotent.
     public func reset() { channel.reset() }
 }
 

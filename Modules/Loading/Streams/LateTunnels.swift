@@ -1,13 +1,14 @@
 internal import SallyportBase
 package import SallyportCore
 
-/// Tunnels of somebody who is made later than who uses them.
+/// Tunnels that can be handed on before the object that opens them exists.
 package final class LateTunnels: RoutedTunnels {
     private let tunnels = Lock<(any RoutedTunnels)?>(nil)
 
     package init() {}
 
-    /// From now on. Whoever is behind it must not be held by who uses it.
+    /// Uses these tunnels from now on. They must not hold a reference back to this object's users, which would be a
+    /// cycle.
     package func lead(through tunnels: any RoutedTunnels) { self.tunnels.withLock { $0 = tunnels } }
 
     package func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {

@@ -12,14 +12,14 @@ public protocol RoutedTunnels: Sendable {
 /// What a routed tunnel is to be.
 public struct RoutedTunnelRequest: Sendable, Hashable {
     public var endpoint: Endpoint
-    /// Whether TLS is spoken with the server from the start, with the versions, the trust and the pins of the session;
+    /// Whether the stream uses TLS from the start, with the versions, the trust and the pins of the session;
     /// ``ByteStream/startTLS(_:)`` begins it later.
     public var isSecure: Bool
-    /// The longest time until the tunnel stands, for each relay tried; the session's (10 s) where nil.
+    /// The longest time until the tunnel stands, for each relay tried; the session's (10 s) if nil.
     public var connectTimeout: Duration?
-    /// The longest time that a read or a write waits without a byte in either direction; none where nil.
+    /// The longest time that a read or a write waits without a byte in either direction; no limit if nil.
     public var idleTimeout: Duration?
-    /// The end of the stream, whatever goes on; none where nil.
+    /// The instant at which the stream ends, even if it is in use; none if nil.
     public var deadline: ContinuousClock.Instant?
 
     public init(to endpoint: Endpoint, isSecure: Bool = false, connectTimeout: Duration? = nil) {

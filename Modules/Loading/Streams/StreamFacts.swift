@@ -1,27 +1,27 @@
 public import SallyportCore
 
-/// Who is at the other end of a stream of bytes, and how it is reached.
+/// Which server a stream of bytes leads to, and how it is reached.
 public struct StreamFacts: Sendable {
-    /// The route, and the rule that decided; nil where no policy was asked.
+    /// The route, and the rule that decided it; nil if no policy was asked.
     public internal(set) var decision: RouteDecision?
     /// Addresses, relay and proxy. On a relayed connection the remote address is the relay's.
     public let connection: ConnectionFacts
-    /// Nil where no TLS is spoken with the server.
+    /// Nil if the connection to the server does not use TLS.
     public internal(set) var tls: TLS?
 
-    /// What was agreed with the server.
+    /// What was negotiated with the server.
     public struct TLS: Sendable {
-        /// As `TLSv1.3`.
+        /// The version, such as `TLSv1.3`.
         public let version: String
-        /// By its name in the standards, as `TLS_AES_256_GCM_SHA384`.
+        /// The cipher suite's name in the standards, such as `TLS_AES_256_GCM_SHA384`.
         public let cipher: String
-        /// What ALPN chose (RFC 7301); nil where nothing.
+        /// The protocol that ALPN chose (RFC 7301); nil if it chose none.
         public let applicationProtocol: String?
-        /// As the server showed them, its own first; DER.
+        /// The server's certificates as it sent them, its own first; DER.
         public let certificates: [[UInt8]]
-        /// Whether the handshake went on with what an earlier connection had agreed.
+        /// Whether the handshake resumed the TLS session of an earlier connection.
         public let isResumed: Bool
-        /// Checks that the app had switched off.
+        /// The checks that the app had switched off.
         public internal(set) var disabledChecks: Set<VerificationCheck> = []
 
         package init(
@@ -40,14 +40,15 @@ public struct StreamFacts: Sendable {
         self.tls = tls
     }
 
-    /// With what a handshake on the open connection agreed.
+    /// The facts after a TLS handshake on the open connection.
     package func secured(_ tls: TLS) -> StreamFacts { StreamFacts(connection: connection, tls: tls) }
 }
 
-/// A check of TLS with the server that an app may switch off, which takes away what TLS is for.
+/// A check of the server's certificate that an app may switch off. Without it, TLS no longer protects against a false
+/// server.
 public enum VerificationCheck: Sendable, Hashable, CaseIterable {
-    /// That the certificate is the host's (RFC 2818 §3.1, RFC 9525). Who issued it is still checked.
+    /// That the certificate is the host's (RFC 2818 §3.1, RFC 9525). Its issuer is still checked if this is off.
     case host
-    /// That an authority which is trusted has issued the certificate; implies ``host``.
+    /// That a trusted authority has issued the certificate. Switching it off switches off ``host`` too.
     case peer
 }

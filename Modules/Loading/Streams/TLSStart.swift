@@ -1,9 +1,9 @@
-/// What is said of TLS that begins on an open stream, besides what its session or socket says of all TLS.
+/// The settings of TLS that begins on an open stream, besides those of the session or the socket.
 public struct TLSStart: Sendable, Hashable {
-    /// What the server is offered in ALPN (RFC 7301), the best first, each of 1 to 255 bytes, 1,024 together; where nil, what
-    /// the socket's settings name.
+    /// The protocols offered in ALPN (RFC 7301), the preferred one first; each name of 1 to 255 bytes, together at most
+    /// 1,024. If nil, those of the socket's settings.
     public var applicationProtocols: [String]?
-    /// The longest time of the handshake, without the time in which the app answers its questions.
+    /// The longest time that the handshake may take, not counting the time in which the app answers questions.
     public var timeout: Duration
 
     public init(applicationProtocols: [String]? = nil, timeout: Duration = .seconds(10)) {
@@ -12,10 +12,10 @@ public struct TLSStart: Sendable, Hashable {
     }
 }
 
-/// Bytes that came before the handshake and were not read: the underlying error where ``ByteStream/startTLS(_:)`` is refused
-/// for them.
+/// Bytes that came before the handshake and were not read: the underlying error with which ``ByteStream/startTLS(_:)``
+/// refuses them.
 public struct UnreadBytes: Error, Sendable, Hashable {
-    /// How many of them were seen; more may have come.
+    /// The number of bytes that were seen; more may have come.
     public let count: Int
 
     package init(count: Int) { self.count = count }

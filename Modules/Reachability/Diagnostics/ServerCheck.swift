@@ -12,9 +12,9 @@ package struct ServerCheck: Sendable {
     let isSecure: Bool
     /// Whether the server's certificate must be good. Nothing is sent to a server either way.
     let validatesCertificate: Bool
-    /// The authorities that may have issued its certificate.
+    /// The authorities that the server's certificate may be issued by.
     let trust: TrustAnchors
-    /// The longest time for each way.
+    /// The time limit for each attempt.
     let limit: Duration
 
     package init(
@@ -28,9 +28,9 @@ package struct ServerCheck: Sendable {
         self.limit = limit
     }
 
-    /// Tries the direct way, or each relay of the cluster by itself; all at once.
+    /// Tries the direct way, or each relay of the cluster by itself; all at the same time.
     ///
-    /// Cancelling the task ends it, with what was found until then.
+    /// Cancelling the task ends it, with the results found so far.
     package func run(through connector: Connector) async -> ServerReachability {
         let way: Way
         do throws(LoadError) {

@@ -35,7 +35,7 @@ public struct ServerReachability: Sendable, Hashable {
         self.code = codes.contains(.noError) ? .noError : codes.first ?? code
     }
 
-    /// With each attempt as `body` says it.
+    /// The result with each attempt changed by `body`.
     func map(_ body: (Attempt) -> Attempt) -> ServerReachability {
         ServerReachability(endpoint, by: decision, attempts.map(body), else: code)
     }

@@ -1,13 +1,13 @@
 internal import CLMDB
 internal import SallyportBase
 
-// The map: where it lies, what of it a snapshot uses, and how it grows.
+// The map: its address, the pages of it that a snapshot uses, and its growth.
 extension Environment {
-    /// Any thread reads it; it changes while nobody reads through the map.
+    /// The state that any thread may read. It changes only while no transaction reads through the map.
     struct Mapping: Sendable {
         /// Where the map lies; it moves when its size changes.
         var map: FileMap
-        /// Of the last snapshot that was read.
+        /// The pages of the snapshot that was read last.
         var pages: SnapshotPages?
     }
 
@@ -19,7 +19,7 @@ extension Environment {
         return try FileMap.find(descriptor, path: path, length: unsafe info.me_mapsize)
     }
 
-    /// The pages of the snapshot on which a transaction stands; found once for each snapshot that is read.
+    /// The pages of the snapshot that a transaction reads; found once for each snapshot.
     func pages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> SnapshotPages {
         let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
         let mapping = mapping.withLock { $0 }
@@ -50,15 +50,15 @@ extension Environment {
         }
     }
 
-    /// Adopts the size to which a writing process grew the file.
+    /// Resizes the map to the size to which another process's write has grown the file.
     func adoptSize() throws(StoreError) {
         try gate.alone { () throws(StoreError) in try resize(0) }
     }
 
-    /// Moves the map, and forgets all that knows where it was. Nobody reads.
+    /// Resizes the map, which may move it, and drops what was known of its address. No transaction may be reading.
     private func resize(_ size: Int) throws(StoreError) {
         dropIdleReaders()
-        // Until its new place is known nothing can be read.
+        // Nothing can be read until the new address is known.
         mapping.withLock { $0 = Mapping(map: FileMap(start: 0, length: 0)) }
         try Self.check(unsafe mdb_env_set_mapsize(environment, size))
         let found = unsafe try Self.map(of: environment, path)

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Where a data file is mapped into this process: what the kernel says, since LMDB does not tell.
+/// The memory into which a data file is mapped, as the kernel lists it: LMDB does not tell the address.
 struct FileMap: Sendable, Equatable {
     /// The address of the file's first byte.
     let start: UInt
@@ -13,9 +13,9 @@ struct FileMap: Sendable, Equatable {
     /// Finds the one mapping of an open file, as proc_pid_maps(5) lists it.
     ///
     /// - Parameters:
-    ///   - path: of the file. Some file systems of layers tell other numbers of a file here than to stat(2).
-    ///   - length: of the mapping, in bytes.
-    /// - Throws: ``StoreError/Code/fileSystem`` where /proc does not list it.
+    ///   - path: The file's path. Some layered file systems give another device or inode number here than stat(2) does.
+    ///   - length: The length of the mapping in bytes.
+    /// - Throws: ``StoreError/Code/fileSystem`` if /proc does not list the mapping.
     static func find(_ descriptor: Int32, path: String, length: Int) throws(StoreError) -> FileMap {
         var info = stat()
         guard unsafe fstat(descriptor, &info) == 0 else { throw Files.failure("look at", path) }
@@ -57,7 +57,8 @@ struct FileMap: Sendable, Equatable {
             inode == info.st_ino && device == Self.numbers(of: info.st_dev)
         }
 
-        /// The two numbers of a device, as glibc packs them: makedev(3), whose macros Swift does not see.
+        /// The major and minor number of a device, unpacked as glibc's makedev(3) packs them: Swift does not see its
+        /// macros.
         private static func numbers(of device: dev_t) -> (major: UInt32, minor: UInt32) {
             let device = UInt64(device)
             let major = (device >> 8 & 0xfff) | (device >> 32 & 0xffff_f000)

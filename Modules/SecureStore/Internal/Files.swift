@@ -74,8 +74,8 @@ enum Files {
 
     /// Hands the content of a small file to `body` and clears it afterwards.
     ///
-    /// - Parameter check: looks at the open file before a byte of it is read, so that no other file can take its place
-    ///   in between.
+    /// - Parameter check: is called with the open file before any of it is read, so that the file cannot be replaced
+    ///   between the check and the reading.
     static func withSecret<Result>(
         _ path: String, upTo limit: Int, checking check: (stat) throws(StoreError) -> Void = { _ in },
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Result

@@ -33,10 +33,10 @@ final class RecordCipher: Sendable {
     static let identifierLength = 16
     /// The length of most places; a summary's has only the identifier, some internal ones are longer.
     static let placeLength = 32
-    /// The longest record: of a value of the largest size with the longest key.
+    /// The length of the longest record, which has the longest key and the largest value.
     static let maximumLength =
         overhead + SecureStore.maximumValueLength + SecureStore.maximumKeyLength + 8 + OrderLabel.length
-    /// A place is authenticated together with a record's head, in 64 bytes.
+    /// The longest place of a record: the place is authenticated together with the record's head, in 64 bytes.
     static let maximumPlaceLength = 64 - headLength
     private static let headLength = 5
     private static let bodyStart = headLength + AEADKey.nonceLength

@@ -1,14 +1,14 @@
 internal import CLMDB
 internal import Glibc
 
-/// The mapped pages that a snapshot uses: the one place where what LMDB hands out becomes a buffer.
+/// The mapped pages that a snapshot uses. Only this type turns what LMDB returns into a buffer.
 ///
-/// LMDB trusts the pages that it reads. One flipped bit in a length makes a value that goes on beyond its page, or
-/// beyond the file, and one in a page number leads a reading to a page out of use, where whole older records still lie,
-/// which their keys open. Before a byte of a value is read, it is checked to lie within its page, that page within the
-/// map and the file and in use, and its length within what the store writes.
+/// LMDB trusts the pages that it reads. One flipped bit in a length makes a value extend beyond its page or beyond the
+/// file. One in a page number leads to an unused page that still holds complete older records, which their keys
+/// decrypt. So before any byte of a value is read, it is checked that the value lies within its page, that the page
+/// lies within the map and the file and is in use, and that the value's length is one that the store writes.
 struct SnapshotPages: Sendable {
-    /// Of the snapshot.
+    /// The number of the transaction that made the snapshot.
     let transaction: UInt64
     private let map: FileMap
     private let pageShift: Int
@@ -18,12 +18,13 @@ struct SnapshotPages: Sendable {
     /// A bit for each page that the snapshot does not use.
     private var free: [UInt64] = []
 
-    /// `MDB_PAGE_HEADER`: `mp_flags`, `mp_upper`, and in its place `mp_pages` where the page is the first of a value's.
+    /// `MDB_PAGE_HEADER`: `mp_flags`, `mp_upper`, and, on the first page of a large value, `mp_pages` in the place of
+    /// `mp_upper`.
     private static let flagsOffset = 10
     private static let pagesOffset = 12
     private static let upperOffset = 14
 
-    /// Reads the list of free pages of a snapshot: LMDB lets readers alone look at it.
+    /// Reads a snapshot's list of free pages. LMDB allows only read transactions to look at it.
     init(_ tree: OpaquePointer, _ environment: OpaquePointer, _ map: FileMap) throws(StoreError) {
         transaction = UInt64(unsafe mdb_txn_id(tree))
         self.map = map
@@ -46,8 +47,8 @@ struct SnapshotPages: Sendable {
         var info = unsafe MDB_envinfo()
         try Environment.check(unsafe mdb_env_info(environment, &info))
         var end = min(map.length, Int(file.st_size))
-        // An older snapshot uses no page behind the newest's last one; of a newer one, which another process has just
-        // committed, the file alone tells.
+        // An older snapshot uses no page after the newest snapshot's last one. For a newer one, which another process
+        // has just committed, only the length of the file is known.
         if transaction <= UInt64(unsafe info.me_last_txnid), let pages = Int(exactly: unsafe info.me_last_pgno) {
             if pages < end >> pageShift { end = (pages + 1) << pageShift }
         }
@@ -85,21 +86,21 @@ struct SnapshotPages: Sendable {
     static var damaged: StoreError { StoreError(.damaged, "LMDB's tree is damaged: it leads out of what it uses.") }
 }
 
-// MARK: What LMDB hands out
+// MARK: Checks of what LMDB returns
 
 extension SnapshotPages {
-    /// - Throws: ``StoreError/Code/damaged`` for what cannot be a record of the snapshot.
+    /// - Throws: ``StoreError/Code/damaged`` if this cannot be a record of the snapshot.
     func record(_ value: MDB_val) throws(StoreError) -> UnsafeRawBufferPointer {
         unsafe try buffer(value, upTo: RecordCipher.maximumLength)
     }
 
-    /// - Throws: ``StoreError/Code/damaged`` for what cannot be a record's place.
+    /// - Throws: ``StoreError/Code/damaged`` if this cannot be a record's place.
     func place(_ value: MDB_val) throws(StoreError) -> UnsafeRawBufferPointer {
         unsafe try buffer(value, upTo: RecordCipher.maximumPlaceLength)
     }
 
     private func buffer(_ value: MDB_val, upTo limit: Int) throws(StoreError) -> UnsafeRawBufferPointer {
-        // An address below the map becomes a number that is larger than any map.
+        // For an address below the map, the difference wraps around to a number larger than any map.
         let offset = unsafe UInt(bitPattern: value.mv_data) &- map.start
         let count = unsafe value.mv_size
         guard count > 0, count <= limit, offset < UInt(end), count <= end - Int(offset) else { throw Self.damaged }
@@ -115,18 +116,18 @@ extension SnapshotPages {
         return word >= free.count || free[word] & (1 << UInt64(page & 63)) == 0
     }
 
-    /// Whether a page, which lies within the file, holds so many bytes at an offset.
+    /// Whether a page, which lies within the file, contains `count` bytes of a value at an offset.
     private func holds(_ page: Int, _ offset: Int, _ count: Int) -> Bool {
         guard let header = unsafe UnsafeRawPointer(bitPattern: map.start + UInt(page << pageShift)) else {
             return false
         }
         let flags = unsafe header.load(fromByteOffset: Self.flagsOffset, as: UInt16.self)
         guard flags & PageLayout.Flag.overflow == 0 else {
-            // The bytes lie within the file, as was checked.
+            // These bytes lie within the file, as was checked before.
             let pages = Int(unsafe header.load(fromByteOffset: Self.pagesOffset, as: UInt32.self))
             return offset == PageLayout.headerLength && count <= pages << pageShift - offset
         }
-        // What lies below `mp_upper` is what moved away.
+        // The bytes below `mp_upper` are not in use: they may hold remains of values that have moved.
         let upper = Int(unsafe header.load(fromByteOffset: Self.upperOffset, as: UInt16.self))
         return flags & PageLayout.Flag.leaf != 0 && offset >= upper && count <= pageSize - offset
     }

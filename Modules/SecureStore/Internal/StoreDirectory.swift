@@ -35,8 +35,8 @@ enum StoreDirectory {
         }
     }
 
-    /// Refuses a directory that others can enter, and one that belongs, itself or one of its files, to another user:
-    /// who owns a file can change it at any time.
+    /// Refuses a directory that other users can enter, and one that belongs to another user or contains a file of
+    /// another user: the owner of a file can change it at any time.
     static func checkAccess(_ path: String) throws(StoreError) {
         try PrivateAccess.check(directory: path)
         for name in [KeyRingFile.name, WriterLock.fileName] + dataNames {

@@ -4,9 +4,9 @@ internal import SallyportBase
 
 /// One LMDB transaction on the store's tree; aborted unless committed.
 ///
-/// Values are copied out: nothing that points into the map leaves a method. Used after its end, it throws. Reading comes
-/// before the first change: until then whatever LMDB hands out lies in the map, where ``SnapshotPages`` can check it,
-/// and not in memory of LMDB's own.
+/// Values are copied: no method returns anything that points into the map. Methods throw once the transaction has
+/// ended. All reading precedes the first change: until then, everything that LMDB returns lies in the map, where
+/// ``SnapshotPages`` can check it, and not in memory that LMDB has allocated.
 @safe
 final class Tree {
     private let transaction: OpaquePointer
@@ -66,7 +66,7 @@ final class Tree {
         guard isOpen else { throw StoreError(.closed, "The transaction is over.") }
     }
 
-    /// What checks the values of the transaction's snapshot.
+    /// The pages that check the values of the transaction's snapshot.
     private func readable() throws(StoreError) -> SnapshotPages {
         try checkOpen()
         guard !isChanged else {
@@ -113,7 +113,7 @@ final class Tree {
         return unsafe try pages.record(found)
     }
 
-    /// The record as it lies in the map, where there is one: until the transaction ends.
+    /// The record as it lies in the map, valid until the transaction ends; nil if there is none.
     func find(_ place: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
         let pages = try readable()
         // LMDB takes a mutable pointer and does not write through it.

@@ -4,7 +4,7 @@ internal import CLMDB
 @safe
 struct TreeCursor: ~Copyable {
     private let cursor: OpaquePointer
-    /// What the last step found, where ``result`` is 0; only ``SnapshotPages`` makes bytes of it.
+    /// The place that the last step found, if ``result`` is 0. Only ``SnapshotPages`` turns it into bytes.
     private(set) var place = unsafe MDB_val()
     private(set) var record = unsafe MDB_val()
     /// LMDB's code.

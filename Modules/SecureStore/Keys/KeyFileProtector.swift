@@ -11,7 +11,7 @@ public struct KeyFileProtector: KeyProtector {
 
     public init(path: String) { self.path = path }
 
-    /// The shortest key file that is taken, in bytes.
+    /// The least length of a key file, in bytes.
     static let minimumLength = 32
     private static let maximumLength = 4096
 

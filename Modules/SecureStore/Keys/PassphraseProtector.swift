@@ -19,7 +19,7 @@ public struct PassphraseProtector: KeyProtector {
         /// p, 1 to 16.
         package var parallelism: UInt8
 
-        /// N = 2^17, r = 8, p = 1: the least that OWASP's Password Storage Cheat Sheet advises.
+        /// N = 2^17, r = 8, p = 1: the minimum that OWASP's Password Storage Cheat Sheet recommends.
         package static let standard = Cost(exponent: 17)
 
         package init(exponent: UInt8, blockSize: UInt8 = 8, parallelism: UInt8 = 1) {
@@ -28,8 +28,8 @@ public struct PassphraseProtector: KeyProtector {
             self.parallelism = parallelism
         }
 
-        /// Whoever can write the file `keys` must not make an opener use all memory, or compute for minutes: 1 GiB, and
-        /// 16 times the work of ``standard``.
+        /// A process that can write the file `keys` must not be able to make opening the store take all memory or
+        /// compute for minutes. The limits are 1 GiB and 16 times the work of ``standard``.
         var isAllowed: Bool {
             guard (10...20).contains(exponent), (1...32).contains(blockSize), (1...16).contains(parallelism) else {
                 return false
@@ -42,10 +42,10 @@ public struct PassphraseProtector: KeyProtector {
 
     public var kind: String { "passphrase" }
 
-    /// Takes 128 MiB and some 300 ms each time that the store is opened.
+    /// Opening the store with this protector takes 128 MiB and some 300 ms each time.
     public init(passphrase: String) { self.init(passphrase: passphrase, cost: .standard) }
 
-    /// - Parameter cost: less than the standard only for tests.
+    /// - Parameter cost: lower than the standard only in tests.
     package init(passphrase: String, cost: Cost) {
         self.passphrase = Redacted(passphrase)
         self.cost = cost

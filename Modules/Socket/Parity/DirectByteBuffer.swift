@@ -1,21 +1,21 @@
 public import SallyportBase
 
-/// The documented direct byte buffer: bytes are appended at its end and consumed at its beginning. What is consumed is
-/// gone.
+/// Dynamics' direct byte buffer: bytes are appended at its end and consumed at its beginning. Consumed bytes are
+/// removed.
 ///
-/// One is a socket's outbound buffer, from which `write()` sends, and one its inbound buffer, in which bytes lie until the
-/// app consumes them. Their bytes are the socket's state: each call is whole, and calls of one task come in their order. A
-/// buffer keeps its socket.
+/// Each socket has an outbound buffer, from which `write()` sends, and an inbound buffer, in which received bytes stay
+/// until the app consumes them. The bytes are the socket's state: each call is atomic, and calls of one task keep their
+/// order. A buffer keeps its socket alive.
 public struct DirectByteBuffer: Sendable {
     enum Side: Sendable { case inbound, outbound }
 
     let socket: SecureSocket
     let side: Side
 
-    /// How many bytes it may hold.
+    /// The greatest number of bytes that it may hold.
     public var limit: ByteCount { socket.limit(of: side) }
 
-    /// Bytes that were not consumed yet.
+    /// The number of bytes that were not consumed yet.
     public var bytesUnread: Int {
         get async { await socket.count(of: side) }
     }
@@ -36,9 +36,9 @@ public struct DirectByteBuffer: Sendable {
     /// - Throws: as ``append(_:)``.
     public func append(_ text: String) async throws(SocketError) { try await append(text.utf8) }
 
-    /// Appends the bytes that lie at a place in memory, which must stay until the call returns.
+    /// Appends bytes from memory, which must stay valid until the call returns.
     ///
-    /// - Throws: as ``append(_:)``.
+    /// - Throws: as ``append(_:)`` does.
     public func write(_ bytes: UnsafeRawBufferPointer) async throws(SocketError) {
         let copy = unsafe Array(bytes)
         try await append(copy)
@@ -46,11 +46,11 @@ public struct DirectByteBuffer: Sendable {
 
     // MARK: Consuming
 
-    /// Consumes what lies ready, at most `limit` bytes.
+    /// Consumes the available bytes, at most `limit`.
     public func read(upTo limit: Int) async -> [UInt8] { await socket.take(upTo: limit, from: side) }
 
-    /// Consumes into a place in memory, which must stay until the call returns; how many bytes there were, at most as many as
-    /// there is room for.
+    /// Consumes bytes into memory, which must stay valid until the call returns. Returns the number of bytes, at most
+    /// as many as there is room for.
     public func read(into buffer: UnsafeMutableRawBufferPointer) async -> Int {
         let bytes = await read(upTo: buffer.count)
         unsafe buffer.copyBytes(from: bytes)

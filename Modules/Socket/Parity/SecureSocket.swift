@@ -2,13 +2,13 @@ internal import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// The documented socket: five states, four callbacks, and two buffers.
+/// Dynamics' socket: five states, four callbacks, and two buffers.
 ///
-/// Sending takes two steps: bytes are appended to ``writeStream``, and ``write()`` sends what lies there. What comes is put
-/// into ``readStream``, and the delegate is told. Which call is allowed when is the table of `Docs/Socket.md`; a call that
-/// is not throws and changes nothing. Releasing a socket resets its connection.
+/// Sending takes two steps: the app appends bytes to ``writeStream``, and ``write()`` sends them. Received bytes are
+/// put into ``readStream``, and the delegate is told. The table in `Docs/Socket.md` says which call is allowed in which
+/// state; any other call throws and changes nothing. Releasing a socket resets its connection.
 ///
-/// An actor: calls may come from anywhere, each is whole, and callbacks come while no call is under way.
+/// An actor: it may be called from anywhere, each call is atomic, and callbacks come between calls.
 ///
 /// ```swift
 /// let socket = try sallyport.sockets.socket(host: "chat.corp.example", port: 7000, isSecure: true, delegate: chat)
@@ -33,7 +33,7 @@ public actor SecureSocket {
     private var outbound: ByteQueue
     private var stream: ByteStream?
     private var run: SocketRun.Handle?
-    /// Told what happens; not kept.
+    /// Is called when something happens; held weakly.
     public private(set) weak var delegate: (any SocketDelegate)?
 
     init(_ target: SocketTarget, of system: SocketSystem, delegate: (any SocketDelegate)? = nil) {
@@ -104,10 +104,10 @@ public actor SecureSocket {
 
     // MARK: Connected
 
-    /// Sends what lies in ``writeStream``.
+    /// Sends the bytes in ``writeStream``.
     ///
-    /// - Throws: `wrongState` but in ``SocketState/open``, `finished`; `bufferFull`, and nothing is taken from the buffer,
-    ///   where with it more than ``SocketConfiguration/outboundLimit`` would wait to be sent.
+    /// - Throws: `wrongState` in any state other than ``SocketState/open``, `finished`; `bufferFull`, without taking
+    ///   anything from the buffer, if more than ``SocketConfiguration/outboundLimit`` would then wait to be sent.
     public func write() throws(SocketError) {
         let channel = try connected(for: .write).channel
         guard outbound.count + channel.unsentOctets <= outbound.limit else {
@@ -163,7 +163,7 @@ extension SecureSocket {
 // MARK: What happens
 
 extension SecureSocket {
-    /// - Parameter stream: of ``SocketEvent/opened``.
+    /// - Parameter stream: the stream that comes with ``SocketEvent/opened``.
     func happened(_ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil) -> SocketCallback? {
         let callback = machine.happened(event, in: attempt)
         if callback == .onOpen { self.stream = stream }
@@ -171,14 +171,14 @@ extension SecureSocket {
         return callback
     }
 
-    /// - Parameter attempt: the connection that the bytes came over.
+    /// - Parameter attempt: the number of the connection over which the bytes came.
     func received(_ bytes: [UInt8], in attempt: Int) -> SocketCallback? {
         let callback = machine.happened(.received, in: attempt)
         if callback != nil { inbound.fill(bytes) }
         return callback
     }
 
-    /// The state in which the connection waits for room; nil where there is some.
+    /// The state in which the connection waits for room in the buffer; nil if there is room.
     var stateWithoutRoom: SocketState? { inbound.isFull ? machine.state : nil }
 
     func tell(_ callback: SocketCallback, _ error: SocketError?) async {

@@ -7,7 +7,7 @@ internal import SallyportTransport
 ///
 /// It does not keep the socket: whoever lets go of that wants no more callbacks.
 struct SocketRun: Sendable {
-    /// The socket's hold on its run.
+    /// The socket's reference to its run.
     struct Handle: Sendable {
         fileprivate let task: Task<Void, Never>
         fileprivate let stirring: AsyncStream<Void>.Continuation
@@ -17,11 +17,11 @@ struct SocketRun: Sendable {
             stirring.finish()
         }
 
-        /// There may be room, or waiting for some makes no more sense.
+        /// Wakes the run, because there may be room again or because it should stop waiting for room.
         func stir() { stirring.yield() }
     }
 
-    /// Nil once nobody holds it.
+    /// Returns nil once the socket was released.
     private let socket: @Sendable () -> SecureSocket?
     private let attempt: Int
     private let target: SocketTarget

@@ -2,14 +2,14 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension SocketSystem {
-    /// A documented socket, in ``SocketState/prepared``. Makes no connection.
+    /// A socket as in Dynamics, in ``SocketState/prepared``. Makes no connection.
     ///
     /// - Parameters:
     ///   - host: a name or an address.
     ///   - port: 1 to 65535.
-    ///   - isSecure: whether TLS is spoken with the server.
-    ///   - delegate: told what happens; not kept.
-    /// - Throws: `invalidRequest` for what is no host or no port.
+    ///   - isSecure: whether the connection to the server uses TLS.
+    ///   - delegate: is called when something happens; held weakly.
+    /// - Throws: `invalidRequest` for an invalid host or port.
     public func socket(
         host: String, port: Int, isSecure: Bool, _ configuration: SocketConfiguration = SocketConfiguration(),
         delegate: (any SocketDelegate)? = nil

@@ -9,7 +9,8 @@ enum CurlLibrary {
         unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil, releaseRecord)
     }()
 
-    /// The slot of an `SSL` that holds its ``HandshakeRecord``, which is told there that the `SSL` is freed.
+    /// The slot of an `SSL` that holds its ``HandshakeRecord``. Through the slot, OpenSSL tells the record that it
+    /// frees the `SSL`.
     static let noteIndex: Int32 = {
         unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, connectionFreed)
     }()
@@ -33,7 +34,7 @@ private func releaseRecord(
     unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).release()
 }
 
-/// Is called for every connection of the process: for those that are not ours without a note.
+/// Called for every `SSL` of the process; one that is not ours has no note.
 private func connectionFreed(
     connection: UnsafeMutableRawPointer?, note: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CRYPTO_EX_DATA>?,
     _: Int32, _: Int, _: UnsafeMutableRawPointer?

@@ -8,16 +8,16 @@ final class EasyHandle {
     /// What the callbacks talk to.
     protocol Client: AnyObject {
         func received(headerLine: UnsafeRawBufferPointer) -> Bool
-        /// - Returns: how many octets were taken, or one of libcurl's codes.
+        /// - Returns: how many bytes were taken, or one of libcurl's codes.
         func received(body: UnsafeRawBufferPointer) -> Int
         func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int
         func rewindBody() -> Bool
-        /// - Returns: false where no connection may be made to the address, and no socket for it.
+        /// - Returns: false if no connection may be made to the address; then no socket is opened for it.
         func mayConnect(to address: IPAddress, port: UInt16) -> Bool
-        /// - Returns: false where no connection may be made.
+        /// - Returns: false if no connection may be made.
         func willConnect(_ descriptor: Int32) -> Bool
         func willHandshake(_ context: OpaquePointer)
-        /// - Returns: false where it must not be sent.
+        /// - Returns: false if it must not be sent.
         func willSendRequest() -> Bool
     }
 

@@ -3,7 +3,7 @@ internal import HTTPTypes
 
 /// Header lines as libcurl takes them: a list of C strings, in one allocation.
 ///
-/// libcurl reads the list while the transfer runs; whoever started the transfer keeps this object as long.
+/// libcurl reads the list while the transfer runs; the owner of the transfer keeps this object as long.
 @safe
 final class HeaderLines {
     private let storage: UnsafeMutableRawPointer

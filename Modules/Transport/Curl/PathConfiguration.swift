@@ -47,13 +47,13 @@ struct PathConfiguration {
         return settings
     }
 
-    /// What is asked of a server whose TLS begins on a connection that stands: no other one can be made for the answer to a
-    /// question.
+    /// The settings of a TLS handshake on a connection that is already open. A question to the app holds this
+    /// handshake, since no new connection can be made for the answer.
     func laterHandshake(with host: Host, _ applicationProtocols: [UInt8]) -> HandshakeSettings {
         var settings = serverHandshake(with: host)
         settings.holdsQuestions = true
         settings.applicationProtocols = applicationProtocols
-        // Shown by the connection itself: the context's is read once.
+        // The certificate is set on the connection itself: a setting of the context would be read only once.
         settings.signed = nil
         return settings
     }
@@ -87,7 +87,7 @@ struct PathConfiguration {
         handle.set(CURLOPT_SSL_VERIFYHOST, checksHost ? 2 : 0)
         handle.set(CURLOPT_SSLVERSION, versionRange)
         handle.setNothing(CURLOPT_CAPATH)
-        // It reads none where ours are put in their place before the handshake.
+        // It reads none if ours are put in their place before the handshake.
         if authorities.current != nil { handle.setNothing(CURLOPT_CAINFO) }
         if let minimum = path.versions.minimum, minimum < .tls12 {
             handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:@SECLEVEL=0")
@@ -128,7 +128,7 @@ enum PEM {
         "-----BEGIN \(label)-----\n" + lines(octets) + "-----END \(label)-----\n"
     }
 
-    /// 48 octets make a line of 64 characters.
+    /// 48 bytes make a line of 64 characters.
     private static func lines(_ octets: [UInt8]) -> String {
         stride(from: 0, to: octets.count, by: 48).reduce(into: "") { text, start in
             text += base64(octets[start..<min(start + 48, octets.count)]) + "\n"

@@ -21,11 +21,11 @@ func openSocket(
     return descriptor
 }
 
-/// Where the connection leads; nil for sockets that are not of the network.
+/// The address and port that a socket connects to; nil if it is no internet socket.
 private func internetPeer(_ place: UnsafeMutablePointer<curl_sockaddr>) -> (address: IPAddress, port: UInt16)? {
     guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
-    // SAFETY: libcurl has room for a `sockaddr_storage` there, of which it has filled in `addrlen` bytes. The port and the
-    // address stand where RFC 3493 §3.3 has them.
+    // SAFETY: libcurl has room for a `sockaddr_storage` there, of which it has filled in `addrlen` bytes. The port and
+    // the address lie at the offsets that RFC 3493 §3.3 gives them.
     let length = unsafe Int(place.pointee.addrlen)
     let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(place) + offset, count: length)
     let range: Range<Int>

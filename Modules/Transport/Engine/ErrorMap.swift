@@ -137,7 +137,8 @@ struct ErrorMap {
     }
 }
 
-/// Nobody answered in the time for connecting: the underlying error of `cannotConnect` and `relayUnreachable`.
+/// No server answered within the time limit for connecting: the underlying error of `cannotConnect` and
+/// `relayUnreachable`.
 package struct ConnectTimeout: Error, Sendable, Hashable {}
 
 /// What a relay said to CONNECT instead of opening a tunnel: the underlying error of `relayRefused`.
@@ -148,6 +149,6 @@ package struct RelayRefusal: Error, Sendable, Hashable {
 
     /// The relay itself waited in vain.
     package var isTimeout: Bool { status == 504 }
-    /// The relay's policy does not allow it.
+    /// Whether the relay's policy forbids the connection.
     package var isForbidden: Bool { status == 403 }
 }

@@ -23,8 +23,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) var isClosed = false
     /// Something began since the last sweep.
     private var wasUsed = true
-    /// Takes what broke through a relay, and gives it to ``tell(_:)`` once the reason may be known; nil where a loss is told
-    /// at once.
+    /// Takes a connection that broke through a relay, and later gives it to ``tell(_:)``, once the reason may be known.
+    /// If nil, losses are reported at once.
     var explains: ((UnexplainedLoss) -> Void)?
     /// The connection of a path with one owner, as ``ConnectionFacts/number`` names it; nil before the first one.
     var connectionNumber: UInt64?
@@ -99,14 +99,14 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     var allMembers: [any PoolMember] { Array(members.values) }
 
-    /// What a member has, or waits for, as a policy judges it.
+    /// The connection that a member has or waits for, as a policy judges it.
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
             to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
             peer: configuration.path.addresses == nil ? nil : member.attempt.handle?.peer)
     }
 
-    /// The connections that no member uses. Of those with TLS the lowest version counts that the path offers.
+    /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
         connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
             OpenConnection(
@@ -190,15 +190,15 @@ final class Pool: DescriptorHandler, TurnObserver {
         return !attempt.relays.isEmpty
     }
 
-    /// Ends a member whose connection failed. What a relay did may have a reason that comes by another way, and is told
-    /// later.
+    /// Ends a member whose connection failed. If the connection went through a relay, the reason may arrive by another
+    /// way, so the failure is reported later.
     func lost(_ member: any PoolMember, _ failure: LoadError) {
         let loss = UnexplainedLoss(member: member, failure: failure)
         guard let explains, failure.mayHideReason else { return tell(loss) }
         explains(loss)
     }
 
-    /// Ends the member with the loss, unless it was ended meanwhile.
+    /// Ends the member with the loss's failure, unless it was ended meanwhile.
     func tell(_ loss: UnexplainedLoss) {
         guard members[ObjectIdentifier(loss.member)] != nil else { return }
         remove(loss.member, loss.failure, isReusable: true)
@@ -212,8 +212,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil
         handle.client = nil
-        // What libcurl holds for a paused transfer it gives to nobody now; of an HTTP/2 stream that ends while it is
-        // paused, it would forget up to 16 KiB instead of freeing them (7.88).
+        // Has libcurl drop what it holds for a paused transfer: of an HTTP/2 stream that ends while it is paused, it
+        // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
         if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
@@ -301,7 +301,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Octets on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
+    /// Bytes on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
     /// request, where HTTP/2 names the request of each. Without them it finds a dead connection.
     private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }

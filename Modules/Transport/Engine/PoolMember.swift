@@ -8,12 +8,12 @@ protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
     /// Nil before it starts, and once it is over.
     var pool: Pool? { get }
-    /// Somebody on this side keeps what it carries from flowing.
+    /// Whether this side keeps what it carries from flowing.
     var isPaused: Bool { get }
     /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
     var isSuspended: Bool { get }
     var urgency: Urgency { get }
-    /// What was agreed with the server; nil without TLS, and before the handshake.
+    /// The TLS version negotiated with the server; nil without TLS, and before the handshake.
     var tlsVersion: TLSVersion? { get }
     /// Its turn has come: sets what is its own on a handle of the pool.
     func begins(with handle: EasyHandle)
@@ -31,8 +31,8 @@ extension PoolMember {
     var isSuspended: Bool { false }
     var urgency: Urgency { .standard }
 
-    /// Judges each address of a direct connection by the policy. A name of which one address is denied is given up: the
-    /// others of an answer that mixes them are not tried.
+    /// Judges each address of a direct connection by the policy. If one address of a name is denied, the name is given
+    /// up: the other addresses of such an answer are not tried.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         guard let pool, let rules = pool.configuration.path.addresses else { return true }
         guard !attempt.isDenied else { return false }
@@ -49,7 +49,7 @@ extension PoolMember {
 /// How far one transfer has come on its connection. On the loop only.
 final class Attempt {
     let start = LoopInstant.now
-    /// What it waits for before it begins; nil where nothing limits it.
+    /// What it waits for before it begins; nil if nothing limits it.
     var claim: OriginClaim?
     var step = LoadError.Step.routing
     /// Nil before it begins.
@@ -64,7 +64,7 @@ final class Attempt {
     var isParked = false
     /// Set when the transfer is ended from our side.
     var failure: LoadError?
-    /// The policy denies an address to which the name leads: ``failure`` says which rule.
+    /// Whether the policy denies an address to which the name leads: ``failure`` says by which rule.
     var isDenied = false
     /// What the server is offered in ALPN besides what libcurl offers, as it stands in the hello.
     var applicationProtocols: [UInt8] = []
@@ -115,7 +115,7 @@ final class Attempt {
 
 /// What the relay or the proxy said to CONNECT.
 struct RelayAnswer {
-    /// The longest header block of a relay, in octets.
+    /// The longest header block of a relay, in bytes.
     static let limit = 64 << 10
 
     private(set) var status = 0
@@ -124,7 +124,7 @@ struct RelayAnswer {
     private(set) var challenges: [String] = []
     private var octets = 0
 
-    /// - Returns: false where the header block is too long.
+    /// - Returns: false if the header block is too long.
     mutating func received(_ line: UnsafeRawBufferPointer) -> Bool {
         octets += line.count
         guard octets <= Self.limit else { return false }

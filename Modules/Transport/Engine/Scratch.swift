@@ -5,7 +5,7 @@ final class Scratch: @unchecked Sendable {
     // SAFETY: used on its engine's loop only.
     typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
 
-    /// Octets that are read at once: three records, and less than what makes glibc tidy its heap when it is freed.
+    /// Bytes that are read at once: three records, and less than what makes glibc tidy its heap when it is freed.
     private static let length = 48 << 10
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
 
@@ -39,6 +39,6 @@ final class Scratch: @unchecked Sendable {
         return count
     }
 
-    /// Whether so many octets are most of what is read at once.
+    /// Whether so many bytes are most of what is read at once.
     static func isMuch(_ count: Int) -> Bool { count > length / 2 }
 }

@@ -29,7 +29,7 @@ actor TransportEngine {
     enum TunnelEnd: Sendable {
         /// Both directions, as libcurl does.
         case close
-        /// The same, unless the tunnel comes to its end by itself: nobody holds it any more.
+        /// The last reference is gone: ends both directions, unless the tunnel was told to end by itself.
         case released
         /// Both, with a reset.
         case reset
@@ -51,7 +51,7 @@ actor TransportEngine {
     private var retired: [Pool] = []
     private var isShutDown = false
     private let idleLifetime: Duration
-    /// Connections through relays that broke, of which nothing was said yet.
+    /// Broken connections through relays whose loss was not reported yet.
     var losses: [UnexplainedLoss] = []
     var isAsking = false
     let whenRelayBreaks: (@Sendable () async -> Void)?
@@ -226,7 +226,7 @@ private struct PoolKey: Hashable {
 }
 
 extension TransportEngine.Command {
-    /// Whether it may end tunnels that other threads write to.
+    /// Whether the order may end tunnels that other threads write to.
     fileprivate var endsMany: Bool {
         switch self {
         case .endAll, .judge: true

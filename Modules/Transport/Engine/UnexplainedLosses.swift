@@ -7,7 +7,7 @@ struct UnexplainedLoss: Sendable {
 }
 
 extension LoadError {
-    /// Whether a relay that ends or refuses a connection for a withdrawal, or for a new policy, looks like this from here.
+    /// Whether this failure may be how a relay ends or refuses a connection because of a withdrawal or a new policy.
     var mayHideReason: Bool {
         switch code {
         case .connectionLost: true
@@ -19,8 +19,9 @@ extension LoadError {
 }
 
 extension TransportEngine {
-    /// Tells a member of a loss through a relay once it is known whether the administrator ended it. A withdrawal, or a
-    /// new policy, ends the member with its own error meanwhile, since the member is still in its pool.
+    /// Reports a loss through a relay to its member once it is known whether the administrator caused it. A withdrawal
+    /// or a new policy that is found meanwhile ends the member with its own error, since the member is still in its
+    /// pool.
     func explain(_ loss: UnexplainedLoss) {
         losses.append(loss)
         askForReason()
@@ -34,8 +35,8 @@ extension TransportEngine {
         isAsking = true
         let asked = losses
         losses = []
-        // Without parents: the loop has nothing to wait with, and a question that takes longer than the loss can wait goes
-        // on by itself, since what it learns counts all the same. Docs/Concurrency.md.
+        // Unstructured tasks: the loop cannot await child tasks. A question that takes longer than the loss may wait
+        // goes on by itself, since its answer still counts. See Docs/Concurrency.md.
         let limit = Task { try? await Task.sleep(for: Self.longestQuestion) }
         Task {
             await ask()
@@ -43,7 +44,7 @@ extension TransportEngine {
         }
         Task {
             await limit.value
-            // What was posted meanwhile, the end of all among it, is handled before the losses are told.
+            // Orders posted meanwhile, such as the end of all members, are handled before the losses are reported.
             handlePosted()
             for loss in asked { loss.member.pool?.tell(loss) }
             isAsking = false

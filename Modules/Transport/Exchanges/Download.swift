@@ -13,7 +13,7 @@ struct Download {
     private var headerOctets = 0
     private(set) var isHeadWhole = false
     var chunk: [UInt8] = []
-    /// Octets of the body so far.
+    /// Bytes of the body so far.
     private var bodyOctets = 0
     private var check = HeaderBlockCheck()
 
@@ -58,7 +58,7 @@ struct Download {
         return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
     }
 
-    /// The three octets of the head's status.
+    /// The three bytes of the head's status.
     private var status: ArraySlice<UInt8>? {
         guard let space = head.firstIndex(of: UInt8(ascii: " ")), space + 3 < head.count else { return nil }
         return head[(space + 1)...(space + 3)]
@@ -67,7 +67,7 @@ struct Download {
     /// The server does not do what `Expect` asks for (RFC 9110 §15.5.18).
     var isExpectationFailed: Bool { status?.elementsEqual("417".utf8) == true }
 
-    /// The server asks who somebody is (RFC 9110 §15.5.2).
+    /// Whether the server asks for authentication (RFC 9110 §15.5.2).
     var isUnauthorized: Bool { status?.elementsEqual("401".utf8) == true }
 
     var isHTTP2: Bool { head.starts(with: "HTTP/2".utf8) }

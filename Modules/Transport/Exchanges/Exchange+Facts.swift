@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-// What is known of an exchange once it has an answer, or has ended.
+// The facts of an exchange once it has a response, or has ended.
 extension Exchange {
     func report(_ failure: LoadError?) {
         guard let reporter = request.reporter else { return }

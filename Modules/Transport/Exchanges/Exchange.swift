@@ -46,14 +46,14 @@ final class Exchange: @unchecked Sendable {
     /// The connection that it has made, on a path with one owner.
     private var madeConnection: UInt64?
     private static let connectionNumbers = Atomic<UInt64>(0)
-    /// Of the connection with the server, where the server asks who somebody is.
+    /// The binding to the connection with the server, if the server asks for authentication.
     private(set) var channelBinding: ChannelBinding?
     /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
     private(set) var isExpectationRefused = false
     private var controlNumber: UInt64 = 0
     private(set) var pool: Pool?
     private(set) var queueTime = Duration.zero
-    /// What is known of TLS while the connection is there; nil where nobody asks for a report.
+    /// What is known of TLS while the connection is there; nil if no report is wanted.
     private(set) var tls: TLSFacts?
     private(set) var requestDone: LoopInstant?
 
@@ -77,7 +77,7 @@ final class Exchange: @unchecked Sendable {
         clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
     }
 
-    /// Lets whoever steers the exchange reach it, until it ends. Called once, by the caller before the start.
+    /// Connects the exchange to its control, until it ends. Called once, by the caller before the start.
     func attachControl() {
         guard let control = request.control else { return }
         controlNumber = control.attach { [self] in engine.post(.controlChanged(self)) }
@@ -130,7 +130,7 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Time
 
-    /// The earliest instant at which it may be overdue, as things stand.
+    /// The earliest instant at which the exchange may be overdue in its present state.
     var dueAt: LoopInstant { clock.dueAt(hasBegun: attempt.handle != nil) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
@@ -203,7 +203,7 @@ extension Exchange: PoolMember {
         answer(isComplete: false)
     }
 
-    /// Hands over what is there: the head first, then the octets that lie ready.
+    /// Hands over what is there: the head first, then the bytes that lie ready.
     private func answer(isComplete: Bool) {
         guard download.isHeadWhole else { return }
         guard let continuation = continuation.take() else { return pushChunk() }
@@ -281,7 +281,7 @@ extension Exchange {
 
     private var hasSentNothing: Bool { attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
 
-    /// - Returns: whether the request goes out; else why not is the attempt's failure.
+    /// - Returns: whether the request is sent; if not, the attempt's failure says why.
     private func obeys(_ verdict: SendRule.Verdict) -> Bool {
         switch verdict {
         case .send: return true

@@ -1,14 +1,14 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 
-/// The times of an exchange: its deadline, and how long it may be without a byte. A value.
+/// The time limits of an exchange: its deadline, and how long it may go without a byte. A value.
 struct ExchangeClock {
     private let deadline: LoopInstant
     private let idleTimeout: Duration
     private let idleNanoseconds: Int64
     private(set) var lastActivity = LoopInstant.never
 
-    /// - Parameter deadline: nil for none.
+    /// - Parameter deadline: nil for no deadline.
     init(deadline: ContinuousClock.Instant?, idleTimeout: Duration) {
         self.deadline = deadline.map { LoopInstant.now.advanced(by: ContinuousClock.now.duration(to: $0)) } ?? .never
         self.idleTimeout = idleTimeout
@@ -17,14 +17,14 @@ struct ExchangeClock {
 
     mutating func active(at now: LoopInstant) { lastActivity = now }
 
-    /// The earliest instant at which it may be overdue, as things stand. Waiting for its turn is not idleness.
+    /// The earliest instant at which the exchange may be overdue. Time spent waiting for a connection is not idle time.
     func dueAt(hasBegun: Bool) -> LoopInstant {
         hasBegun ? min(deadline, lastActivity.advanced(byNanoseconds: idleNanoseconds)) : deadline
     }
 
     /// - Parameters:
-    ///   - isPaused: it stands still from this side, which this clock does not count.
-    ///   - step: how far it has come.
+    ///   - isPaused: whether this side has paused the exchange; such time is not counted.
+    ///   - step: how far the exchange has come.
     mutating func overdue(
         at now: LoopInstant, hasBegun: Bool, isPaused: Bool, step: LoadError.Step
     ) -> LoadError? {

@@ -11,7 +11,7 @@ struct TLSFacts {
 }
 
 extension TLSVersion {
-    /// - Parameter name: as `SSL_get_version` gives it.
+    /// - Parameter name: the version as `SSL_get_version` names it.
     init?(openSSL name: String) {
         switch name {
         case "TLSv1": self = .tls10
@@ -24,14 +24,14 @@ extension TLSVersion {
 }
 
 extension EasyHandle {
-    /// The address and port that the connection leads to; nil before there is one.
+    /// The address and port that the connection leads to; nil before it is open.
     var peer: Endpoint? {
         guard let address = IPAddress(text(CURLINFO_PRIMARY_IP)) else { return nil }
         return try? Endpoint(
             host: .address(address), port: UInt16(truncatingIfNeeded: long(CURLINFO_PRIMARY_PORT)))
     }
 
-    /// Of the connection with the server; nil where it has no TLS. Only while the transfer has its connection.
+    /// Of the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? {
         guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }),
             let version = unsafe SSL_get_version(connection)

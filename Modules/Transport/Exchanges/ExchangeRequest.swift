@@ -22,7 +22,7 @@ package struct ExchangeRequest: Sendable {
     /// The longest header block of the answer; the relay's answer to CONNECT has the same limit.
     package var headerLimit: ByteCount = .kilobytes(64)
     package var protocols: HTTPVersions = .automatic
-    /// The reader takes a body of this length at once; nil where it may be slow.
+    /// The reader takes a body of this length at once; nil if it may be slow.
     ///
     /// libcurl 7.88 reads nothing more from an HTTP/2 connection while one of its streams is not read. So an exchange
     /// that says this shares a connection and is never paused below the limit, and others have one to themselves.
@@ -31,11 +31,11 @@ package struct ExchangeRequest: Sendable {
     /// come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100 exchanges
     /// at once that collect, or as many as this says where that is more.
     package var connectionsPerOrigin = 6
-    /// Called once on the loop when the exchange is over, before its body's reader learns of it; nil where nobody wants
-    /// to know, which costs nothing.
+    /// Called once on the loop when the exchange is over, before its body's reader learns of it. If nil, no report is
+    /// made, which costs nothing.
     package var reporter: (@Sendable (ExchangeReport) -> Void)?
 
-    /// Who suspends the exchange and follows it.
+    /// Suspends the exchange and follows its progress.
     package var control: (any TransferControl)?
     /// What the path's proxy is told where ``ProxyAccess/user`` is set.
     package var proxyAuthorization: Redacted<String>?

@@ -15,7 +15,7 @@ enum FieldNames {
         let name: HTTPField.Name
     }
 
-    /// By the count of their octets.
+    /// By the count of their bytes.
     private static let known: [[Known]] = {
         var known: [[Known]] = Array(repeating: [], count: 28)
         for text in common + common.map({ $0.lowercased() }) {

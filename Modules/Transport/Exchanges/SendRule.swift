@@ -1,21 +1,21 @@
-/// Whether a request goes out over a connection, and whether it goes out again. A value: the exchange asks it each time
-/// that libcurl is about to send.
+/// Decides whether a request is sent over a connection, and whether it is sent again. A value: the exchange asks it
+/// each time libcurl is about to send.
 ///
-/// libcurl sends a request again, up to five times, where a connection that was used before ends without a byte of an
-/// answer, or where the server refused the stream: whatever the method, unless it is kept from it here.
+/// libcurl sends a request again, up to five times, if a reused connection ends before the first byte of a response, or
+/// if the server refused the stream. It does so for every method, unless this rule forbids it.
 struct SendRule {
     enum Verdict: Equatable {
         case send
-        /// It was sent, and is not one to be sent twice.
+        /// The request was sent, and must not be sent twice.
         case notTwice
-        /// It has to go over another connection. `isUnsent`: nothing of it was sent, or it may be sent again.
+        /// The request needs another connection. `isUnsent`: none of it was sent, or it may be sent again.
         case connectionIsGone(isUnsent: Bool)
     }
 
     let isIdempotent: Bool
-    /// The only connection that it may go over; nil for any.
+    /// The only connection over which the request may be sent; nil for any.
     let requiredConnection: UInt64?
-    /// How often it was about to be sent.
+    /// How often libcurl was about to send the request.
     private(set) var count = 0
 
     init(isIdempotent: Bool, requiredConnection: UInt64?) {
@@ -26,19 +26,19 @@ struct SendRule {
     var isBegun: Bool { count > 0 }
     var retries: Int { max(0, count - 1) }
 
-    /// A new connection is about to be made for it.
+    /// libcurl is about to open a new connection for the request.
     ///
     /// - Parameters:
-    ///   - hasSentNothing: whether no byte of it was sent; asked only where that matters, as it costs a call.
-    ///   - canStartAnew: whether its body can be sent from the start.
+    ///   - hasSentNothing: whether no byte of the request was sent. Evaluated only if needed, since it costs a call.
+    ///   - canStartAnew: whether the body can be sent from its start.
     func willConnect(hasSentNothing: @autoclosure () -> Bool, canStartAnew: Bool) -> Verdict {
         guard requiredConnection != nil else { return .send }
         return gone(hasSentNothing(), canStartAnew)
     }
 
-    /// It is about to be sent.
+    /// libcurl is about to send the request.
     ///
-    /// - Parameter connection: the number of the connection that it goes over; nil where connections have none.
+    /// - Parameter connection: the number of the connection to be used; nil if connections have no numbers.
     mutating func willSend(
         over connection: UInt64?, hasSentNothing: @autoclosure () -> Bool, canStartAnew: Bool
     ) -> Verdict {
@@ -50,7 +50,7 @@ struct SendRule {
         return .send
     }
 
-    /// RFC 9110 §9.2.2: idempotent methods, and others of which no byte was sent.
+    /// RFC 9110 §9.2.2: idempotent methods may be sent again, and others if no byte of them was sent.
     func mayBeSentAgain(_ hasSentNothing: @autoclosure () -> Bool) -> Bool { isIdempotent || hasSentNothing() }
 
     private func gone(_ hasSentNothing: @autoclosure () -> Bool, _ canStartAnew: Bool) -> Verdict {

@@ -1,16 +1,16 @@
 internal import CCurl
 
-/// Which directions of a transfer stand still, and why: its reader has no room, its body's source has no bytes, or it is
-/// suspended from outside. A value: the exchange tells libcurl.
+/// Which directions of a transfer are paused, and why: its reader has no room, its body's source has no bytes, or the
+/// app has suspended it. A value; the exchange carries its decisions out in libcurl.
 struct TransferFlow {
-    /// The reader has no room.
+    /// Whether receiving is paused because the reader has no room.
     private(set) var isReceivingPaused = false
-    /// Suspended, in both directions.
+    /// Whether the transfer is suspended, in both directions.
     private(set) var isHeld = false
-    /// libcurl forgets a pause that comes before it sends: it is made when the turn ends.
+    /// Whether a pause is still to be made at the end of the turn: libcurl forgets a pause made before it sends.
     private var isHoldDue = false
 
-    /// Whether what comes is taken.
+    /// Whether received bytes are taken.
     var mayReceive: Bool { !isReceivingPaused && !isHeld }
 
     mutating func readerIsFull() { isReceivingPaused = true }
@@ -21,29 +21,29 @@ struct TransferFlow {
         return isReceivingPaused
     }
 
-    /// It was suspended or resumed.
+    /// The transfer was suspended or resumed.
     ///
-    /// - Parameter hasSent: whether libcurl has begun to send, and so keeps a pause.
-    /// - Returns: whether libcurl is to be told now.
+    /// - Parameter hasSent: whether libcurl has begun to send, and so will not forget a pause.
+    /// - Returns: whether the pause is to be changed in libcurl now.
     mutating func hold(_ isSuspended: Bool, hasSent: Bool) -> Bool {
         guard isHeld != isSuspended else { return false }
         isHeld = isSuspended
         return hasSent
     }
 
-    /// - Returns: whether the turn's end has something to do.
+    /// - Returns: whether there is something to do at the end of the turn.
     mutating func requestIsSent() -> Bool {
         if isHeld { isHoldDue = true }
         return isHeld
     }
 
-    /// - Returns: whether libcurl is to be told.
+    /// - Returns: whether the pause is to be changed in libcurl.
     mutating func turnEnds() -> Bool {
         defer { isHoldDue = false }
         return isHoldDue
     }
 
-    /// What `curl_easy_pause` is told.
+    /// The argument for `curl_easy_pause`.
     func bits(isSendingPaused: Bool) -> Int32 {
         (mayReceive ? 0 : CURLPAUSE_RECV) | (isSendingPaused || isHeld ? CURLPAUSE_SEND : 0)
     }

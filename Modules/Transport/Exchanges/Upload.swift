@@ -13,12 +13,12 @@ final class Upload {
         case produced(@Sendable (RequestBodyWriter) async throws -> Void)
     }
 
-    /// How much a producer may be ahead of the connection, in octets.
+    /// How much a producer may be ahead of the connection, in bytes.
     private static let watermarks = BodyPipe.Watermarks(low: 64 << 10, high: 256 << 10)
 
     private let source: Source
     private let isReplayable: Bool
-    /// In octets; -1 where it is not known.
+    /// In bytes; -1 where it is not known.
     private let length: Int64
     private var offset = 0
     private var pipe: BodyPipe?

@@ -7,7 +7,7 @@ internal import SallyportCore
 /// Authorities that a server's certificate may lead to, and lists of what they revoked, read once for all pools that want
 /// the same ones: those of the system alone take most of a megabyte, and more time than the rest of a handshake.
 ///
-/// It lives as long as somebody holds it.
+/// It lives as long as there is a reference to it.
 @safe
 final class AuthorityStore: @unchecked Sendable {
     // SAFETY: constant, and nothing is added to it once it is made; OpenSSL counts its users and locks what it looks up.
@@ -21,7 +21,7 @@ final class AuthorityStore: @unchecked Sendable {
         var lists: [[UInt8]]
     }
 
-    /// Nil where the system's file cannot be read.
+    /// Nil if the system's file cannot be read.
     private init?(_ contents: Contents) {
         guard let store = unsafe X509_STORE_new() else { return nil }
         unsafe self.store = store
@@ -37,7 +37,7 @@ final class AuthorityStore: @unchecked Sendable {
 
     deinit { unsafe X509_STORE_free(store) }
 
-    /// What `context` had before is let go.
+    /// Uses this store in a context, which releases the one that it had before.
     func use(in context: OpaquePointer) { unsafe SSL_CTX_set1_cert_store(context, store) }
 
     /// What cannot be read is no anchor.
@@ -64,9 +64,9 @@ final class AuthorityStore: @unchecked Sendable {
     private struct Weak { weak var store: AuthorityStore? }
     private static let known = Lock<[Contents: Weak]>([:])
 
-    /// The one that somebody holds already, else a new one.
+    /// The existing store with these contents, if there is one, else a new one.
     static func of(_ contents: Contents) -> AuthorityStore? {
-        // Made under the lock: who else wants the same one waits for it instead of making another.
+        // Made under the lock: a second thread that needs the same store waits for it instead of making another.
         known.withLock { known in
             if let store = known[contents]?.store { return store }
             known = known.filter { $0.value.store != nil }
@@ -82,7 +82,7 @@ struct FileStamp: Sendable, Hashable {
     let path: String
     private let numbers: [Int]
 
-    /// Nil where there is none.
+    /// Nil if there is none.
     init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -112,7 +112,7 @@ final class PoolAuthorities {
         self.lists = lists
     }
 
-    /// Nil where the system's cannot be read, and none were held: libcurl says what is wrong with them then.
+    /// Nil if the system's cannot be read, and none were held: libcurl says what is wrong with them then.
     var current: AuthorityStore? {
         let system = isSystem ? Self.systemFile.flatMap { FileStamp($0) } : nil
         guard held == nil || held?.system != system else { return held?.store }

@@ -3,7 +3,7 @@ internal import COpenSSL
 internal import SallyportLoading
 
 extension EasyHandle {
-    /// Of the connection with the server; nil where it has no TLS, and for a certificate whose signature has no hash function
+    /// Of the connection with the server; nil if it has no TLS, and for a certificate whose signature has no hash function
     /// (RFC 5929 §4.1 leaves those open). Only while the transfer has its connection.
     var channelBinding: ChannelBinding? {
         guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }) else { return nil }

@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension HandshakeRecord {
-    /// The handshake was ended, or is held, because nobody has said which certificate to show.
+    /// The error if the handshake was ended, or is held, because the client certificate was not chosen yet.
     func certificateRequest(at endpoint: Endpoint) -> LoadError? {
         guard let authorities = wantedAuthorities else { return nil }
         return LoadError(
@@ -11,7 +11,7 @@ extension HandshakeRecord {
             underlying: CertificateRequest(endpoint: endpoint, authorities: authorities))
     }
 
-    /// The server's chain was not taken, or is in question; nil where no chain was kept.
+    /// The error if the server's chain was refused or awaits the app's decision; nil if no chain was kept.
     func untrusted(at endpoint: Endpoint, over connection: ConnectionFacts) -> LoadError? {
         guard let chain else { return nil }
         let message = chain.failure.map { "The server's certificate does not verify: \($0.message)." }
@@ -20,11 +20,11 @@ extension HandshakeRecord {
             underlying: chain.evaluation(at: endpoint, connection))
     }
 
-    /// Why a handshake with the server that was made without libcurl did not go on.
+    /// Why a TLS handshake with the server that was made without libcurl failed.
     ///
     /// - Parameters:
     ///   - isLost: whether the connection ended without an alert.
-    ///   - reason: OpenSSL's.
+    ///   - reason: OpenSSL's text for the failure.
     func failure(
         at endpoint: Endpoint, over connection: ConnectionFacts, isLost: Bool, because reason: String
     ) -> LoadError {

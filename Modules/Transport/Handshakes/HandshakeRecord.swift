@@ -21,16 +21,16 @@ final class HandshakeRecord {
     private(set) var isUntrusted = false
     /// The chain verified and has none of the pinned keys.
     private(set) var lacksPinnedKey = false
-    /// Nobody has decided on the chain.
+    /// Whether the chain awaits a decision.
     private(set) var isInQuestion = false
     /// The chain that was not taken.
     private(set) var chain: ShownChain?
-    /// The names of the authorities that the server takes certificates of, where it asked for one and somebody must
-    /// be asked.
+    /// The names of the authorities whose certificates the server accepts, if it asked for a certificate and the app
+    /// must choose one.
     private(set) var wantedAuthorities: [[UInt8]]?
     /// The description of the last alert that the peer sent (RFC 8446 §6).
     private(set) var alert: UInt8?
-    /// The connection, until libcurl frees it: OpenSSL tells of that, see ``forget(_:)``.
+    /// The connection, until libcurl frees it: OpenSSL reports that through ``forget(_:)``.
     private(set) var connection: OpaquePointer?
 
     init(_ settings: HandshakeSettings) { self.settings = settings }
@@ -62,7 +62,7 @@ final class HandshakeRecord {
         if place & SSL_CB_READ_ALERT == SSL_CB_READ_ALERT { alert = UInt8(truncatingIfNeeded: value) }
     }
 
-    /// Keeps the connection together with a note in it, which OpenSSL hands back when it frees the connection.
+    /// Keeps the connection, and puts a note into it that OpenSSL passes back when it frees the connection.
     private func keep(_ connection: OpaquePointer?) {
         guard let connection = unsafe connection, unsafe SSL_get_ex_data(connection, CurlLibrary.noteIndex) == nil
         else {
@@ -70,7 +70,7 @@ final class HandshakeRecord {
         }
         let note = unsafe Unmanaged.passRetained(self).toOpaque()
         guard unsafe SSL_set_ex_data(connection, CurlLibrary.noteIndex, note) == 1 else {
-            // No memory: without the note the connection must not be kept.
+            // Out of memory: without the note, the connection must not be kept.
             return unsafe Unmanaged<HandshakeRecord>.fromOpaque(note).release()
         }
         unsafe self.connection = unsafe connection
@@ -113,7 +113,7 @@ extension HandshakeRecord {
         return false
     }
 
-    /// Whether the handshake stops where it is, to go on by ``goOn(with:)``. OpenSSL then asks once more.
+    /// Whether the handshake is held at this point. After ``goOn(with:)``, OpenSSL asks once more.
     func isHeld(_ connection: OpaquePointer?) -> Bool {
         guard isInQuestion, settings.holdsQuestions, !lacksPinnedKey, let connection = unsafe connection else {
             return false
@@ -121,7 +121,7 @@ extension HandshakeRecord {
         return unsafe sallyport_hold_verification(connection) == 1
     }
 
-    /// What was in question is judged again, by what was decided since.
+    /// Judges what was in question again, by what has been decided since.
     func goOn(with settings: HandshakeSettings) {
         self.settings = settings
         (isInQuestion, isUntrusted, chain, wantedAuthorities) = (false, false, nil, nil)
@@ -227,7 +227,8 @@ extension HandshakeRecord {
 
     /// The server asks for a certificate.
     ///
-    /// - Returns: as OpenSSL takes it: 1 goes on with what the connection has, 0 ends the handshake, -1 holds it.
+    /// - Returns: the value that OpenSSL expects: 1 goes on with the certificate that the connection has (or none), 0
+    ///   ends the handshake, -1 holds it.
     func answersCertificateRequest(_ connection: OpaquePointer?) -> Int32 {
         guard settings.asksForIdentity else { return 1 }
         let names = unsafe SSL_get0_peer_CA_list(connection)

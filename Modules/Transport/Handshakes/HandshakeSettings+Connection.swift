@@ -4,12 +4,12 @@ internal import SallyportBase
 internal import SallyportCore
 
 extension HandshakeSettings {
-    /// A client's end of TLS that libcurl knows nothing of: for connections that stand. The caller frees it.
+    /// A TLS client without libcurl, for connections that are already open. The caller frees it.
     ///
-    /// Its settings are those that libcurl makes for its own.
+    /// It has the settings that libcurl gives its own TLS clients.
     func makeConnection(to host: Host) -> (OpaquePointer, HandshakeRecord)? {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { return nil }
-        // The connection keeps it.
+        // The connection has a reference of its own to the context.
         defer { unsafe SSL_CTX_free(context) }
         unsafe limitVersions(context)
         _ = unsafe SSL_CTX_set_options(context, Self.noTicket)
@@ -20,7 +20,7 @@ extension HandshakeSettings {
         return unsafe (connection, record)
     }
 
-    /// Nothing is resumed on such a connection.
+    /// `SSL_OP_NO_TICKET`: such connections do not resume TLS sessions.
     private static let noTicket = UInt64(1) << 14
 
     private func limitVersions(_ context: OpaquePointer) {
@@ -41,8 +41,8 @@ extension HandshakeSettings {
 }
 
 extension ClientIdentity {
-    /// Has a connection show the certificate where the server asks for one. One that cannot be shown is not: the server says
-    /// what it thinks of that.
+    /// Has a connection show the certificate if the server asks for one. A certificate that cannot be used is left out,
+    /// and the server decides whether to accept that.
     func show(on connection: OpaquePointer) {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { return }
         defer { unsafe SSL_CTX_free(context) }

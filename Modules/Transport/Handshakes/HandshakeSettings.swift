@@ -7,14 +7,14 @@ struct HandshakeSettings {
     var peer: HandshakeRecord.Peer
     var versions: TLSVersions
     var isFallback = false
-    /// In place of those that libcurl read; nil where they hold.
+    /// In place of those that libcurl read; nil if they hold.
     var authorities: AuthorityStore?
     /// Besides those that libcurl read.
     var additionalAuthorities: [[UInt8]] = []
-    /// False for the one exchange that trusts anybody, see ``TrustAnchors/unverified``.
+    /// False for the one exchange that trusts any server, see ``TrustAnchors/unverified``.
     var isVerified = true
     var demandsServerUsage = false
-    /// Whose name the certificate must bear; nil where libcurl alone looks at it.
+    /// Whose name the certificate must bear; nil if libcurl alone looks at it.
     var host: Host?
     /// Whether the certificate must name a host at all.
     var checksHost = true
@@ -23,7 +23,8 @@ struct HandshakeSettings {
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
     var asksForIdentity = false
-    /// What is in question holds the handshake open, until ``HandshakeRecord/goOn(with:)``; else it ends it.
+    /// Whether an open question holds the handshake until ``HandshakeRecord/goOn(with:)``; if false, it ends the
+    /// handshake.
     var holdsQuestions = false
     /// What is shown where its key is elsewhere; libcurl shows all others.
     var signed: ClientIdentity?
@@ -32,7 +33,7 @@ struct HandshakeSettings {
     /// - Returns: the record of the handshake that will be made with `context`.
     func apply(to context: OpaquePointer) -> HandshakeRecord {
         let record = HandshakeRecord(self)
-        // Somebody else in the process may have initialised libcurl with SSLKEYLOGFILE set.
+        // Other code in the process may have initialised libcurl with SSLKEYLOGFILE set.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         unsafe SSL_CTX_set_info_callback(context, connectionChanged)
         if isVerified { unsafe applyVerification(context) }
@@ -117,7 +118,7 @@ private func chainShown(_ store: OpaquePointer?, _: UnsafeMutableRawPointer?) ->
     guard let record = unsafe record(verifiedBy: store) else { return 0 }
     let isVerified = unsafe X509_verify_cert(store) == 1
     if unsafe record.takes(store, isVerified: isVerified) { return 1 }
-    // OpenSSL takes a failure for final: what is held counts as taken, until it asks again.
+    // OpenSSL treats a failure as final. So a held chain counts as accepted until OpenSSL asks again.
     return unsafe record.isHeld(connection(verifiedBy: store)) ? 1 : 0
 }
 

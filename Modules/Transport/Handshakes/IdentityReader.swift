@@ -7,7 +7,7 @@ package enum IdentityReader {
     /// - Parameters:
     ///   - certificates: the leaf first; DER.
     ///   - key: PEM: PKCS#8, PKCS#1 or SEC 1, encrypted or not.
-    /// - Throws: `fileSystem` where the key cannot be read, or is another's.
+    /// - Throws: `fileSystem` if the key cannot be read, or is another's.
     package static func identity(
         certificates: [[UInt8]], key: [UInt8], password: Redacted<String>?
     ) throws(LoadError) -> ClientIdentity {
@@ -29,7 +29,7 @@ package enum IdentityReader {
     }
 
     /// - Parameter archive: PKCS#12 (RFC 7292).
-    /// - Throws: `fileSystem` where it cannot be read, or has no certificate with a key.
+    /// - Throws: `fileSystem` if it cannot be read, or has no certificate with a key.
     package static func identity(pkcs12 archive: [UInt8], password: Redacted<String>) throws(LoadError)
         -> ClientIdentity
     {

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// HMAC-SHA-256 (RFC 2104).
 package enum KeyedDigest {
-    /// 32 octets.
+    /// 32 bytes.
     package static func code(of octets: [UInt8], key: [UInt8]) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
             let made = unsafe HMAC(

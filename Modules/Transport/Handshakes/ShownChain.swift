@@ -15,7 +15,7 @@ struct ShownChain {
 }
 
 extension ShownChain {
-    /// Nil where memory is out.
+    /// Nil if memory is out.
     ///
     /// - Parameter chain: OpenSSL's stack of certificates as they came.
     init?(_ chain: OpaquePointer?, _ failure: ServerTrustEvaluation.Failure?) {

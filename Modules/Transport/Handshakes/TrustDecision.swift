@@ -5,8 +5,8 @@ internal import SallyportLoading
 package enum TrustDecision: Sendable, Hashable {
     /// Verification decides.
     case verification
-    /// Nobody has decided: the handshake ends, and ``ServerTrustEvaluation`` is the failure's underlying error, whether
-    /// the chain verifies or not. libcurl 7.88 cannot hold a handshake while somebody is asked.
+    /// No decision was made yet: the handshake ends, and ``ServerTrustEvaluation`` is the failure's underlying error,
+    /// whether the chain verifies or not. libcurl 7.88 cannot hold a handshake while the app is asked.
     case ask
     /// The app has decided on one chain; any other ends the handshake as ``ask`` does.
     ///

@@ -5,7 +5,7 @@ struct OriginLane<Waiter> {
     static var streams: Int { 100 }
 
     private var active = 0
-    /// By urgency; a row that nobody waits in is removed.
+    /// The waiting members by urgency; empty rows are removed.
     private var rows: [Urgency: WaitingRow<Waiter>] = [:]
     private var nextNumber: UInt64 = 0
     /// Whether exchanges share a connection (HTTP/2); nil before the first handshake.
@@ -84,7 +84,7 @@ struct Urgency: Hashable, Comparable {
 
 /// Those that wait with one urgency, in their order.
 struct WaitingRow<Waiter> {
-    /// By their numbers, which are drawn in ascending order. Whoever gave up leaves a gap.
+    /// By their numbers, which are drawn in ascending order. A member that gives up leaves a gap.
     private var waiting: [UInt64: (waiter: Waiter, limit: Int)] = [:]
     private var first: UInt64
     private var last: UInt64

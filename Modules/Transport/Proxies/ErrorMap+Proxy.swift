@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension ErrorMap {
-    /// What failed between this machine and the proxy, or at the proxy; nil where it was the server behind it.
+    /// What failed between this machine and the proxy, or at the proxy; nil if it was the server behind it.
     func proxyError(_ proxy: Proxy, _ step: LoadError.Step, _ code: CURLcode) -> LoadError? {
         let text = handle.errorMessage
         switch (code, step) {

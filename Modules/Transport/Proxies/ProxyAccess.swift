@@ -3,14 +3,15 @@ internal import HTTPTypes
 package import SallyportBase
 package import SallyportCore
 
-/// The proxy of a path, and who speaks to it: connections of one user serve no other.
+/// The proxy of a path, and the user known to it: connections of one user serve no other.
 package struct ProxyAccess: Sendable, Hashable {
     package var proxy: Proxy
     /// What `Proxy-Authorization` says, to an HTTP proxy and never to a server.
     package var authorization: Redacted<String>?
-    /// Who a SOCKS proxy is told that connects.
+    /// The credential for a SOCKS proxy.
     package var credential: Credential?
-    /// Who speaks to an HTTP proxy by ``ExchangeRequest/proxyAuthorization``, which each exchange of the path has then.
+    /// The user that an HTTP proxy learns from ``ExchangeRequest/proxyAuthorization``, which each exchange of the path
+    /// then has.
     package var user: Redacted<String>?
 
     package init(

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// A stream of bytes to one server, direct or through a relay, with or without TLS to the server.
 ///
-/// One task may read while another writes. Releasing the tunnel resets it, unless it comes to its end by itself. At most
-/// 256 KiB are read ahead, and as much waits to be sent.
+/// One task may read while another writes. Releasing the tunnel resets it, unless it was told to end by itself. At most
+/// 256 KiB are read ahead, and at most as much waits to be sent.
 package final class Tunnel: ByteChannel {
     package let endpoint: Endpoint
     private let connection: OpenConnection
@@ -28,9 +28,9 @@ package final class Tunnel: ByteChannel {
             to: endpoint, through: connection.cluster, tlsVersion: version, peer: connection.peer)
     }
 
-    /// The next bytes, as many as lie ready; nil once the server has ended its side.
+    /// The next bytes, as many as are ready; nil once the server has ended its side.
     ///
-    /// The end of a TCP connection without TLS's own end is an error, not an end. Cancelling the task resets the tunnel.
+    /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
         stream.wire.callBegins()
         do throws(LoadError) {
@@ -90,20 +90,20 @@ package final class Tunnel: ByteChannel {
     package func reset() { stream.post(.reset) }
 }
 
-// MARK: TLS on a tunnel that stands
+// MARK: TLS on an open tunnel
 
 extension Tunnel {
-    /// Sends what was written, and lets nothing more be read or sent, but by ``handshake(via:_:)``.
+    /// Sends what was written, and stops all other reading and sending until ``handshake(via:_:)``.
     ///
-    /// - Throws: why TLS cannot begin now; the tunnel stays as it was, but where bytes came that were not read.
+    /// - Throws: why TLS cannot begin now. The tunnel stays as it was, unless bytes came that were not read.
     package func prepareTLS() async throws(LoadError) {
         try await secure { .prepare($0) }
     }
 
-    /// Makes a handshake with the server, or goes on with one that is held: where something is in question, the error says
-    /// what, and the next call goes on with what the path says of it. What else fails ends the tunnel.
+    /// Makes a TLS handshake with the server, or continues one that is held. If something is in question, the error
+    /// says what, and the next call continues with what its path says about it. Any other failure ends the tunnel.
     ///
-    /// - Parameter path: says nothing but what holds for TLS with the server.
+    /// - Parameter path: only its settings for TLS with the server are used.
     package func handshake(via path: ConnectionPath, _ start: TLSStart) async throws(LoadError) {
         guard let protocols = ApplicationProtocols.wire(start.applicationProtocols ?? []) else {
             throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 octets.")

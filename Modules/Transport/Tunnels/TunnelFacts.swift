@@ -10,7 +10,7 @@ extension StreamFacts {
 }
 
 extension StreamFacts.TLS {
-    /// - Parameter connection: whose handshake is over.
+    /// - Parameter connection: a connection whose handshake is over.
     init(_ connection: OpaquePointer) {
         let version = unsafe SSL_get_version(connection).map { unsafe String(cString: $0) } ?? ""
         let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
@@ -26,10 +26,10 @@ extension StreamFacts.TLS {
 
 /// The names that a client offers in ALPN, as they stand in its hello (RFC 7301 §3.1).
 package enum ApplicationProtocols {
-    /// How many octets the names may have, with one more for each.
+    /// How many bytes the names may have, with one more for each.
     package static let limit = 1024
 
-    /// Nil where a name is empty or has more than 255 octets, or there are too many.
+    /// Nil if a name is empty or has more than 255 bytes, or there are too many.
     package static func wire(_ names: [String]) -> [UInt8]? {
         var octets: [UInt8] = []
         for name in names {

@@ -4,7 +4,7 @@ internal import SallyportEventLoop
 /// The times of a tunnel, and when each is over.
 struct TunnelLimits {
     private let idleTimeout: Duration?
-    /// Whether the tunnel idles also while nobody on this side waits for it.
+    /// Whether time counts as idle even if no task on this side waits for the tunnel.
     private let countsPauses: Bool
     private var deadline: LoopInstant
     private var lastMove = LoopInstant.never
@@ -18,7 +18,7 @@ struct TunnelLimits {
     }
 
     var hasIdleTimeout: Bool { idleTimeout != nil }
-    /// The time begins anew with each read and each write.
+    /// Whether the idle time begins anew with each read and each write.
     var beginsWithCalls: Bool { idleTimeout != nil && !countsPauses }
 
     mutating func moved(at now: LoopInstant) { lastMove = now }

@@ -5,11 +5,12 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// The connection of a tunnel once libcurl has made it: bytes go past libcurl, straight into OpenSSL or the socket.
+/// The connection of a tunnel once libcurl has opened it: bytes bypass libcurl and go straight into OpenSSL or the
+/// socket.
 ///
 /// libcurl ends both directions of TLS at once, looks a connection up in a list for each call, and hides from OpenSSL
-/// whether TCP ended. So OpenSSL gets the socket itself; where TLS lies in TLS, the outer connection is the inner one's
-/// socket. libcurl still owns and frees everything, but TLS that was begun later (``beginTLS(_:at:showing:)``).
+/// whether TCP ended. So OpenSSL gets the socket itself; for TLS inside TLS, the outer connection serves as the inner
+/// one's socket. libcurl still owns and frees everything except TLS that was begun later (``beginTLS(_:at:showing:)``).
 @safe
 struct TunnelLink: @unchecked Sendable {
     // SAFETY: made and freed on the loop, and used in between under the lock of its ``TunnelWire`` only, what OpenSSL calls
@@ -17,7 +18,7 @@ struct TunnelLink: @unchecked Sendable {
     /// What became of a call.
     enum Outcome {
         case moved(Int)
-        /// So many octets were read, and most likely there are no more now: the socket tells when there are.
+        /// So many bytes were read, and most likely there are no more now: the socket tells when there are.
         case drained(Int)
         /// Nothing now; again when the socket is ready for this.
         case waits(Interest)
@@ -31,12 +32,12 @@ struct TunnelLink: @unchecked Sendable {
 
     let descriptor: Int32
     private var handshakes: [HandshakeRecord]
-    /// The innermost; nil where there is no TLS.
+    /// The innermost; nil if there is no TLS.
     private var tls: OpaquePointer?
-    /// What was begun later, and is ours to free.
+    /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
 
-    /// Nil where memory is out.
+    /// Nil if memory is out.
     ///
     /// - Parameter handshakes: of the connection, the outermost first.
     init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord]) {
@@ -51,7 +52,7 @@ struct TunnelLink: @unchecked Sendable {
         }
     }
 
-    /// - Parameter outer: the TLS around; nil where there is none.
+    /// - Parameter outer: the TLS around this one; nil if there is none.
     private static func carry(_ connection: OpaquePointer, over outer: OpaquePointer?, _ descriptor: Int32) -> Bool {
         unsafe sallyport_prepare_to_carry(connection)
         guard let outer = unsafe outer else { return unsafe sallyport_carry_over_socket(connection, descriptor) == 1 }
@@ -75,7 +76,7 @@ struct TunnelLink: @unchecked Sendable {
     /// The longest record (RFC 8446 §5.1): behind a shorter one there is mostly nothing.
     private static let record = 16 << 10
 
-    /// Whether there are octets that the socket will not tell of.
+    /// Whether there are bytes that the socket will not tell of.
     private var hasPending: Bool {
         // What a BIO holds that reads ahead, too: SSL_has_pending tells of the connection's own only.
         handshakes.contains { handshake in
@@ -136,9 +137,9 @@ struct TunnelLink: @unchecked Sendable {
 
     // MARK: TLS that begins later
 
-    /// Puts TLS above what there is. Nothing is sent yet: ``handshake()`` begins it.
+    /// Adds a TLS connection on top of the present one. Nothing is sent before ``handshake()``.
     ///
-    /// - Returns: the record of the handshake; nil where memory is out.
+    /// - Returns: the record of the handshake; nil if memory is exhausted.
     mutating func beginTLS(_ settings: HandshakeSettings, at host: Host, showing identity: ClientIdentity?)
         -> HandshakeRecord?
     {
@@ -155,16 +156,16 @@ struct TunnelLink: @unchecked Sendable {
         return record
     }
 
-    /// Shows the server another certificate than before, where it has not been answered yet.
+    /// Replaces the client certificate, if the server's request for one has not been answered yet.
     func show(_ identity: ClientIdentity) {
         if let ownTLS = unsafe ownTLS { unsafe identity.show(on: ownTLS) }
     }
 
-    /// What became of a step of a handshake.
+    /// The result of one step of a handshake.
     enum HandshakeOutcome {
         case done(StreamFacts.TLS)
         case waits(Interest)
-        /// Something is in question.
+        /// The handshake waits for a decision.
         case held
         /// - Parameter isLost: whether the connection ended.
         case failed(isLost: Bool, reason: String)
@@ -186,9 +187,9 @@ struct TunnelLink: @unchecked Sendable {
         }
     }
 
-    /// Frees what is ours, before libcurl frees the rest. Nothing uses the link afterwards.
+    /// Frees what this type owns, before libcurl frees the rest. The link must not be used afterwards.
     ///
-    /// - Parameter isRegular: whether the server is told of the end.
+    /// - Parameter isRegular: whether to tell the server that the connection ends.
     func free(isRegular: Bool) {
         guard let ownTLS = unsafe ownTLS else { return }
         if isRegular, unsafe SSL_is_init_finished(ownTLS) == 1 { _ = unsafe SSL_shutdown(ownTLS) }

@@ -95,7 +95,7 @@ extension TunnelOpening: PoolMember {
         continuation.resume(returning: .success(Tunnel(stream, pool.openConnection(of: self))))
     }
 
-    /// What the policy says of versions holds for the connection from now on.
+    /// From now on, the policy's rules for TLS versions apply to the connection.
     func secured(_ tls: StreamFacts.TLS) { tlsVersion = TLSVersion(openSSL: tls.version) }
 
     var dueAt: LoopInstant { stream?.dueAt ?? .never }

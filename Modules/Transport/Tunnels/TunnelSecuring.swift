@@ -1,12 +1,12 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 
-/// How far TLS is that is begun on a tunnel that stands: what was written before is sent, then there are handshakes, or one
-/// that is held while the app decides. Meanwhile nothing else is read or sent. On the loop only.
+/// The progress of TLS that is begun on an open tunnel. First what was written before is sent; then come handshakes, or
+/// one handshake that is held while the app decides. Meanwhile nothing else is read or sent. Used on the loop only.
 struct TunnelSecuring {
     typealias Continuation = @Sendable (Result<Void, LoadError>) -> Void
 
-    /// What a caller asks for.
+    /// What a caller orders.
     enum Order: Sendable {
         case prepare(Continuation)
         case handshake(TunnelHandshake, Continuation)
@@ -19,22 +19,22 @@ struct TunnelSecuring {
     }
 
     enum Step {
-        /// What was written before is being sent.
+        /// The bytes written before are being sent.
         case flushing
-        /// Nothing goes on until the next order.
+        /// Nothing happens until the next order.
         case held
         case handshaking
     }
 
     var step = Step.flushing
-    /// Of the handshake that was begun; nil before.
+    /// The record of the handshake; nil before it begins.
     var record: HandshakeRecord?
-    /// Who waits for the present step; nil while nobody does.
+    /// Resumes the task that waits for the present step; nil if no task waits.
     var continuation: Continuation?
-    /// By when the handshake must be over.
+    /// The instant by which the handshake must be over.
     var limit = LoopInstant.never
 
-    /// The step is over. Who waited is to be told the rest.
+    /// Ends the step.
     mutating func hold() -> Continuation? {
         step = .held
         limit = .never
@@ -47,15 +47,15 @@ struct TunnelSecuring {
     }
 }
 
-/// What a handshake on a tunnel that stands is made with.
+/// The settings of a handshake on an open tunnel.
 struct TunnelHandshake: Sendable {
     var path: ConnectionPath
-    /// As they stand in the hello.
+    /// In the encoding of the ClientHello.
     var applicationProtocols: [UInt8]
-    /// From now on.
+    /// Counted from now on.
     var timeout: Duration
 
-    /// The tunnel itself leads through relay or proxy.
+    /// Without the proxy's settings: the tunnel itself already leads through the relay or proxy.
     func settings(with host: Host) -> HandshakeSettings {
         var path = path
         (path.relay, path.proxy) = (nil, nil)

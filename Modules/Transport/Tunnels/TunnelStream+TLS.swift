@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// TLS that begins on a tunnel that stands. On the loop.
+/// TLS that begins on an open tunnel. Runs on the loop.
 extension TunnelStream {
     func secure(_ order: TunnelSecuring.Order) {
         guard pool != nil, !isLost else {
@@ -15,7 +15,7 @@ extension TunnelStream {
         }
     }
 
-    /// What is written from now on waits for the handshake; what was written before is sent first.
+    /// Sends what was written before; what is written from now on waits for the handshake.
     private func prepare(_ continuation: @escaping TunnelSecuring.Continuation) {
         if let refusal { return continuation(.failure(refusal)) }
         wire.beginSending()
@@ -25,7 +25,7 @@ extension TunnelStream {
         goOnSecuring()
     }
 
-    /// Why TLS cannot begin now.
+    /// Why TLS cannot begin now; nil if it can.
     private var refusal: LoadError? {
         let reason =
             if securing != nil {
@@ -44,8 +44,8 @@ extension TunnelStream {
         return reason.map { LoadError(.invalidRequest, at: .serverTLS, $0) }
     }
 
-    /// Bytes of the server's that came before it could have seen a handshake: who has the connection would take them for what
-    /// TLS protects (CVE-2011-0411).
+    /// The error for bytes that came before the server could have seen a handshake: the caller would take them for
+    /// bytes protected by TLS (CVE-2011-0411).
     private func unreadBytes() -> LoadError? {
         var count = down.bufferedOctets
         if count == 0 {
@@ -77,7 +77,7 @@ extension TunnelStream {
         goOnSecuring()
     }
 
-    /// Something may have become possible.
+    /// Continues the handshake, if it can go on.
     func goOnSecuring() {
         switch securing?.step {
         case .flushing: flush()
@@ -119,7 +119,7 @@ extension TunnelStream {
     }
 
     private func secured(_ tls: StreamFacts.TLS) {
-        // What is held counts as taken only because OpenSSL asks again.
+        // A held chain counts as accepted by OpenSSL only because it will ask again.
         guard securing?.record?.isInQuestion == false else {
             return lose(failure(isLost: false, "the chain was not judged"), isReset: true)
         }

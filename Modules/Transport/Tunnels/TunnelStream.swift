@@ -9,7 +9,7 @@ internal import Synchronization
 final class TunnelStream: @unchecked Sendable {
     // SAFETY: `down`, `up`, `wire`, `received` and `engine` are constant and thread-safe; everything else is touched on the
     // loop only.
-    /// Octets that are taken from a pipe at once.
+    /// The number of bytes taken from a pipe at once.
     private static let portion = 64 << 10
 
     let down: BodyPipe
@@ -21,27 +21,27 @@ final class TunnelStream: @unchecked Sendable {
     let opening: TunnelOpening
     private(set) var pool: Pool?
     let descriptor: Int32
-    /// Taken from the pipe, and not sent yet.
+    /// Bytes that were taken from the pipe and not sent yet.
     var unsent: ArraySlice<UInt8> = []
-    /// TLS that is being begun; nil while bytes flow.
+    /// The state of TLS that is being begun; nil while bytes flow.
     var securing: TunnelSecuring?
     private var isDownFull = false
     /// The connection may have something to read; else it says so when it is ready for `readInterest`.
     var isReadable = true
     private var readInterest = Interest.read
-    /// What the connection must be ready for before more can be sent; empty where nothing waits.
+    /// What the connection must be ready for before more can be sent; empty if nothing waits.
     var sendInterest: Interest = []
     /// The last read brought much.
     private var isFlooding = false
     private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
-    /// The connection broke, and is freed once the reason may be known.
+    /// Whether the connection broke and waits to be freed until the reason may be known.
     private(set) var isLost = false
     /// Our side ended it before both directions had come to their end.
     private var isGivenUp = false
 
-    /// The stream itself, while it ends on its own: nobody else may hold it then.
+    /// A reference to itself, while it ends on its own: there may be no other reference then.
     private var keeper: TunnelStream?
 
     /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
@@ -109,7 +109,7 @@ final class TunnelStream: @unchecked Sendable {
         wait(for: !isDownFull && !isDownEnded ? sendInterest.union(readInterest) : sendInterest)
     }
 
-    /// Nothing more can be done before the connection is ready for this.
+    /// Waits until the socket is ready for this.
     func wait(for interest: Interest) {
         guard let pool else { return }
         if interest.isEmpty {
@@ -133,7 +133,7 @@ final class TunnelStream: @unchecked Sendable {
         return []
     }
 
-    /// - Returns: false where there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
+    /// - Returns: false if there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
     private func fillUnsent() -> Bool {
         guard unsent.isEmpty else { return true }
         wire.beginSending()
@@ -189,7 +189,7 @@ final class TunnelStream: @unchecked Sendable {
         switch down.push(chunk, isHeld: isHeld) {
         case .more: break
         case .full: isDownFull = true
-        // Whoever reads no more is told nothing more; the connection ends with the other direction.
+        // The reader is gone, so nothing more is reported to it; the connection ends with the other direction.
         case .closed: isDownEnded = true
         }
     }
@@ -197,8 +197,8 @@ final class TunnelStream: @unchecked Sendable {
     /// The connection broke.
     func fail() { lose(wire.failure(isHalfClosed: isUpEnded), isReset: false) }
 
-    /// The connection is of no more use. What a relay did is told once its reason may be known: until then nothing is read or
-    /// sent, and readers and writers wait.
+    /// Ends the use of the connection. A loss that a relay caused is reported once its reason may be known: until then
+    /// nothing is read or sent, and readers and writers wait.
     ///
     /// - Parameter isReset: whether the server is to see a reset.
     func lose(_ failure: LoadError, isReset: Bool) {
@@ -212,9 +212,9 @@ final class TunnelStream: @unchecked Sendable {
     private func end(with reason: LoadError) {
         let isRegular = isUpEnded && isDownEnded && !isLost
         if !isRegular { wire.broke(reason) }
-        // Writers first: whoever has read of the end finds it when writing.
+        // Writers first: a task that has read the end must find it when it writes.
         up.discard()
-        // What came before a handshake that failed must not be taken for more than it is.
+        // Bytes that came before a failed handshake must not be taken for bytes protected by TLS.
         if securing != nil { down.discard() }
         // What came before a withdrawal is not for an app that is withdrawn.
         if reason.code == .withdrawn { down.discard() } else { down.finish(reason) }
@@ -287,7 +287,7 @@ extension TunnelStream {
 // MARK: Times
 
 extension TunnelStream {
-    /// The earliest instant at which it may be overdue, as things stand.
+    /// The earliest instant at which the tunnel may be overdue in its present state.
     var dueAt: LoopInstant { min(wire.dueAt, securing?.limit ?? .never) }
 
     func overdue(at now: LoopInstant) -> LoadError? {

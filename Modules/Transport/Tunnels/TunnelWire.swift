@@ -4,7 +4,7 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// The connection of a tunnel, which its loop shares with those who write: one thread at a time uses it.
+/// The connection of a tunnel, which its loop shares with writing tasks: one thread at a time uses it.
 ///
 /// A writer sends on its own thread where nothing that came before waits, and so needs no other thread to wake. No call
 /// blocks; each lasts as long as TLS and the kernel take for some records.
@@ -19,10 +19,10 @@ final class TunnelWire: Sendable {
         var isHandingOver = false
         /// This side is to be ended, and sends nothing more by itself.
         var isEnding = false
-        /// Octets that writers may send until the loop has had a look: one that never waits must not keep it from others.
+        /// Bytes that writers may send until the loop has had a look: one that never waits must not keep it from others.
         var allowance = TunnelWire.turn
         var facts: StreamFacts
-        /// Why the connection broke; nil where both directions came to their end, and before.
+        /// Why the connection broke; nil before it breaks, and after a regular end of both directions.
         var ending: LoadError?
         var isOver = false
         var whenOver: (@Sendable () -> Void)?
@@ -30,7 +30,7 @@ final class TunnelWire: Sendable {
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
     }
 
-    /// In octets. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
+    /// In bytes. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
     static let turn = BodyPipe.Watermarks.standard.high
 
     private let state: Lock<State>
@@ -44,17 +44,17 @@ final class TunnelWire: Sendable {
         state = Lock(State(link: link, limits: limits, facts: facts))
     }
 
-    /// What is known of the connection: less before TLS begins later than behind.
+    /// What is known of the connection; more once TLS has begun on it.
     var facts: StreamFacts { state.withLock { $0.facts } }
 
-    /// Octets of the app's that were given to TLS, or to the socket.
+    /// Bytes of the app's that were given to TLS, or to the socket.
     var sentOctets: Int { sent.load(ordering: .relaxed) }
 
     // MARK: Writers
 
     /// Sends what TLS and the kernel take at once, unless something that came before must be sent by the loop.
     ///
-    /// - Returns: how much was sent; nil where it was not tried. Where it is not all, the rest must be given to the loop
+    /// - Returns: how much was sent; nil if it was not tried. If it is not all, the rest must be given to the loop
     ///   before anything else, and ``handedOver()`` called then: OpenSSL wants to see again what it has enciphered.
     func sendAtOnce(_ bytes: [UInt8]) -> Int? {
         state.withLock { state in
@@ -116,15 +116,15 @@ final class TunnelWire: Sendable {
             ?? LoadError(.connectionLost, at: .response, "The tunnel was closed.")
     }
 
-    /// Nobody uses the connection any more but the caller.
+    /// Takes the connection out: from then on only the caller uses it.
     func takeLink() -> TunnelLink? { state.withLock { $0.link.take() } }
 
     // MARK: TLS that begins later
 
-    /// Whether a writer has sent a part of something, whose rest is on its way to the loop.
+    /// Whether a write has sent a part of its bytes, and the rest is on its way to the loop.
     var isBeingWritten: Bool { state.withLock { $0.isHandingOver } }
 
-    /// See ``TunnelLink/beginTLS(_:at:showing:)``. Nil where memory is out, or the connection is gone.
+    /// See ``TunnelLink/beginTLS(_:at:showing:)``. Nil if memory is exhausted, or if the connection is gone.
     func beginTLS(_ settings: HandshakeSettings, at host: Host, showing identity: ClientIdentity?) -> HandshakeRecord? {
         state.withLock { $0.link?.beginTLS(settings, at: host, showing: identity) }
     }
@@ -141,13 +141,13 @@ final class TunnelWire: Sendable {
 
     // MARK: End
 
-    /// Why the connection broke; nil while it has not, and where it came to its end.
+    /// Why the connection broke; nil while it has not broken, and after a regular end.
     var ending: LoadError? { state.withLock { $0.ending } }
 
-    /// The first reason counts.
+    /// Records why the connection broke; only the first reason is kept.
     func broke(_ reason: LoadError) { state.withLock { if $0.ending == nil { $0.ending = reason } } }
 
-    /// The connection is gone. Tells who wants to know.
+    /// Records that the connection is gone, and calls the registered closures.
     func ended() {
         let tell = state.withLock { state in
             state.isOver = true
@@ -156,7 +156,8 @@ final class TunnelWire: Sendable {
         tell?()
     }
 
-    /// Calls `tell`, besides others, once the connection is over: at once where it is.
+    /// Calls `tell` once the connection is over, in addition to those already registered; at once if it is over
+    /// already.
     func whenOver(_ tell: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             guard !state.isOver else { return true }
@@ -172,7 +173,7 @@ final class TunnelWire: Sendable {
 
     // MARK: Times
 
-    /// A read or a write begins.
+    /// Restarts the idle time if reads and writes do so; called as one begins.
     func callBegins() { if beginsIdlenessWithCalls { state.withLock { $0.limits.moved(at: .now) } } }
 
     /// Something came.

@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// A chain of inflaters, the coding that was applied last first: encoded octets in, decoded pieces out.
+/// A chain of inflaters, the coding that was applied last first: encoded bytes in, decoded pieces out.
 struct BodyDecoder: ~Copyable {
     private var layers: [Layer] = []
     private let limit: InflationLimit
@@ -27,9 +27,9 @@ struct BodyDecoder: ~Copyable {
         layers[0].offset = 0
     }
 
-    /// The next decoded piece; nil where more input is needed.
+    /// The next decoded piece; nil if more input is needed.
     ///
-    /// - Throws: `decodingFailed` where the coding is broken or the body grows beyond the limit.
+    /// - Throws: `decodingFailed` if the coding is broken or the body grows beyond the limit.
     mutating func nextPiece() throws(LoadError) -> [UInt8]? {
         var level = layers.count - 1
         while true {
@@ -48,7 +48,7 @@ struct BodyDecoder: ~Copyable {
 
     /// Nothing more comes.
     ///
-    /// - Throws: `decodingFailed` where a layer is not at its end. A body of no octets at all is empty, whatever its
+    /// - Throws: `decodingFailed` if a layer is not at its end. A body of no bytes at all is empty, whatever its
     ///   codings: servers send such answers.
     func ended() throws(LoadError) {
         guard encodedOctets > 0 else { return }

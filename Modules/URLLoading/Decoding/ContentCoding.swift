@@ -10,7 +10,7 @@ enum ContentCoding: Sendable {
     /// More codings than this on one body are an attack.
     static let limit = 4
 
-    /// The codings in the order in which they were applied; nil where one is unknown, so that the body stays as it is.
+    /// The codings in the order in which they were applied; nil if one is unknown, so that the body stays as it is.
     ///
     /// - Throws: `decodingFailed` for more than ``limit`` codings.
     static func list(in fields: HTTPFields) throws(LoadError) -> [ContentCoding]? {
@@ -36,7 +36,7 @@ struct InflationLimit: Sendable {
     let factor: Int
     let allowance: Int
 
-    /// The longest decoded body for so many encoded octets.
+    /// The longest decoded body for so many encoded bytes.
     func longest(for encoded: Int) -> Int {
         let (product, overflow) = encoded.multipliedReportingOverflow(by: factor)
         return overflow ? .max : product.addingReportingOverflow(allowance).overflow ? .max : product + allowance

@@ -11,7 +11,7 @@ struct Inflater: ~Copyable {
     static let pieceLength = 64 << 10
 
     private enum Phase: Equatable {
-        /// The first octets decide between zlib and raw deflate.
+        /// The first bytes decide between zlib and raw deflate.
         case undecided
         case inflating
         /// At the end of a gzip member; another may follow (RFC 1952 §2.2), or of a deflate stream, where none may.
@@ -51,8 +51,8 @@ struct Inflater: ~Copyable {
 
     /// Inflates `input` from `offset` on and moves `offset` behind what was read.
     ///
-    /// - Returns: at most ``pieceLength`` octets; none where more input is needed.
-    /// - Throws: `decodingFailed` where the octets are not of the coding.
+    /// - Returns: at most ``pieceLength`` bytes; none if more input is needed.
+    /// - Throws: `decodingFailed` if the bytes are not of the coding.
     mutating func inflate(_ input: [UInt8], from offset: inout Int) throws(LoadError) -> [UInt8] {
         mayHoldOutput = false
         switch phase {
@@ -66,7 +66,7 @@ struct Inflater: ~Copyable {
         }
     }
 
-    /// Two octets tell zlib's header (RFC 1950 §2.2) from raw deflate.
+    /// Two bytes tell zlib's header (RFC 1950 §2.2) from raw deflate.
     private mutating func decide(_ input: [UInt8], from offset: inout Int) throws(LoadError) -> [UInt8] {
         let wanted = min(2 - first.count, input.count - offset)
         first += input[offset..<offset + wanted]

@@ -53,10 +53,10 @@ public enum RedirectDecision: Sendable {
     case notImplemented
     /// Goes on with this request: the proposed one, or one that the app has changed.
     ///
-    /// Where its URL has another origin than the proposed one's, credentials and the fields whose ``FieldScopes`` do not
-    /// reach there are dropped, unless they have other values than in the proposed request: what the app sets on purpose
-    /// is its own choice. Its next redirect is judged as any. A step from `https` to `http` ends the load with
-    /// `insecureRedirect`, unless this request or the session allows it.
+    /// If its URL has another origin than the proposed one's, credentials are dropped, and so are the fields whose
+    /// ``FieldScopes`` do not reach that origin. Fields to which the app gave other values than the proposed request's
+    /// are kept: the app has set them on purpose. The next redirect is judged like any other. A step from `https` to
+    /// `http` ends the load with `insecureRedirect`, unless this request or the session allows it.
     case follow(LoadRequest)
     /// The redirect itself is the answer, with its body.
     case stop
@@ -98,7 +98,7 @@ extension SessionDelegate {
     public func session(_ session: SecureSession, isWaitingForConnectivity request: LoadRequest) async {}
 }
 
-/// Hands the questions of one load to whoever answers them.
+/// Passes the questions of one load to the delegates that answer them.
 struct DelegateResponder: ChallengeResponder {
     let session: SecureSession
     let request: LoadRequest

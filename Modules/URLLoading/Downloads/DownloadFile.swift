@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SallyportCore
 
-/// A file that appears under its name only when it is whole: written beside the target, for the process's user alone,
-/// synced, then renamed.
+/// A file that appears under its name only when it is complete: it is written beside the target, readable only by the
+/// process's user, synced, then renamed.
 ///
-/// Dropping it unfinished removes what was written.
+/// Releasing it unfinished removes what was written.
 struct DownloadFile: ~Copyable {
     private let descriptor: Int32
     private let partPath: String
@@ -16,7 +16,7 @@ struct DownloadFile: ~Copyable {
         self.path = path
     }
 
-    /// - Throws: `fileSystem` where the target is a directory, or its directory takes no new file.
+    /// - Throws: `fileSystem` if the target is a directory, or its directory takes no new file.
     static func make(for path: String) throws(LoadError) -> DownloadFile {
         let (directory, name) = try parts(of: path)
         let partPath = "\(directory)/.\(name.prefix(200)).\(String(UInt64.random(in: .min ... .max), radix: 16)).part"
@@ -66,7 +66,7 @@ struct DownloadFile: ~Copyable {
 
     /// The target's directory and name.
     ///
-    /// - Throws: `fileSystem` where it is no file.
+    /// - Throws: `fileSystem` if it is no file.
     static func parts(of path: String) throws(LoadError) -> (directory: String, name: Substring) {
         let parts = split(path)
         guard !parts.name.isEmpty, !isDirectory(path) else { throw failure("The target is not a file", EISDIR) }

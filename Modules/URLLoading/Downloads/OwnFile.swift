@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SallyportCore
 
-/// A file that a download keeps beside its target for a later one to go on with: nobody but the process's effective
-/// user may have written it, or what is gone on with is not what a server sent.
+/// A file that a download keeps beside its target so that a later download can continue it. Only the process's
+/// effective user may have written it: otherwise the download would continue with bytes that no server sent.
 enum OwnFile {
-    /// Opens a file for reading and writing, and makes it with mode 0600 where it is missing.
+    /// Opens a file for reading and writing; creates it with mode 0600 if it is missing.
     ///
     /// - Throws: `fileSystem`, also for a file that ``check(_:_:)`` refuses.
     static func openOrMake(_ path: String) throws(LoadError) -> Int32 {
@@ -17,9 +17,9 @@ enum OwnFile {
         return found
     }
 
-    /// The content of a small file; nil where there is none.
+    /// The content of a small file; nil if there is none.
     ///
-    /// - Throws: `fileSystem` where ``check(_:_:)`` refuses it, or it is longer than `limit` bytes.
+    /// - Throws: `fileSystem` if ``check(_:_:)`` refuses it, or if it is longer than `limit` bytes.
     static func read(_ path: String, upTo limit: Int) throws(LoadError) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -35,7 +35,7 @@ enum OwnFile {
         return Array(bytes[..<count])
     }
 
-    /// Puts a small file in place of what is there, mode 0600. 0, or the number of the error.
+    /// Replaces a small file, with mode 0600. Returns 0, or the error number.
     static func replace(_ path: String, with bytes: [UInt8]) -> Int32 {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
@@ -60,9 +60,9 @@ enum OwnFile {
         }
     }
 
-    /// - Parameter user: whom the process acts as.
-    /// - Throws: `fileSystem` for what is no plain file, is another user's, can be reached by others, or has a second
-    ///   name through which it can be changed.
+    /// - Parameter user: the user as which the process acts.
+    /// - Throws: `fileSystem` for a file that is not regular, belongs to another user, can be reached by other users,
+    ///   or has a second name through which it could be changed.
     static func check(_ info: stat, _ path: String, user: uid_t = geteuid()) throws(LoadError) {
         let reason: String
         if info.st_mode & S_IFMT != S_IFREG {

@@ -2,12 +2,12 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SallyportCore
 
-/// What a download that may be gone on with leaves beside its target: the bytes in `.NAME.partial`, and what they are
-/// in `.NAME.resume`, which never speaks of a byte that is not on the disk. Both are the process's user's alone.
+/// The files that a resumable download leaves beside its target: the bytes in `.NAME.partial`, and their description in
+/// `.NAME.resume`, which never covers a byte that is not yet on the disk. Only the process's user can reach them.
 struct PartialFile: ~Copyable {
-    /// How many bytes at most are lost to a crash.
+    /// The greatest number of bytes that a crash loses.
     static let checkpoint: Int64 = 32 << 20
-    /// The longest record that is read, in bytes.
+    /// The longest description that is read, in bytes.
     private static let recordLimit = 64 << 10
 
     private let descriptor: Int32
@@ -17,10 +17,10 @@ struct PartialFile: ~Copyable {
     private(set) var record: Resumption?
     private(set) var length: Int64
 
-    /// Opens what an earlier download left, or begins anew.
+    /// Opens the files of an earlier download, or begins anew.
     ///
-    /// - Throws: `fileSystem` where the file cannot be made, another download writes it, or what lies there may be
-    ///   another user's doing (``OwnFile``).
+    /// - Throws: `fileSystem` if the file cannot be created, if another download is writing it, or if another user may
+    ///   have changed what is there (``OwnFile``).
     static func open(for path: String) throws(LoadError) -> PartialFile {
         let (directory, name) = try DownloadFile.parts(of: path)
         let base = "\(directory)/.\(name.prefix(200))"

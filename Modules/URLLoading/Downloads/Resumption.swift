@@ -11,12 +11,12 @@ struct Resumption: Codable, Equatable {
     private var query: UInt64
     /// A strong entity tag, or a time of modification that is as good as one.
     var validator: String
-    /// Octets that lie on the disk.
+    /// Bytes that lie on the disk.
     var length: Int64 = 0
     /// Of the whole, where the server said.
     var total: Int64?
 
-    /// Nil where the answer cannot be gone on with.
+    /// Nil if the answer cannot be gone on with.
     init?(of request: LoadRequest, answered head: HTTPResponse) {
         let fields = head.headerFields
         guard head.status == .ok, fields[.contentEncoding] == nil, fields[.acceptRanges] != "none",
@@ -42,11 +42,11 @@ struct Resumption: Codable, Equatable {
 
     /// What an answer to ``ask(_:)`` is.
     enum Answer: Equatable {
-        /// The octets from ``length`` on.
+        /// The bytes from ``length`` on.
         case rest
         /// There is nothing more: what lies on the disk is the whole.
         case nothing
-        /// The whole, from its first octet.
+        /// The whole, from its first byte.
         case whole
         /// Another part than was asked for, or of another thing: of no use, and the whole must be asked for.
         case useless
@@ -92,7 +92,7 @@ struct Resumption: Codable, Equatable {
 
 /// `bytes FIRST-LAST/TOTAL`, `bytes FIRST-LAST/*` or `bytes */TOTAL` (RFC 9110 §14.4).
 struct ContentRange: Equatable {
-    /// Nil where the range could not be satisfied.
+    /// Nil if the range could not be satisfied.
     var first: Int64?
     var last: Int64?
     var total: Int64?

@@ -3,18 +3,18 @@ public import SallyportCore
 public import SallyportLoading
 
 extension SecureSession {
-    /// Loads a request into a file, which appears only when the body is whole and synced to disk.
+    /// Loads a request into a file, which appears only when the body is complete and synced to disk.
     ///
-    /// The body is written to a hidden file beside the target and renamed; on failure and cancellation the target is
-    /// as it was. Compression is not asked for, so that the total is known.
+    /// The body is written to a hidden file beside the target and renamed; after a failure or cancellation the target
+    /// is unchanged. Compression is not requested, so that the total is known.
     ///
     /// - Parameters:
-    ///   - path: the target; a file that stands there is replaced, and its mode kept. Its directory must exist.
+    ///   - path: the target. An existing file is replaced and its mode kept. The directory must exist.
     ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
-    ///   - isKept: whether an answer with this head becomes the file; success (2xx) does where nothing else is said.
-    ///     The body of any other answer is not read, and the target is not touched.
-    /// - Returns: the head of the answer, kept or not.
-    /// - Throws: `fileSystem` where the file cannot be written, and all that ``bytes(for:)`` throws.
+    ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
+    ///     (2xx) one. The body of any other response is not read, and the target is not touched.
+    /// - Returns: the head of the response, kept or not.
+    /// - Throws: `fileSystem` if the file cannot be written, and all that ``bytes(for:)`` throws.
     @discardableResult
     public func download(
         for request: LoadRequest, to path: String,

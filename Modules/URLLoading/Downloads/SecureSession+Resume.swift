@@ -3,21 +3,21 @@ public import SallyportCore
 public import SallyportLoading
 
 extension SecureSession {
-    /// As ``download(for:to:progress:keeping:)``, and goes on where an earlier call for the same request and target was
-    /// ended by a failure, by cancellation or by the end of the process.
+    /// As ``download(for:to:progress:keeping:)``, and continues an earlier call for the same request and target that
+    /// was ended by a failure, by cancellation or by the end of the process.
     ///
-    /// What came is kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the answer's strong
-    /// validator; the rest is asked for with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). Where the thing has
-    /// changed, or the server answers with another part than was asked for, the whole is loaded; what a server does not
-    /// let be gone on with, for want of a strong validator, begins anew. At most the last 32 MiB are lost to a crash.
+    /// The received bytes are kept in hidden files beside the target (`.NAME.partial`, `.NAME.resume`), with the
+    /// response's strong validator; the rest is requested with `Range` and `If-Range` (RFC 9110 §14.2, §13.1.5). If the
+    /// content has changed, or the server answers with another range than the requested one, the whole is loaded. If
+    /// the server sends no strong validator, the download begins anew. A crash loses at most the last 32 MiB.
     ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
-    ///   - progress: begins with what lies on the disk already.
-    /// - Returns: the head of the last answer: 206 where the rest was loaded.
-    /// - Throws: `invalidRequest` for another request, `fileSystem` where another download writes the same target, or
-    ///   where a hidden file is no plain file of mode 0600, is another user's or has other names: somebody may have
-    ///   planted it. All that ``download(for:to:progress:keeping:)`` throws.
+    ///   - progress: begins with the bytes that are already on the disk.
+    /// - Returns: the head of the last response: 206 if only the rest was loaded.
+    /// - Throws: `invalidRequest` for any other kind of request; `fileSystem` if another download writes the same
+    ///   target, or if a hidden file is not a regular file of mode 0600, belongs to another user or has other names,
+    ///   since another user may have planted it; and all that ``download(for:to:progress:keeping:)`` throws.
     @discardableResult
     public func resumeDownload(
         for request: LoadRequest, to path: String,

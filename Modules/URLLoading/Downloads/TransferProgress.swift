@@ -1,8 +1,8 @@
 /// How far a transfer has come.
 public struct TransferProgress: Sendable, Hashable {
-    /// Octets so far.
+    /// Bytes so far.
     public let completed: Int64
-    /// Octets of the whole; nil where the server does not say.
+    /// Bytes of the whole; nil if the server does not say.
     public let total: Int64?
 
     public init(completed: Int64, total: Int64?) {
@@ -10,7 +10,7 @@ public struct TransferProgress: Sendable, Hashable {
         self.total = total
     }
 
-    /// From 0 to 1; nil where the total is not known.
+    /// From 0 to 1; nil if the total is not known.
     public var fraction: Double? {
         guard let total else { return nil }
         return total <= 0 ? 1 : min(1, Double(completed) / Double(total))

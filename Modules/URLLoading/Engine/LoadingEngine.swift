@@ -4,14 +4,14 @@ internal import SallyportCore
 internal import SallyportTransport
 internal import Synchronization
 
-/// What the sessions of one instance share, or the system sessions of the process: the policy where there is one, the
-/// connections, the handlers, and the switch.
+/// What the sessions of one instance share, or the system sessions of the process: the policy if there is one, the
+/// connections, the handlers, and the switch that turns loading on and off.
 ///
-/// Two locks: the registry's, and that of the plugins' loads. Both are leaves. The switch is two atomics, because
-/// each load reads it.
+/// Two locks: the registry's, and that of the plugins' loads. Both are leaves. The switch consists of two atomics,
+/// because each load reads it.
 final class LoadingEngine: Sendable {
-    /// What system sessions share: connections of their own, straight from this machine. It is never shut down, as the
-    /// system session is always there.
+    /// What system sessions share: connections of their own, made directly from this machine. Never shut down, since
+    /// the system session is always available.
     static let process = LoadingEngine(client: Transport())
 
     /// Nil for system sessions, which have no policy.
@@ -20,13 +20,13 @@ final class LoadingEngine: Sendable {
     let registry: ProtocolRegistry
     let handlerLoads = HandlerLoads()
     let waitingLoads = WaitingLoads()
-    /// Whether the gateway is within reach; nil where it is not known.
+    /// Whether the gateway can be reached; nil if that is not known.
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and the connector.
     let stages: SessionStages
-    /// Names principals after requests' own credentials; nil where they have no names.
+    /// Names principals after requests' own credentials; nil if they get no names.
     let principals: PrincipalNames?
-    /// Which hosts are of one site; nil where there is no list.
+    /// Which hosts belong to one site; nil if there is no list of public suffixes.
     let sites: (any SiteRules)?
     let logger: Logger
     private let isSwitchedOn = Atomic(true)
@@ -59,14 +59,14 @@ final class LoadingEngine: Sendable {
         }
     }
 
-    /// Of system sessions: without policy, stages, principals and names of sites.
+    /// The engine of system sessions: without policy, stages, names of principals and list of public suffixes.
     convenience init(client: any ExchangeClient) {
         self.init(
             gate: nil, connector: Connector(gate: nil, client: client), stages: { _ in [] }, principals: nil,
             logger: Logger(label: "sallyport.system"))
     }
 
-    /// Whether `authorize()` has not succeeded yet; withdrawal comes after it.
+    /// Whether `authorize()` has not succeeded yet. False after a withdrawal, which comes later.
     var isUnauthorized: Bool {
         do throws(AccessDenied) {
             try gate?.checkAuthorized()
@@ -79,13 +79,13 @@ final class LoadingEngine: Sendable {
     var isEnabled: Bool { isSwitchedOn.load(ordering: .acquiring) }
     var currentGeneration: Int { generation.load(ordering: .acquiring) }
 
-    /// Switches on. The handler is registered anew: it is asked before those that stand in the registry.
+    /// Turns loading on. The handler is registered again, so that it is asked before those already registered.
     func enable() {
         let wasOn = isSwitchedOn.exchange(true, ordering: .acquiringAndReleasing)
         if !wasOn { registry.register(SecureHTTPHandler.self) }
     }
 
-    /// Switches off and ends the loads of all sessions but the one with the tag.
+    /// Turns loading off, and ends the loads of all sessions except the one with the tag.
     func disable(except sharedTag: String) {
         guard isSwitchedOn.exchange(false, ordering: .acquiringAndReleasing) else { return }
         generation.add(1, ordering: .acquiringAndReleasing)
@@ -93,7 +93,7 @@ final class LoadingEngine: Sendable {
         end(Self.invalidated()) { $0 != sharedTag }
     }
 
-    /// Ends all loads, and takes no more.
+    /// Ends all loads, and refuses new ones.
     func shutdown() {
         isShutDown.store(true, ordering: .releasing)
         isSwitchedOn.store(false, ordering: .releasing)

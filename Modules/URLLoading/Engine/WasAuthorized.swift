@@ -1,7 +1,7 @@
 internal import SallyportCore
 internal import Synchronization
 
-/// Whether `authorize()` has succeeded in this process: what a store says of an earlier one does not count.
+/// Whether `authorize()` has succeeded in this process; that a store says so of an earlier process does not count.
 final class WasAuthorized: Sendable {
     private let gate: any AccessGate
     private let isNoted = Atomic(false)
@@ -10,7 +10,7 @@ final class WasAuthorized: Sendable {
 
     func note() { isNoted.store(true, ordering: .releasing) }
 
-    /// A gate without changes is asked.
+    /// A gate that reports no changes is asked each time.
     var isTrue: Bool {
         if isNoted.load(ordering: .acquiring) { return true }
         do throws(AccessDenied) {

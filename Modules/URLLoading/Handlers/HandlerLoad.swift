@@ -66,7 +66,7 @@ extension HandlerLoad: ResponseTarget {
         guard state.withLock({ $0.begins() }) else {
             throw LoadError(.handlerFailed, "A handler begins once, and before its load has ended.")
         }
-        // Made only now: a body that nobody gets would end the transfer when it is released.
+        // Made only now: a body that is released unread would end the transfer.
         let response = LoadResponse(head: head, url: url, body: ResponseBody(pipe), facts: facts)
         perform(state.withLock { $0.answered(.response(response)) })
     }

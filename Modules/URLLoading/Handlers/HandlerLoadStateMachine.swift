@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// What a ``HandlerLoad`` decides: the caller is answered exactly once, whoever comes first.
+/// What a ``HandlerLoad`` decides: the caller is answered exactly once, by the first of several outcomes.
 struct HandlerLoadStateMachine: Sendable {
     typealias Caller = CheckedContinuation<HandlerLoad.Outcome, Never>
 
@@ -32,7 +32,7 @@ struct HandlerLoadStateMachine: Sendable {
         return Action(caller: caller, outcome: outcome)
     }
 
-    /// The head comes; ``answered(_:)`` must follow. False where it comes twice or after the end, which is the
+    /// The head comes; ``answered(_:)`` must follow. False if it comes twice or after the end, which is the
     /// handler's error.
     mutating func begins() -> Bool {
         guard !hasBegun, !hasEnded else { return false }
@@ -40,7 +40,7 @@ struct HandlerLoadStateMachine: Sendable {
         return true
     }
 
-    /// The handler passes the request on. Nil where it is too late for that.
+    /// The handler passes the request on. Nil if it is too late for that.
     mutating func declined() -> Action?? {
         guard !hasBegun, !hasEnded else { return nil }
         hasEnded = true

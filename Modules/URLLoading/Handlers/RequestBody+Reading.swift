@@ -10,7 +10,7 @@ extension RequestBody {
     ///
     /// A body that can be read once only (``isReplayable``) is read once, by the handler.
     ///
-    /// - Throws: `requestBodyFailed` where the producer threw; `fileSystem`; `cancelled` with the task; what `consume`
+    /// - Throws: `requestBodyFailed` if the producer threw; `fileSystem`; `cancelled` with the task; what `consume`
     ///   throws, which ends the producer.
     public func read(_ consume: ([UInt8]) async throws(LoadError) -> Void) async throws(LoadError) {
         switch source {
@@ -22,7 +22,7 @@ extension RequestBody {
 
     /// Reads the whole body.
     ///
-    /// - Parameter limit: one octet more ends with `requestBodyFailed`.
+    /// - Parameter limit: one byte more ends with `requestBodyFailed`.
     /// - Throws: as ``read(_:)``.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         var body: [UInt8] = []
@@ -102,7 +102,7 @@ private struct BodyFile: ~Copyable {
         }
     }
 
-    /// Empty at the end; nil where it cannot be read.
+    /// Empty at the end; nil if it cannot be read.
     private static func next(_ descriptor: Int32) -> [UInt8]? {
         var result = 0
         let chunk = unsafe [UInt8](unsafeUninitializedCapacity: chunkSize) { buffer, count in

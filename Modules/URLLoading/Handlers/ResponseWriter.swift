@@ -15,21 +15,21 @@ public struct ResponseWriter: Sendable {
         self.context = context
     }
 
-    /// Streams of bytes to servers, relayed, direct or refused as policy says where the session is secure. Whoever opens
-    /// one closes it.
+    /// Streams of bytes to servers; in a secure session, relayed, direct or refused as the policy says. The handler
+    /// that opens a stream closes it.
     public var tunnels: any RoutedTunnels { target.tunnels }
 
     /// Hands over the head. The caller's `bytes(for:)` returns with it.
     ///
-    /// - Parameter url: the URL that answered, where it is not the request's.
-    /// - Throws: `handlerFailed` where the handler has begun before.
+    /// - Parameter url: the URL that answered, if it is not the request's.
+    /// - Throws: `handlerFailed` if the handler has begun before.
     public func begin(_ head: HTTPResponse, from url: RequestURL? = nil) throws(LoadError) {
         try target.begin(head, url: url ?? self.url, facts: LoadFacts())
     }
 
-    /// Hands over octets of the body; returns when there is room for more.
+    /// Hands over bytes of the body; returns when there is room for more.
     ///
-    /// - Throws: `handlerFailed` before the head; `cancelled` or `connectionLost` once nobody reads.
+    /// - Throws: `handlerFailed` before the head; `cancelled` or `connectionLost` once the body's reader is gone.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await target.write(bytes) }
 
     /// Hands over a whole answer, and its body as it comes.

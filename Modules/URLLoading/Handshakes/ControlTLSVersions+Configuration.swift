@@ -3,9 +3,9 @@ public import SallyportConnecting
 public import SallyportCore
 
 extension ControlTLSVersions {
-    /// Reads the setting: a string, whose items commas part, or an array of strings.
+    /// Reads the setting: a string of items separated by commas, or an array of strings.
     ///
-    /// - Throws: as ``init(_:)``.
+    /// - Throws: as ``init(_:)`` does.
     public init(reading reader: ConfigReader) throws(LoadError) {
         for name in Self.names {
             let key = ConfigKey([name])

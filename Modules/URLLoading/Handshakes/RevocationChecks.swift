@@ -12,8 +12,8 @@ public struct RevocationChecks: Sendable, Hashable {
         case required
     }
 
-    /// What is asked of stapled answers. OCSP servers themselves are never asked: who reads what is none of their
-    /// business, and they need not be reachable.
+    /// The rule for stapled OCSP responses. OCSP servers themselves are never asked: they would learn which servers the
+    /// app uses, and need not be reachable.
     public var stapling = Stapling.whenSent
     private var lists: [[UInt8]] = []
     private var coversAuthorities = false
@@ -27,7 +27,7 @@ public struct RevocationChecks: Sendable, Hashable {
     ///   - path: a file of lists in PEM, at most 64 MiB; fetched and kept up to date by the app.
     ///   - authorities: whether the certificates of authorities in a chain must be covered too.
     ///   - unknown: whether a certificate is taken where its authority has no list in the file that is in force.
-    /// - Throws: `fileSystem` where the file cannot be read or holds no list.
+    /// - Throws: `fileSystem` if the file cannot be read or holds no list.
     public mutating func useLists(
         pemFile path: String, coveringAuthorities authorities: Bool = false, allowingUnknown unknown: Bool = false
     ) throws(LoadError) {

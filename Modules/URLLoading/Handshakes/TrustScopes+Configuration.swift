@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportTransport
 
 extension TrustScopes {
-    /// Those of a session's settings. Made once for each session, since certificates and lists are hashed.
+    /// The scopes of a session's settings. Made once for each session, since certificates and lists are hashed.
     init(_ configuration: SessionConfiguration) {
         let hosts = Set(configuration.pins.keys).union(configuration.clientIdentities.keys)
         let common = TrustDigest(ofAll: configuration)
@@ -14,11 +14,11 @@ extension TrustScopes {
     }
 }
 
-/// A digest of settings. Each item stands behind its length, so that no two settings have the same digest.
+/// A digest of settings. The length precedes each item, so that no two settings have the same input.
 private struct TrustDigest {
     private var hash = SHA256()
 
-    /// What counts for every host.
+    /// The digest of the settings for every host.
     init(ofAll configuration: SessionConfiguration) {
         switch configuration.trust.anchors {
         case .system: add("system")
@@ -35,7 +35,8 @@ private struct TrustDigest {
 
     func finished() -> [UInt8] { Array(hash.finalize()) }
 
-    /// With what counts for one host. A private key is none of it: whoever has the certificate's key is the same.
+    /// The digest with the settings for one host added. The private key is left out: the certificate identifies the
+    /// client.
     func finished(for host: Host, in configuration: SessionConfiguration) -> [UInt8] {
         var own = self
         own.add("pins", (configuration.pins[host] ?? []).map(\.sha256).sorted { $0.lexicographicallyPrecedes($1) })

@@ -5,7 +5,7 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import Tracing
 
-/// Metrics and a span for each load; there is none where neither system is bootstrapped, so that it costs nothing.
+/// Metrics and a span for each load; there is none if neither system is bootstrapped, so that it costs nothing.
 ///
 /// A session looks once, when it is made: bootstrap before.
 struct LoadObserver: Sendable {

@@ -27,7 +27,7 @@ private struct RecordedBody: BodySource {
 }
 
 extension SecureSession {
-    /// Nil where nobody wants to know how the load went.
+    /// Nil if the load is not recorded.
     func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder? {
         let delegates = [own, delegate].compactMap(\.self)
         let told = configuration.onRecord

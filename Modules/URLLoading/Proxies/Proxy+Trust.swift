@@ -2,7 +2,7 @@ public import SallyportCore
 internal import SallyportLoading
 
 extension Proxy {
-    /// Who may have issued the proxy's certificate, where TLS is spoken with it: its own matter, apart from
+    /// The authorities that may issue the proxy's certificate, if the connection to it uses TLS. Independent of
     /// ``SessionConfiguration/trust``.
     public var trust: ServerTrust {
         get {

@@ -9,7 +9,7 @@ extension ClientIdentity {
     /// - Parameters:
     ///   - certificates: a file with the client's certificate and, behind it, those of authorities that servers may
     ///     not have; at most 4 MiB.
-    ///   - key: a file with its private key, PKCS#8, PKCS#1 or SEC 1; the first file where nil.
+    ///   - key: a file with its private key, PKCS#8, PKCS#1 or SEC 1; the first file if nil.
     ///   - password: of an encrypted key.
     /// - Throws: `LoadError` with the code `fileSystem` where a file cannot be read, or the key is another's.
     public static func pem(

@@ -3,9 +3,10 @@ internal import SallyportCore
 internal import SallyportTransport
 
 extension ConnectionSettings {
-    /// What a session's settings say about its connections.
+    /// The settings that a session has for its connections.
     ///
-    /// - Parameter hasPolicy: whether it is a session of an instance, whose stages answer the challenges of proxies.
+    /// - Parameter hasPolicy: whether the session belongs to an instance, whose stages answer the challenges of
+    ///   proxies.
     init(_ configuration: SessionConfiguration, tag: String, hasPolicy: Bool) {
         self.init(scope: .session(tag), principal: configuration.principal)
         minimumTLSVersion = configuration.minimumTLSVersion

@@ -1,7 +1,7 @@
 package import Configuration
 package import Logging
 
-/// Documented settings that have no effect here, and say so, so that nobody wonders.
+/// Settings of Dynamics that have no effect here, and that report so in the log.
 package enum IgnoredSettings {
     /// Which schemes are answered is said by the delegate, which rejects a protection space.
     static let names = ["GDRejectAuthSupport"]

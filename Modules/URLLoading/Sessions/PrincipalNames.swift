@@ -9,12 +9,12 @@ internal import SallyportTransport
 struct PrincipalNames: Sendable {
     private let key: Redacted<[UInt8]>
 
-    /// - Parameter key: 32 octets; random ones where nil, so that the names hold as long as this value.
+    /// - Parameter key: 32 bytes; random ones if nil, so that the names hold as long as this value.
     init(key: Redacted<[UInt8]>? = nil) {
         self.key = key ?? Redacted((0..<32).map { _ in UInt8.random(in: .min ... .max) })
     }
 
-    /// Nil where the request has no such field.
+    /// Nil if the request has no such field.
     func principal(of request: LoadRequest) -> Principal? {
         guard let field = request.headerFields[.authorization] else { return nil }
         let code = KeyedDigest.code(of: Array(field.utf8), key: key.reveal())

@@ -3,17 +3,18 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import Synchronization
 
-/// How many loads, tasks and streams of one session are under way, for whoever waits until there are none.
+/// Counts the loads, tasks and streams of one session that are in progress, so that a task can wait until there are
+/// none.
 ///
-/// Two atomics and no actor: each load of the session counts, and none needs to know of another.
+/// Two atomics and no actor: each load of the session counts itself, and none needs to know of another.
 final class RunningLoads: Sendable {
     private let count = Atomic(0)
     private let isFinishing = Atomic(false)
     private let none = Outcome<Void>()
 
-    /// One more; ``end()`` must follow.
+    /// Counts one more; ``end()`` must follow.
     ///
-    /// - Throws: `sessionInvalidated` once the session finishes.
+    /// - Throws: `sessionInvalidated` once the session is finishing.
     func begin() throws(LoadError) {
         beginWithin()
         guard isFinishing.load(ordering: .sequentiallyConsistent) else { return }
@@ -21,7 +22,7 @@ final class RunningLoads: Sendable {
         throw LoadingEngine.invalidated()
     }
 
-    /// One more, as a part of one that is under way.
+    /// Counts one more, as a part of one that is in progress.
     func beginWithin() { count.add(1, ordering: .sequentiallyConsistent) }
 
     func end() {
@@ -29,7 +30,7 @@ final class RunningLoads: Sendable {
         if rest == 0, isFinishing.load(ordering: .sequentiallyConsistent) { none.set(.success(())) }
     }
 
-    /// Takes no more, and waits until all have ended.
+    /// Refuses new ones, and waits until all have ended.
     ///
     /// - Throws: `cancelled`.
     func finish() async throws(LoadError) {
@@ -39,7 +40,7 @@ final class RunningLoads: Sendable {
     }
 }
 
-/// A body whose load is under way until it was read to its end, broke or is no longer wanted.
+/// A body whose load counts as in progress until the body was read to its end, broke or was given up.
 final class RunningBody: BodySource {
     private let body: ResponseBody
     private let running: RunningLoads

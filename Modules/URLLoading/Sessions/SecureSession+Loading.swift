@@ -22,14 +22,14 @@ extension SecureSession {
     }
 
     /// - Parameters:
-    ///   - limit: up to which length the caller takes the body at once; nil where it streams.
+    ///   - limit: up to which length the caller takes the body at once; nil if it streams.
     ///   - control: the task that the load is of.
     package func response(
         to request: LoadRequest, collectsUpTo limit: ByteCount?, _ delegate: (any SessionDelegate)?,
         control: (any TransferControl)? = nil
     ) async throws(LoadError) -> LoadResponse {
         try admit()
-        // A task counts from its first resume.
+        // A task was counted when it was first resumed.
         if control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
         do throws(LoadError) {
             var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)
@@ -56,7 +56,7 @@ extension SecureSession {
     /// Loads a request and collects the body.
     ///
     /// - Parameters:
-    ///   - limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's challenges before the session's does.
     public func data(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), delegate: (any SessionDelegate)? = nil
@@ -71,8 +71,8 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - request: a `GET` becomes a `POST`.
-    ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
-    ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    ///   - body: bytes, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
+    ///   - limit: the longest body of the answer; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's challenges before the session's does.
     public func upload(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
@@ -114,7 +114,7 @@ extension SecureSession {
         }
     }
 
-    /// Nil where the handler passes the request on.
+    /// Nil if the handler passes the request on.
     private func load(
         _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {

@@ -10,6 +10,6 @@ extension SecureSession {
         try await response(to: request, collectsUpTo: limit, nil)
     }
 
-    /// Whether loads go direct and ask nobody.
+    /// Whether loads go direct without asking a policy.
     package var goesDirect: Bool { isSystem }
 }

@@ -19,17 +19,17 @@ public final class SecureSession: Sendable {
     /// Answers the challenges of loads that have no delegate of their own. Kept as long as the session.
     public let delegate: (any SessionDelegate)?
     let engine: LoadingEngine
-    /// Of the instance that this session is of, or that it is the system session of.
+    /// The registry of the instance to which this session belongs, or whose system session it is.
     private let registry: ProtocolRegistry
     /// Names the session in the keys of its connections.
     let tag: String
-    /// The generation in which the session was made; nil where switching off does not invalidate it.
+    /// The generation in which the session was made; nil if switching off does not invalidate it.
     private let generation: Int?
     private let isInvalidated = Atomic(false)
-    /// What ``finishTasksAndInvalidate()`` waits for.
+    /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.
     let running = RunningLoads()
     let chain: LoadChain
-    /// What answers out of the cache must have been had under.
+    /// The trust scopes under which a stored response must have been received to be used.
     private let trust: TrustScopes
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
     let tunnels: SessionTunnels
@@ -53,7 +53,7 @@ public final class SecureSession: Sendable {
         logger = engine.logger
         let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
-        // The whole list, from the top down.
+        // The whole list of stages, from the top down.
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites), DecodingStage()] + engine.stages(configuration)
                 + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
@@ -63,7 +63,7 @@ public final class SecureSession: Sendable {
     }
 
     deinit {
-        // Tags are not used again: what is left until then is memory, and no decision.
+        // Tags are never used again, so decisions that outlive the session only take up memory until this frees them.
         if engine.connector.hasDecisions {
             Task { [connector = engine.connector, tag] in await connector.forget(.session(tag)) }
         }
@@ -79,17 +79,18 @@ public final class SecureSession: Sendable {
         engine.end(LoadingEngine.invalidated()) { [tag] in $0 == tag }
     }
 
-    /// Refuses new loads, tasks and streams with `sessionInvalidated`, waits until those that run have ended, bodies and
-    /// streams with them, and then invalidates the session.
+    /// Refuses new loads, tasks and streams with `sessionInvalidated`, waits until those in progress have ended,
+    /// including bodies and streams, and then invalidates the session.
     ///
-    /// A task that was never resumed does not run. Without a limit of its own: cancelling the task that waits invalidates at
-    /// once, as ``invalidate()``. ``shared`` cannot be invalidated; the call has no effect on it.
+    /// A task that was never resumed is not in progress. There is no time limit: cancelling the waiting task
+    /// invalidates the session at once, as ``invalidate()`` does. ``shared`` cannot be invalidated; the call has no
+    /// effect on it.
     public func finishTasksAndInvalidate() async {
         guard generation != nil else { return }
         do throws(LoadError) {
             try await running.finish()
         } catch {
-            // Cancelled: what still runs is ended.
+            // The task was cancelled: ends what is still in progress.
         }
         invalidate()
     }

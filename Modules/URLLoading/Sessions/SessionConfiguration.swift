@@ -4,7 +4,8 @@ public import SallyportLoading
 
 /// How a session loads. A session keeps the configuration that it was made with.
 public struct SessionConfiguration: Sendable {
-    /// Fields that each request gets where it has none of the name. Where redirects carry them ``fieldScopes`` says.
+    /// Fields added to each request that has no field of the same name. ``fieldScopes`` says to which servers redirects
+    /// carry them.
     public var additionalHeaders: HTTPFields = [:]
     /// The longest time without a byte in either direction.
     public var idleTimeout: Duration = .seconds(60)
@@ -25,18 +26,18 @@ public struct SessionConfiguration: Sendable {
     public var followsRedirects = true
     /// How many redirects one load follows; one more ends it with `tooManyRedirects`.
     public var redirectLimit = 20
-    /// Whether redirects may lead from `https` to `http`, where everybody on the way reads the request. Where they may not,
-    /// such a redirect ends the load with `insecureRedirect`.
+    /// Whether redirects may lead from `https` to `http`, which anyone on the network path can read. If false, such a
+    /// redirect ends the load with `insecureRedirect`.
     public var allowsInsecureRedirects = false
-    /// Where redirects carry the fields that the app has set, those of requests and ``additionalHeaders`` alike: by
-    /// default to their own origin, but for standard ones.
+    /// To which servers redirects carry the fields that the app has set, in requests and in ``additionalHeaders``
+    /// alike: by default only to their own origin, except for standard fields.
     public var fieldScopes = FieldScopes()
     /// The lowest version of TLS that is offered to servers; nil for 1.2 and what ``ControlTLSVersions`` adds. Versions
     /// below 1.2 are unsafe, and offered only after those above failed.
     public var minimumTLSVersion: TLSVersion?
     /// The highest version of TLS that is offered to servers; nil for the highest there is.
     public var maximumTLSVersion: TLSVersion?
-    /// Who may issue the certificates of servers.
+    /// The authorities that may issue servers' certificates.
     public var trust: ServerTrust = .system
     /// The keys that hosts are pinned to; see ``pin(_:to:backups:)``.
     public private(set) var pins: [Host: Set<PublicKeyPin>] = [:]
@@ -66,14 +67,16 @@ public struct SessionConfiguration: Sendable {
     public var usesCache = true
     /// How loads use the cache, where a request does not say.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
-    /// Whether servers that know no NTLMv2 are answered with NTLM2 session and NTLMv1, where the administrator's policy allows
-    /// it too. Both can be broken by whoever reads along, and anybody on the way can make a server look like an old one.
+    /// Whether servers that do not know NTLMv2 are answered with NTLM2 session and NTLMv1, if the administrator's
+    /// policy allows it too. An eavesdropper can break both, and an attacker on the network path can make a server look
+    /// like an old one.
     public var allowsNTLMv1 = false
-    /// Whether Basic may say a password over plain `http`, to servers and to proxies. Everybody on the way reads it there,
-    /// so Basic is passed over otherwise, but for a default credential that was set for exactly that protection space.
+    /// Whether Basic may send a password over plain `http`, to servers and to proxies. Anyone on the network path can
+    /// read it there, so Basic is otherwise skipped, unless a default credential was set for exactly that protection
+    /// space.
     public var allowsBasicOverPlainHTTP = false
-    /// Whether the strongest method that a server or a proxy offers is tried first, instead of the first that it names:
-    /// Negotiate, then NTLM and Digest, over TLS in this order and otherwise in the other, then Basic.
+    /// Whether the strongest method that a server or a proxy offers is tried first, instead of the first that it names.
+    /// Over TLS the order is Negotiate, NTLM, Digest, Basic; otherwise Negotiate, Digest, NTLM, Basic.
     public var prefersStrongest = false
     /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
     /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with

@@ -23,14 +23,15 @@ public final class URLLoadingSystem: Sendable {
 
     /// - Parameters:
     ///   - gate: says whether and how the app may connect.
-    ///   - stages: those of a session between Decoding and Routing, from the top down.
-    ///   - decisions: keeps what is trusted for good; without one, it is trusted for as long as the instance lives.
-    ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
-    ///   - principalKey: 32 secret octets by which principals are named after requests' own `Authorization` fields, see
-    ///     ``SessionConfiguration/principal``; without them the names hold as long as the instance.
-    ///   - infrastructure: says when a load that waits for a relay is tried again; without one, pauses do.
-    ///   - sites: says which hosts are of one ``FieldScope/site``; without it, each is one. `PublicSuffixSites` of the
-    ///     module Cookies does.
+    ///   - stages: a session's stages between Decoding and Routing, from the top down.
+    ///   - decisions: keeps decisions to trust a server for good; if nil, they last as long as the instance.
+    ///   - controlTLSVersions: the versions offered to servers besides TLS 1.2 and 1.3.
+    ///   - principalKey: 32 secret bytes by which principals are named after requests' own `Authorization` fields, see
+    ///     ``SessionConfiguration/principal``; if nil, the names last as long as the instance.
+    ///   - infrastructure: says when a load that waits for a relay is tried again; if nil, it is tried again after
+    ///     pauses.
+    ///   - sites: says which hosts belong to one ``FieldScope/site``, as `PublicSuffixSites` of the module Cookies
+    ///     does; if nil, each host is a site of its own.
     public convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
@@ -43,7 +44,7 @@ public final class URLLoadingSystem: Sendable {
             sites: sites, logger: logger)
     }
 
-    /// - Parameter client: what connects in place of a transport.
+    /// - Parameter client: makes the connections in place of a transport.
     convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
@@ -56,7 +57,7 @@ public final class URLLoadingSystem: Sendable {
             system: system, infrastructure: infrastructure, sites: sites, logger: logger)
     }
 
-    /// Sessions that share a connector with other parts of an instance, which shuts it down.
+    /// For sessions that share a connector with other parts of an instance, which shuts the connector down.
     package convenience init(
         connector: Connector, gate: any AccessGate, stages: @escaping SessionStages,
         principalKey: Redacted<[UInt8]>?, infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?,
@@ -108,7 +109,7 @@ public final class URLLoadingSystem: Sendable {
     /// connections that were made so serve no further load.
     ///
     /// - Returns: whether there was such a decision.
-    /// - Throws: `invalidRequest` where the URL names no server; why the store cannot be written.
+    /// - Throws: `invalidRequest` if the URL names no server; why the store cannot be written.
     @discardableResult
     public func undoPriorTrustDecision(for url: RequestURL) async throws(LoadError) -> Bool {
         guard let endpoint = url.endpoint else {
@@ -168,7 +169,7 @@ public final class URLLoadingSystem: Sendable {
 
     private static let defaultInstance = Lock<URLLoadingSystem?>(nil)
 
-    /// What the documented singletons stand for; nil before there is an instance.
+    /// The instance to which Dynamics' singletons correspond; nil before there is one.
     public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
 
     /// Makes this the instance that ``SecureSession/shared`` is of.

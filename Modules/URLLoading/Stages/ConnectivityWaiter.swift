@@ -86,7 +86,7 @@ struct ConnectivityWaiter: Sendable {
             if let infrastructure {
                 group.addTask {
                     for await state in infrastructure.infrastructureChanges() where state == .reachable { return nil }
-                    // Whoever told is gone: the pause counts.
+                    // The status is no longer reported: from here on only the pause ends the wait.
                     try? await Task.sleep(until: .now + .seconds(86_400), clock: .continuous)
                     return nil
                 }
@@ -117,7 +117,8 @@ struct ConnectivityRule: Sendable {
     /// Before the second try; doubled before each further one.
     var shortest = Duration.seconds(1)
     var longest = Duration.seconds(30)
-    /// While the infrastructure is known to be out of reach: whoever tells may be wrong.
+    /// While the infrastructure is reported as out of reach; the report may be wrong, so the request is tried all the
+    /// same.
     var withoutInfrastructure = Duration.seconds(60)
 
     /// The failures that say that there is no connection, all of them before a request is sent.

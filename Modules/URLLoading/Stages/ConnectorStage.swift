@@ -2,7 +2,7 @@ internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The last stage: sends every request through the connector, which asks the policy where there is one.
+/// The last stage: sends every request through the connector, which asks the policy if there is one.
 struct ConnectorStage: LoadStage {
     let connector: Connector
     let settings: ConnectionSettings
@@ -23,7 +23,7 @@ struct ConnectorStage: LoadStage {
         connector.explain(request, in: context, with: settings, into: &explanation)
     }
 
-    /// A request that only the cache may answer goes nowhere, also where the session has none.
+    /// A request that only the cache may answer is not sent, even if the session has no cache.
     private func checkMayLeave(_ request: LoadRequest) throws(LoadError) {
         guard request.differing?.options.cachePolicy != .returnCacheDataDontLoad else {
             throw LoadError(.notInCache, at: .routing, "Only the cache may answer the request.")

@@ -54,7 +54,7 @@ public struct DecodingStage: LoadStage {
         response.head.headerFields[.contentLength] = nil
     }
 
-    /// Whether fields on the body speak of octets that come (RFC 9110 §6.4.1).
+    /// Whether fields on the body speak of bytes that come (RFC 9110 §6.4.1).
     private func hasBody(_ status: HTTPResponse.Status, answering method: HTTPRequest.Method) -> Bool {
         method != .head && status.kind != .informational && status.code != 204 && status.code != 304
     }

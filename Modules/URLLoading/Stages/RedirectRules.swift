@@ -2,19 +2,19 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What a redirect means (RFC 9110 §15.4), and what it carries along: a value.
+/// How a redirect changes a request (RFC 9110 §15.4), and which fields it carries: a value.
 struct RedirectRules {
-    /// Of the session; a request's own go before them.
+    /// The session's scopes; a request's own replace them.
     var scopes = FieldScopes()
-    /// Whether the session follows redirects from `https` to `http`; a request's own word goes before it.
+    /// Whether the session follows redirects from `https` to `http`; a request's own setting replaces it.
     var allowsInsecure = false
-    /// The list of public suffixes; nil where a site is one host.
+    /// The list of public suffixes; if nil, each host is a site of its own.
     var sites: (any SiteRules)?
 
-    /// A request that a redirect leads to, and what of the one before does not go along.
+    /// The request to which a redirect leads, and the fields that it does not carry.
     struct Hop {
         var request: LoadRequest
-        /// The names of the fields that the scopes keep back, in their order, each once.
+        /// The names of the fields that the scopes keep back, in order, each once.
         var withheld: [HTTPField.Name] = []
     }
 
@@ -25,7 +25,7 @@ struct RedirectRules {
         }
     }
 
-    /// The target of a redirect; nil where the answer is none.
+    /// The target of a redirect; nil if the answer is none.
     ///
     /// - Throws: `redirectRefused` for anything but one `http` or `https` URL.
     static func target(of head: HTTPResponse, from url: RequestURL) throws(LoadError) -> RequestURL? {
@@ -43,10 +43,10 @@ struct RedirectRules {
         return target
     }
 
-    /// The request of the next hop. Method and body are as RFC 9110 has them, also for another origin: 307 and 308 send
-    /// the body again.
+    /// The request of the next hop. Method and body follow RFC 9110, even for another origin: 307 and 308 send the body
+    /// again.
     ///
-    /// - Throws: `bodyNotReplayable` where the body must be sent again and can be read once only.
+    /// - Throws: `bodyNotReplayable` if the body must be sent again and can be read only once.
     func hop(
         from request: LoadRequest, to target: RequestURL, status: HTTPResponse.Status
     ) throws(LoadError) -> Hop {
@@ -86,7 +86,8 @@ struct RedirectRules {
         return hop
     }
 
-    /// What went over TLS does not go on in the clear, fields, body and the URL's query included.
+    /// Keeps a request that went over TLS from being sent again without it; that covers fields, body and the URL's
+    /// query.
     ///
     /// - Throws: `insecureRedirect` unless the next request, or else the session, allows it.
     func check(_ next: LoadRequest, after request: LoadRequest) throws(LoadError) {
@@ -98,7 +99,7 @@ struct RedirectRules {
         }
     }
 
-    /// Takes out the fields whose scope does not reach the request's URL.
+    /// Removes the fields whose scope does not reach the request's URL.
     private func keepBack(
         in hop: inout Hop, comingFrom source: RequestURL, where isMeant: (HTTPField.Name) -> Bool
     ) {
@@ -114,7 +115,7 @@ struct RedirectRules {
             })
     }
 
-    /// Fields that describe a body, dropped where the new request has none (RFC 9110 §15.4, Fetch §4.4).
+    /// Fields that describe a body, dropped if the new request has none (RFC 9110 §15.4, Fetch §4.4).
     private static let bodyFields: Set<HTTPField.Name> = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
         .trailer,

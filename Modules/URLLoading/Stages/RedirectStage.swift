@@ -4,23 +4,24 @@ internal import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// Follows redirects: the first stage, so that each hop passes all others anew.
+/// Follows redirects: the first stage, so that each hop passes through all others again.
 ///
-/// Only `http` and `https` targets are followed, and none from `https` to `http` unless that is allowed. Credentials never
-/// reach another origin, and the app's other fields no further than their scope (``FieldScopes``); none comes back. The app
-/// may change, refuse or stop each hop. A request that was made before in the same load, with no cookie set since, is a
-/// loop: it ends the load with `tooManyRedirects` before the limit does.
+/// Only `http` and `https` targets are followed, and none from `https` to `http` unless that is allowed. Credentials
+/// never reach another origin, and the app's other fields reach only servers within their scope (``FieldScopes``); a
+/// field once dropped does not return. The app may change, refuse or stop each hop. A request that repeats an earlier
+/// one of the same load, with no cookie set since, is a loop: it ends the load with `tooManyRedirects` before the limit
+/// is reached.
 public struct RedirectStage: LoadStage {
     private let limit: Int
     private let isOn: Bool
     private let rules: RedirectRules
 
     /// - Parameters:
-    ///   - limit: how many redirects one load follows at most.
-    ///   - isOn: whether redirects are followed where the request does not say.
-    ///   - scopes: where fields are carried, where the request does not say.
-    ///   - allowsInsecure: whether redirects from `https` to `http` are followed where the request does not say.
-    ///   - sites: says which hosts are of one ``FieldScope/site``; without it, each is one.
+    ///   - limit: the greatest number of redirects that one load follows.
+    ///   - isOn: whether redirects are followed if the request does not say.
+    ///   - scopes: to which servers fields are carried if the request does not say.
+    ///   - allowsInsecure: whether redirects from `https` to `http` are followed if the request does not say.
+    ///   - sites: says which hosts belong to one ``FieldScope/site``; if nil, each host is a site of its own.
     public init(
         limit: Int = 20, isOn: Bool = true, scopes: FieldScopes = FieldScopes(), allowsInsecure: Bool = false,
         sites: (any SiteRules)? = nil
@@ -58,7 +59,8 @@ public struct RedirectStage: LoadStage {
         return response
     }
 
-    /// What the answer leads to; nil where it is the load's. One that is not followed frees its connection.
+    /// The next hop; nil if the response is the load's result. If this throws, the response's body was discarded, which
+    /// frees its connection.
     private func hop(
         after response: LoadResponse, to request: LoadRequest, number: Int, _ trail: inout RedirectTrail,
         in context: LoadContext
@@ -82,9 +84,9 @@ public struct RedirectStage: LoadStage {
         }
     }
 
-    /// The next hop as the app wants it; nil where the redirect is the load's answer.
+    /// The next hop as the app wants it; nil if the redirect itself is the load's response.
     ///
-    /// - Throws: `redirectRefused`; `resourceTimeout` where the app takes longer than the load may.
+    /// - Throws: `redirectRefused`; `resourceTimeout` if the app takes longer than the load may.
     private func choice(
         _ proposed: RedirectRules.Hop, for request: LoadRequest, _ response: LoadResponse, in context: LoadContext
     ) async throws(LoadError) -> RedirectRules.Hop? {
@@ -119,7 +121,7 @@ public struct RedirectStage: LoadStage {
 }
 
 extension RedirectStage {
-    /// As a session's configuration says.
+    /// The stage with the settings of a session's configuration.
     init(_ configuration: SessionConfiguration, sites: (any SiteRules)?) {
         self.init(
             limit: configuration.redirectLimit, isOn: configuration.followsRedirects,

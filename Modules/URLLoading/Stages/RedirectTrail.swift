@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The requests of one load so far, to find one that is made again.
+/// The requests that a load has made so far, to detect one that is repeated.
 struct RedirectTrail {
     private struct Step: Hashable {
         let method: HTTPRequest.Method
@@ -10,7 +10,7 @@ struct RedirectTrail {
         let fields: HTTPFields
         let hasBody: Bool
 
-        /// The fragment is never sent, and makes no difference.
+        /// The fragment is left out, since it is never sent.
         init(_ request: LoadRequest) {
             method = request.method
             url = request.url.absoluteText
@@ -21,7 +21,7 @@ struct RedirectTrail {
 
     private var steps: Set<Step> = []
 
-    /// A request was answered. What sets a cookie may answer the same request otherwise the next time.
+    /// A request was answered. If the response sets a cookie, the same request may be answered differently next time.
     mutating func add(_ request: LoadRequest, _ answer: LoadResponse) {
         if answer.fieldsSentNow[.setCookie] != nil { steps = [] } else { steps.insert(Step(request)) }
     }

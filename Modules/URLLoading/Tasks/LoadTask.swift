@@ -11,9 +11,10 @@ public import SallyportLoading
 /// let head = try await task.value
 /// ```
 ///
-/// A task is made suspended and begins with the first ``resume()``, or when its ``value`` is asked for. One that runs goes
-/// on though nobody keeps it; one that is suspended and that nobody keeps ends as by ``cancel()``. Its body has a
-/// connection to itself, also with HTTP/2. All functions may be called from anywhere, at any time, more than once.
+/// A task is created suspended and begins with the first ``resume()``, or when its ``value`` is awaited. A running task
+/// goes on even if the app keeps no reference to it; a suspended one without references ends as by ``cancel()``. Its
+/// body has a connection to itself, also with HTTP/2. All functions may be called from anywhere, at any time, more than
+/// once.
 public final class LoadTask<Value: Sendable>: Sendable {
     /// As it was given.
     public let request: LoadRequest
@@ -47,7 +48,7 @@ public final class LoadTask<Value: Sendable>: Sendable {
         set { work.decide { $0.prioritised(newValue) } }
     }
 
-    /// What comes of the answer's body, in octets as the app gets them. Each call makes a sequence of its own.
+    /// What comes of the answer's body, in bytes as the app gets them. Each call makes a sequence of its own.
     public var received: ProgressUpdates { work.control.receivedProgress.updates() }
 
     /// What was handed to the connection of the request's body; less than before where it is sent again.

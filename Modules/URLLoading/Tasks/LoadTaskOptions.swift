@@ -30,7 +30,7 @@ public struct EarliestBegin: Sendable, Hashable {
     /// What no time-out needs to be told from never; beyond it, clocks overflow.
     private static let longest = Duration.seconds(1 << 32)
 
-    /// So long after the first `resume()`, by a clock that nobody sets.
+    /// The given time after the first `resume()`, by a clock that cannot be set.
     public static func after(_ delay: Duration) -> EarliestBegin { EarliestBegin(value: .after(delay)) }
 
     /// At a time of the wall clock, which is looked at each minute: a clock that is set is followed.

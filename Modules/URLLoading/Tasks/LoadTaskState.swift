@@ -79,7 +79,7 @@ struct LoadTaskStateMachine: Sendable {
         return Actions(cancels: true, proceeders: takeProceeders(), listeners: Array(listeners.values))
     }
 
-    /// Nobody is left who could resume a task that is suspended: it ends.
+    /// The last reference to the task is gone. If it is suspended, it can never be resumed, so it ends.
     mutating func abandoned() -> Actions { isSuspended ? cancelled() : Actions() }
 
     mutating func prioritised(_ priority: Double) -> Actions {

@@ -83,7 +83,7 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
     }
 }
 
-/// A result that comes once, and all who wait for it.
+/// A result that is set once, and the tasks that wait for it.
 final class Outcome<Value: Sendable>: Sendable {
     private typealias Waiting = Waiter<Result<Value, LoadError>>
 
@@ -105,7 +105,7 @@ final class Outcome<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(returning: result) }
     }
 
-    /// - Throws: the failure; `cancelled` where the caller is cancelled before.
+    /// - Throws: the failure; `cancelled` if the caller is cancelled before.
     func value() async throws(LoadError) -> Value {
         let result = await state.wait(orCancelled: .failure(.cancelled())) { state, waiter in
             if let result = state.result { return result }

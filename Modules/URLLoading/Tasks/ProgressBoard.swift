@@ -10,7 +10,7 @@ public struct ProgressUpdates: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<TransferProgress>.Iterator { stream.makeAsyncIterator() }
 }
 
-/// The present value of one direction, and all who follow it.
+/// The present value of one direction, and the tasks that follow it.
 typealias ProgressBoard = Board<TransferProgress>
 
 extension ProgressBoard {

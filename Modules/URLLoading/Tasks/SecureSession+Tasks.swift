@@ -7,7 +7,7 @@ extension SecureSession {
     /// A task that loads a request and collects the body.
     ///
     /// - Parameters:
-    ///   - limit: the longest body; one octet more ends the load with `responseTooLarge`.
+    ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's questions before the session's does.
     public func dataTask(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
@@ -22,8 +22,8 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - request: a `GET` becomes a `POST`.
-    ///   - body: octets, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
-    ///   - limit: the longest body of the answer; one octet more ends the load with `responseTooLarge`.
+    ///   - body: bytes, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
+    ///   - limit: the longest body of the answer; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's questions before the session's does.
     public func uploadTask(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
@@ -70,14 +70,15 @@ extension SecureSession {
 
     /// Opens a stream of bytes to a server, by the policy and with the settings of this session.
     ///
-    /// Returns once the stream stands. Cancelling the task gives the opening up. The documented `startSecureConnection` is
-    /// ``/SallyportLoading/ByteStream/startTLS(_:)``, `closeRead` is `close()` or `reset()`.
+    /// Returns once the stream is open. Cancelling the task gives the attempt up. Dynamics' `startSecureConnection`
+    /// corresponds to ``/SallyportLoading/ByteStream/startTLS(_:)``, and `closeRead` to `close()` or `reset()`.
     ///
     /// - Parameters:
-    ///   - isSecure: whether TLS is spoken with the server from the start.
-    ///   - idleTimeout: the longest time of a read or a write without a byte in either direction; the session's where nil.
-    ///   - resourceTimeout: the longest time for the whole stream; the session's where nil.
-    /// - Throws: why the session takes no request now, `refusedByPolicy`, and why no connection came about.
+    ///   - isSecure: whether the stream uses TLS from the start.
+    ///   - idleTimeout: the longest time that a read or a write waits without a byte in either direction; if nil, the
+    ///     session's.
+    ///   - resourceTimeout: the longest time for the whole stream; if nil, the session's.
+    /// - Throws: why the session accepts no request now, `refusedByPolicy`, and the error if no connection was made.
     public func streamTask(
         to endpoint: Endpoint, isSecure: Bool = false, idleTimeout: Duration? = nil, resourceTimeout: Duration? = nil
     ) async throws(LoadError) -> ByteStream {
@@ -96,7 +97,7 @@ extension SecureSession {
         }
     }
 
-    /// Who is asked about a stream's server: the session's delegate, as for a load from there.
+    /// Asks about a stream's server: the session's delegate, as for a load from that server.
     private func responder(for endpoint: Endpoint) -> DelegateResponder? {
         guard delegate != nil, let url = try? RequestURL("https://\(endpoint)/") else { return nil }
         return DelegateResponder(session: self, request: LoadRequest(.get, url), own: nil)

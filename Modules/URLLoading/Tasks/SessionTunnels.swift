@@ -8,7 +8,7 @@ internal import SallyportTransport
 struct SessionTunnels: RoutedTunnels {
     let connector: Connector
     let settings: ConnectionSettings
-    /// How long the app may think about a server's certificate.
+    /// How long the app may take to answer questions about a server's certificate.
     let answerTimeout: Duration
     /// Told the record of each stream when it is over.
     let onRecord: (@Sendable (LoadRecord) -> Void)?
@@ -25,7 +25,7 @@ struct SessionTunnels: RoutedTunnels {
         try await open(request, asking: nil)
     }
 
-    /// - Parameter responder: asked about the server's certificate; nil if verification alone decides.
+    /// - Parameter responder: is asked about the server's certificate; if nil, verification alone decides.
     func open(
         _ request: RoutedTunnelRequest, asking responder: (any ChallengeResponder)?
     ) async throws(LoadError) -> ByteStream {

@@ -20,7 +20,7 @@ final class TaskBody: BodySource {
         self.counts = counts
         total = response.head.headerFields[.contentLength].flatMap { Int64($0) }
         if endsTask {
-            // The task of Swift's that loaded is gone by now: whoever reads is told here.
+            // The Swift task that loaded has ended by now, so a cancellation must reach the body's reader from here.
             _ = control.attach { [body, weak control] in if control?.isCancelled == true { body.discard() } }
         }
         if counts { control.receivedProgress.set(TransferProgress(completed: 0, total: total)) }

@@ -8,7 +8,8 @@ package enum ObjectIdentifiers {
         [2, 25, 186_291_338_617_443_026, 1]
     /// The extension that holds a ``SignerGeneration``.
     package static let signerGeneration: ASN1ObjectIdentifier = [2, 25, 186_291_338_617_443_026, 2]
-    /// The extended key usage of an authority's word for the key of the next one: no signer of configurations can give it.
+    /// The extended key usage of a certificate by which an authority endorses the next one's key. A signer of
+    /// configurations cannot issue such a certificate.
     package static let authorityEndorsement: ASN1ObjectIdentifier = [2, 25, 186_291_338_617_443_026, 3]
     /// PKCS#7 signed data (RFC 5652 §5.1).
     package static let signedData: ASN1ObjectIdentifier = [1, 2, 840, 113_549, 1, 7, 2]

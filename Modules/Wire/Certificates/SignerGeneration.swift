@@ -1,9 +1,9 @@
 internal import SwiftASN1
 
-/// The generation of a signer of configurations: an extension of its certificate, so that the authority says it and the
-/// signer cannot.
+/// The generation of a signer of configurations: an extension of its certificate, so that it is set by the authority
+/// and not by the signer.
 ///
-/// A revocation begins the next generation. Clients refuse signers of a lower one than they have seen in force.
+/// A revocation begins the next generation. Clients refuse signers of a lower generation than the one last in force.
 package enum SignerGeneration {
     /// DER.
     package static func encode(_ generation: Int64) throws -> [UInt8] {
@@ -12,7 +12,7 @@ package enum SignerGeneration {
         return serializer.serializedBytes
     }
 
-    /// Nil for what is no whole number from 1 to 2^53.
+    /// Nil unless it is a whole number from 1 to 2^53.
     package static func decode(_ der: ArraySlice<UInt8>) -> Int64? {
         guard let generation = try? Int64(derEncoded: der), 1...(1 << 53) ~= generation else { return nil }
         return generation

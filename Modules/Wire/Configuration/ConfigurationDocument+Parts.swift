@@ -29,13 +29,14 @@ extension ConfigurationDocument {
         }
     }
 
-    /// Whom an instance is to believe from now on.
+    /// The trust that an instance is to have from now on.
     package struct Trust: Sendable, Hashable {
-        /// Those that may stand behind gateway and signer, DER. The one that issued the signer's certificate is among them.
+        /// The authorities that may have issued the gateway's and the signer's certificates, DER. The one that issued
+        /// the signer's certificate is among them.
         package var authorities: [[UInt8]]
-        /// The word of an authority that is known for each that may be new, DER.
+        /// For each authority that may be new to the instance, an endorsement by an authority that it knows, DER.
         package var endorsements: [[UInt8]]
-        /// The lowest generation of signers that is believed: see ``SignerGeneration``.
+        /// The lowest generation of signers that is trusted: see ``SignerGeneration``.
         package var signers: Int64
 
         package init(authorities: [[UInt8]], endorsements: [[UInt8]] = [], signers: Int64 = 1) {

@@ -1,8 +1,8 @@
 extension ConfigurationDocument {
     /// The members that do not depend on the instance, as JSON.
     ///
-    /// They are nearly all of a document: encoded once for a policy, they are a part of every document that is signed
-    /// under it.
+    /// They make up nearly all of a configuration. They are encoded once for a policy, and then used in every
+    /// configuration that is signed under it.
     package struct SharedMembers: Sendable {
         fileprivate let members: [Member]
     }
@@ -17,7 +17,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// This document's members that do not depend on the instance, with every limit and range checked.
+    /// This configuration's members that do not depend on the instance, with every limit and range checked.
     package func sharedMembers() throws(WireError) -> SharedMembers {
         try checkRanges()
         try checkCounts()
@@ -30,8 +30,8 @@ extension ConfigurationDocument {
         ])
     }
 
-    /// The payload of a JWS: this document's own members, and the others from `shared`. The same bytes as
-    /// ``serialized()`` makes of a document that holds them all.
+    /// The payload of a JWS: this configuration's own members, and the others from `shared`. The same bytes as
+    /// ``serialized()`` returns for a configuration that has all of them.
     package func serialized(with shared: SharedMembers) throws(WireError) -> [UInt8] {
         try checkRanges()
         try checkCounts()

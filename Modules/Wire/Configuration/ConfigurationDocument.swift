@@ -18,7 +18,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let networks = 4096
         package static let clusters = 64
         package static let relays = 64
-        /// Of the gateway, and of each cluster; endorsements too.
+        /// The greatest number of the gateway's authorities, of each cluster's, and of endorsements.
         package static let authorities = 4
         package static let entitlements = 256
         /// Schemes and realms, each.
@@ -46,7 +46,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
     package var trust: Trust
     package var servers: [Server]
     package var domains: [Domain]
-    /// Addresses that nothing may be connected to, whatever name leads there.
+    /// Networks to whose addresses no connection may be made, whatever name leads there.
     package var deniedNetworks: [IPNetwork]
     package var defaultRoute: DefaultRoute
     package var clusters: [Cluster]

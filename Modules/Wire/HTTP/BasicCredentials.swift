@@ -30,8 +30,8 @@ package struct BasicCredentials: Sendable, Hashable {
         Redacted("Basic \(Base64.encode(Array("\(user):\(password.reveal())".utf8)))")
     }
 
-    /// 1 to 254 bytes without control characters (C0, DEL and C1, which terminals obey too) and colons, and no space at
-    /// either end, which a field would lose (RFC 9110 §5.5).
+    /// 1 to 254 bytes without colons and control characters (C0, DEL and C1, which terminals interpret too), and
+    /// without a space at either end, which a header field would lose (RFC 9110 §5.5).
     package static func isUser(_ text: String) -> Bool {
         (1...254).contains(text.utf8.count) && text.first != " " && text.last != " "
             && text.unicodeScalars.allSatisfy { scalar in

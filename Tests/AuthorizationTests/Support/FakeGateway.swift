@@ -21,11 +21,11 @@ final class FakeGateway: ControlClient {
         var failure: LoadError?
         /// By path, instead of the true answer.
         var statuses: [String: Int] = [:]
-        /// Answers that come first, once each.
+        /// Answers that are given first, once each.
         var first: [String: [ControlAnswer]] = [:]
         var bodies: [String: [UInt8]] = [:]
         var configuration: ConfigurationDocument
-        /// The newest epoch that it knows to be stored: a question that names a lower one is refused.
+        /// The newest epoch that the gateway takes as stored: a request that names a lower one is refused.
         var stored: Int64 = 0
         var events: [String] = []
         /// An event stream that stays open, where there is one.
@@ -153,7 +153,7 @@ extension TestAuthority {
             certificate: issue(for: .init(key.publicKey), usage, validity, generation: generation), key: key)
     }
 
-    /// A word for another authority's key.
+    /// A certificate by which this authority endorses another authority's key.
     func endorsement(
         of next: TestAuthority, usage: ASN1ObjectIdentifier = ObjectIdentifiers.authorityEndorsement,
         validity: ClosedRange<Double> = -3600...86_400

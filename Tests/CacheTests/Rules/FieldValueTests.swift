@@ -3,7 +3,7 @@ import Testing
 
 @testable import SallyportCache
 
-/// RFC 9111 §4.1: which values of a field that `Vary` names are the same.
+/// RFC 9111 §4.1: which values of a field that `Vary` names are equivalent.
 @Suite struct FieldValueTests {
     private func isSame(_ name: HTTPField.Name, _ one: [String], _ other: [String]) -> Bool {
         FieldValue.normalized(one, of: name) == FieldValue.normalized(other, of: name)
@@ -29,7 +29,7 @@ import Testing
         #expect(!isSame(.accept, ["text/html, text/plain"], ["text/plain, text/html"]))
     }
 
-    /// What stands in quotes is a value, with its commas, semicolons, spaces and case.
+    /// Quoted text is a value, including its commas, semicolons, spaces and case.
     @Test func quotedValuesAreLeftAlone() {
         #expect(!isSame(.accept, ["text/html;x=\"a, b\""], ["text/html;x=\"a,b\""]))
         #expect(!isSame(.accept, ["text/html;x=\"A\""], ["text/html;x=\"a\""]))
@@ -38,7 +38,7 @@ import Testing
         #expect(!isSame(.accept, ["text/html;x=\"a, b"], ["text/html;x=\"a,b"]), "A quote without an end.")
     }
 
-    /// Nothing is known of other fields but that lines are a list.
+    /// Of other fields only one rule is known: several lines are a list.
     @Test func otherFieldsAreComparedAsTheyAre() {
         let name = HTTPField.Name.custom("x-a")
         #expect(isSame(name, ["a", "b"], ["a, b"]) && isSame(name, [" a"], ["a "]))

@@ -31,7 +31,7 @@ import Testing
         #expect(lifetime(200, ("Expires", text), ("Last-Modified", clock.date(-1_000_000))) == 0)
     }
 
-    /// §4.2, §5.3: a date of another zone, or written otherwise than the grammar says, is none.
+    /// §4.2, §5.3: a text with another zone, or not in the form of the grammar, is not a date.
     @Test(arguments: [
         "Mon, 18 Jan 2027 08:00:00 UTC", "Mon, 18 Jan 2027 08:00:00 CET", "Mon, 18 Jan 2027 08:00:00 +0000",
         "Mon, 18 Jan 2027  08:00:00 GMT", "Mon,  18 Jan 2027 08:00:00 GMT", "Mon,18 Jan 2027 08:00:00 GMT",
@@ -76,7 +76,7 @@ import Testing
         #expect(age([:], after: -60) == nil, "The clock was turned back.")
     }
 
-    /// §5.1: of a list the first member counts, and where it is no number, none does.
+    /// §5.1: the first member of a list is used; if it is not a number, the field is ignored.
     @Test(arguments: [
         ("10, 20", 13), ("20, 10", 23), ("x, 20", 3), ("x", 3), ("-5", 3), ("", 3), (", 20", 3), ("1.5", 3), ("+7", 3),
         ("7 s", 3), ("0x10", 3), ("\"7\"", 3),

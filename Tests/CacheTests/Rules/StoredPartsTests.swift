@@ -2,7 +2,7 @@ import Testing
 
 @testable import SallyportCache
 
-/// RFC 9111 §3.3, §3.4: which bytes of a whole are stored.
+/// RFC 9111 §3.3, §3.4: which bytes of the complete content are stored.
 @Suite struct StoredPartsTests {
     private static let text = Array("0123456789".utf8)
 
@@ -35,7 +35,7 @@ import Testing
         #expect(try Self.body((0, 5), (3, 8)).octets == Array(Self.text[...8]))
     }
 
-    /// Every set of up to three ranges, against a plain picture of the bytes.
+    /// Every set of up to three ranges, compared with a plain array of bytes.
     @Test func everyCombinationHoldsWhatItWasGiven() throws {
         let ranges = (0..<6).flatMap { first in (first..<6).map { (Int64(first), Int64($0)) } }
         for one in ranges {
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// The bytes that came last count.
+    /// In an overlap, the bytes that came last are used.
     @Test func ofBytesThatBothHaveTheNewOnesCount() throws {
         let body = try #require(try Self.body((0, 4)).adding(try Self.range(3, 6), Array("abcd".utf8)))
         #expect(String(decoding: body.octets, as: UTF8.self) == "012abcd")

@@ -6,12 +6,12 @@ import Testing
 
 @testable import SallyportCache
 
-/// RFC 9111 §3.3, §3.4: what broke off is kept, and completed.
+/// RFC 9111 §3.3, §3.4: a response that breaks off is kept and completed.
 @Suite(.timeLimit(.minutes(1))) struct CompletionTests {
     private static let whole = Array("0123456789abcdefghij".utf8)
     private static let lost = LoadError(.connectionLost, at: .response, "gone")
 
-    /// A server that knows ranges and `If-Range`.
+    /// A server that supports ranges and `If-Range`.
     private static func answer(_ request: LoadRequest, tag: String = "\"a\"", _ body: [UInt8] = CompletionTests.whole)
         -> Answer
     {
@@ -28,7 +28,7 @@ import Testing
         return answer
     }
 
-    /// Breaks off the first answers after so many bytes, one number for each.
+    /// Breaks off the first responses, each after the number of bytes given for it.
     private func site(
         breaking lengths: Int..., tag: @escaping @Sendable (Int) -> String = { _ in "\"a\"" },
         body: [UInt8] = CompletionTests.whole
@@ -82,7 +82,7 @@ import Testing
         #expect(head.headerFields[.contentRange] == "bytes 2-7/20" && head.headerFields[.contentLength] == "6")
     }
 
-    /// However often it breaks off, nothing is sent twice.
+    /// However often the response breaks off, no byte is sent twice.
     @Test func s3_3_theRestMayBreakOffToo() async throws {
         let site = try await site(breaking: 8, 5, 1)
         for _ in 0..<3 { try await fails(site) }
@@ -104,7 +104,7 @@ import Testing
         #expect(try site.count == 2 && site.last.headerFields[.range] == "bytes=\(length)-899999")
     }
 
-    /// Stored before and behind, missing between.
+    /// The bytes before and after are stored, those in between are missing.
     @Test func aRangeIsCompletedAtBothEnds() async throws {
         let site = try await site()
         _ = try await site.get("/", ["Range": "bytes=0-4"])
@@ -117,7 +117,7 @@ import Testing
         #expect(try await site.get("/", ["Range": "bytes=0-14"]) == "0123456789abcde" && site.count == 3)
     }
 
-    /// What is stored is no part of what the server has now.
+    /// The stored part belongs to an older response than the server's present one.
     @Test func s3_4_anAnswerThatChangedIsTakenWhole() async throws {
         let site = try await site(breaking: 8, tag: { $0 == 1 ? "\"a\"" : "\"b\"" })
         try await fails(site)
@@ -128,7 +128,7 @@ import Testing
         #expect(site.count == 2)
     }
 
-    /// A server that takes no notice of `If-Range`, or says that there is no such range: the whole is asked for anew.
+    /// If a server ignores `If-Range`, or says that there is no such range, the whole is requested again.
     @Test(arguments: [206, 416, 304]) func s3_4_partsOfOtherAnswersAreNotUsed(_ status: Int) async throws {
         let site = try await Site { request, number in
             var answer = Self.answer(request, tag: number == 1 ? "\"a\"" : "\"b\"", Array(Self.whole.reversed()))
@@ -148,7 +148,7 @@ import Testing
         #expect(try site.count == 3 && site.last.headerFields[.range] == nil && site.last.headerFields[.ifRange] == nil)
     }
 
-    /// Another range than was asked for, by the same answer.
+    /// The server sends a range other than the requested one, of the same response.
     @Test(arguments: ["bytes 8-18/20", "bytes 7-19/20", "bytes 8-19/21", "bytes 8-19/*"])
     func aPartThatDoesNotFitIsNotUsed(_ range: String) async throws {
         let site = try await Site { request, number in
@@ -166,7 +166,7 @@ import Testing
         #expect(site.count == 3)
     }
 
-    /// A rest that is shorter or longer than it says fails the load, and leaves what was there.
+    /// A rest that is shorter or longer than it says fails the load, and leaves the stored part unchanged.
     @Test(arguments: [3, 13]) func aRestOfAnotherLengthIsNoWhole(_ length: Int) async throws {
         let site = try await Site { request, number in
             var answer = Self.answer(request)
@@ -185,7 +185,7 @@ import Testing
         #expect(try await site.get() == "0123456789abcdefghij")
     }
 
-    /// What cannot be told from other answers, or has no known length, is let go.
+    /// A part without a strong validator, or of unknown total length, is not kept.
     @Test(arguments: [
         [("ETag", "W/\"a\""), ("Content-Length", "20")], [("Last-Modified", "x"), ("Content-Length", "20")],
         [("ETag", "\"a\"")], [("ETag", "\"a\""), ("Content-Length", "7")],
@@ -200,7 +200,8 @@ import Testing
         #expect(site.cache.statistics.entries == 0)
     }
 
-    /// Only what ended on the way is what the server sent; what failed to be read may be anything.
+    /// Only a connection that ended leaves bytes that the server sent; after a body that could not be read, they may be
+    /// anything.
     @Test func whatFailedOtherwiseIsNotKept() async throws {
         var answer = Answer(
             200, ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Content-Length": "20"],
@@ -229,7 +230,7 @@ import Testing
                 answer.body = answer.body.map { Array($0.prefix(8)) }
                 answer.failure = Self.lost
             } else {
-                // Long enough for all of them to come meanwhile.
+                // Long enough for all of them to arrive meanwhile.
                 try? await Task.sleep(for: .milliseconds(100))
             }
             return answer
@@ -242,7 +243,7 @@ import Testing
         #expect(bodies == ["0123456789abcdefghij"] && site.count == 2)
     }
 
-    /// The rest is for this load where the server was reached by a word of the app's.
+    /// If the app's own trust decision made the connection, the rest is for this load only.
     @Test func aRestForOneLoadCompletesNothingStored() async throws {
         let site = try await Site { request, number in
             var answer = Self.answer(request)
@@ -258,7 +259,7 @@ import Testing
         #expect(try entry(site)?.range == "bytes 0-7/20")
     }
 
-    /// A longer part is not given up for a shorter one.
+    /// A longer part is not replaced by a shorter one.
     @Test func aShorterStartDoesNotReplaceALongerOne() async throws {
         let body = (0..<900_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
         let site = try await site(breaking: 600_000, 300_000, body: body)

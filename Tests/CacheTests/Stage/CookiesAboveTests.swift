@@ -43,7 +43,7 @@ import Testing
         #expect(try both.site.last.headerFields[.cookie] == "a=1", "The live answer did.")
     }
 
-    /// What the server says with a 304 is of now.
+    /// The server sends the fields of a 304 now, so their cookies are set.
     @Test func aValidationSetsItsCookie() async throws {
         let both = try await Both { _, number in
             number == 1

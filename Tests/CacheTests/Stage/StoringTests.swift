@@ -90,7 +90,7 @@ import Testing
             ], "All that are not of the connection or the proxy.")
     }
 
-    /// What is stored is shown, and feeds nothing: cookies and proofs are read from what a server says now.
+    /// Stored fields are only shown: cookies and proofs are read from what the server sends now.
     @Test func storedFieldsAreNotOnesThatTheServerSentNow() async throws {
         let site = try await Site(
             Answer(

@@ -9,7 +9,7 @@ import Testing
 
 @testable import SallyportCache
 
-/// Whom a session trusts, and what it shows of itself, is a part of what it asks for.
+/// A session's trust settings and client certificate are a part of the key under which responses are stored.
 @Suite(.timeLimit(.minutes(1))) struct TrustTests {
     private let usual = TrustScopes(standard: [1])
     private let other = TrustScopes(standard: [2])
@@ -27,7 +27,7 @@ import Testing
         #expect(try await again.get("/", trust: TrustScopes(standard: [3])) == "1")
     }
 
-    /// A host with a pin or a certificate of its own is another than it is for sessions without.
+    /// For a host with a pin or a certificate of its own, responses are stored apart from those of other sessions.
     @Test func hostsWithSettingsOfTheirOwnAreApart() async throws {
         let site = try await Site(.fresh())
         let pinned = TrustScopes(standard: [1], own: [try Host("a.example"): [9]])
@@ -43,7 +43,7 @@ import Testing
         #expect(try await site.get("http://a.example/", trust: other) == "1")
     }
 
-    /// A load that trusts others must not be answered by one that is on its way.
+    /// A load must not wait for, and share, the response to a load with other trust settings.
     @Test func equalLoadsUnderOtherTrustDoNotWaitForEachOther() async throws {
         let both = Lock(0)
         let site = try await Site { _, _ in
@@ -57,7 +57,7 @@ import Testing
         #expect(Set(bodies) == ["1", "2"] && site.count == 2)
     }
 
-    /// What is taken by a word of the app's is for that load.
+    /// A response that the app's own trust decision allowed is for that load only.
     @Test func anAnswerForOneLoadIsNotStored() async throws {
         let site = try await Site { _, _ in
             var answer = Answer(200, ["Cache-Control": "max-age=60", "ETag": "\"a\""])
@@ -68,7 +68,7 @@ import Testing
         #expect(site.cache.statistics.entries == 0)
     }
 
-    /// Nor does it make what is stored fresh, or take its place.
+    /// Nor does it make a stored response fresh, or replace it.
     @Test(arguments: [304, 200]) func anAnswerForOneLoadChangesNothingStored(_ status: Int) async throws {
         let site = try await Site { _, number in
             guard number == 2 else { return Answer(200, ["Cache-Control": "max-age=10", "ETag": "\"a\"", "X-A": "1"]) }
@@ -86,7 +86,7 @@ import Testing
         #expect(site.count == 3, "It is as old as it was.")
     }
 
-    /// Credentials that are cleared take what they were told under any trust with them.
+    /// When credentials are cleared, the responses received with them are removed, whatever the trust settings.
     @Test func clearingCredentialsRemovesWhatIsStoredUnderAnyTrust() async throws {
         let site = try await Site(.fresh())
         for trust in [usual, other] { _ = try await site.get("/", trust: trust) }
@@ -94,7 +94,7 @@ import Testing
         #expect(site.cache.statistics.entries == 0)
     }
 
-    /// RFC 5861 §3 is for loads that nobody has a say in: behind an answer no app is asked.
+    /// Revalidation in the background (RFC 5861 §3) is only for loads without a delegate: no app can be asked there.
     @Test func whereAnAppIsAskedTheServerIsAskedInFront() async throws {
         struct Judge: ChallengeResponder {
             func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition { .notImplemented }

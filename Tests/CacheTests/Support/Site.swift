@@ -18,7 +18,7 @@ struct Answer: Sendable {
     var body: [UInt8]?
     /// Ends the body in place of its proper end.
     var failure: LoadError?
-    /// Whether the server was reached by a word of the app's.
+    /// Whether the app's own trust decision allowed the connection.
     var isForThisLoadOnly = false
     var chunk = 16 << 10
 
@@ -98,7 +98,7 @@ final class Site: Sendable {
         return try await LoadChain([stage, server]).load(request, in: context)
     }
 
-    /// What the stage says that the cache would do.
+    /// What the stage's explanation says that the cache would do.
     func explained(method: HTTPRequest.Method = .get, policy: CachePolicy? = nil) async throws -> [String] {
         var request = try request(method: method, policy: policy)
         var explanation = LoadExplanation(request)

@@ -141,7 +141,7 @@ import Testing
         #expect(try await wire.log(3).count == 3)
     }
 
-    /// What came of a load that was cancelled is not sent again.
+    /// The bytes that a cancelled load has received are not sent again.
     @Test func aLoadThatWasCancelledIsCompleted() async throws {
         let wire = try await Wire.start()
         let url = "http://127.0.0.1:\(wire.nginx.port)/slow.txt"

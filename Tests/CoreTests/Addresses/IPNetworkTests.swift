@@ -60,7 +60,7 @@ import Testing
         #expect(try #require(IPAddress(text)).aliases.map(\.description) == expected)
     }
 
-    /// Each place of RFC 6052 §2.2 that lies inside of 64:ff9b:1::/48.
+    /// Each place of RFC 6052 §2.2 that lies inside 64:ff9b:1::/48.
     @Test(arguments: ["64:ff9b:1::a00:1", "64:ff9b:1:5:a:0:100:0", "64:ff9b:1:a:0:1::", "64:ff9b:1:a00:0:100::"])
     func aNetworksOwnTranslationIsSeenInEachPlace(_ text: String) throws {
         #expect(try #require(IPAddress(text)).aliases.contains(.v4(0x0a00_0001)), "\(text)")

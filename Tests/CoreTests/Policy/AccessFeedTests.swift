@@ -82,7 +82,7 @@ import Testing
         #expect(feed.present.value.access == .withdrawn(.blocked))
     }
 
-    // MARK: Awaited observers
+    // MARK: Asynchronous observers
 
     @Test func awaitedObserversHaveReturnedOnceItIsSettled() async {
         feed.withdraw(.blocked)
@@ -101,7 +101,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    /// What a withdrawal drops is dropped, whatever becomes of the task that found it out.
+    /// A withdrawal's secrets are dropped, even if the task that found the withdrawal is cancelled.
     @Test func aCancelledTaskLeavesNothingUndone() async {
         let seen = Seen()
         let observation = feed.observe(awaiting: { seen.note($0) })
@@ -145,8 +145,8 @@ import Testing
         #expect(seen.accesses.isEmpty)
     }
 
-    /// Four threads publish while observers come; each observer sees a chain in which every change begins where the one
-    /// before it ended.
+    /// Four threads publish while observers register; each observer sees changes of which every one begins with the
+    /// state in which the one before it ended.
     @Test func observersSeeChangesInOrderFromManyThreads() async {
         let all = Lock<[(Seen, AccessObservation)]>([])
         await withTaskGroup(of: Void.self) { group in

@@ -1,7 +1,7 @@
 import SallyportCore
 import Testing
 
-/// Rules for addresses: those of a host itself, and those that names lead to.
+/// Rules for addresses: for a host that is an address, and for the addresses to which names lead.
 @Suite struct AddressRulesTests {
     private func table(
         _ networks: [String] = [], servers: [(String, Route)] = [], default fallback: Route = .direct
@@ -91,7 +91,7 @@ import Testing
         #expect(!AddressRules.standard.hasOwn)
     }
 
-    /// Against each network alone, over networks that lie inside of one another and side by side.
+    /// Compares with a check of each network alone, for networks that lie inside one another and side by side.
     @Test func randomNetworksFollowTheRule() throws {
         var generator = SeededGenerator(seed: 11)
         for _ in 0..<500 {

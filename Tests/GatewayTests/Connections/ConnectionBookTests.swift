@@ -47,7 +47,7 @@ import Testing
         #expect(book.authenticated(0, as: "one") == true)
         #expect(book.admit(source(1)) == .admitted(1, givesWay: nil))
         #expect(book.admit(source(1)) == .admitted(2, givesWay: 1))
-        // One that gave way cannot come back by a late handshake.
+        // A connection that was closed to make room cannot return by a late handshake.
         #expect(book.authenticated(1, as: "one") == false)
         #expect(book.authenticatedCount == 1 && book.unauthenticatedCount == 1)
     }
@@ -71,7 +71,7 @@ import Testing
         }
         #expect(book.admit(source(1000)) == .admitted(number, givesWay: 0))
         #expect(book.open == 181)
-        // Those that are there may prove who they are, and have their servers dialled.
+        // Existing connections may authenticate, and connections to their servers may be opened.
         for peer in 1...10 {
             #expect(book.authenticated(UInt64(peer), as: "one") == true)
             #expect(book.dials(UInt64(peer)) == (peer < 10))
@@ -79,7 +79,8 @@ import Testing
         #expect(book.open == 190)
     }
 
-    /// Authenticated peers have all but what administration needs: the next of them is a stranger when it arrives.
+    /// Authenticated connections use all descriptors that administration does not need. The next peer is
+    /// unauthenticated when it arrives.
     @Test func aPeerOfWhomNothingIsKnownYetFindsRoomAmongAuthenticatedOnes() {
         var book = ConnectionBook(limits { $0.descriptors = DescriptorShares(limit: 200) })
         for number: UInt64 in 0..<180 {
@@ -142,7 +143,7 @@ import Testing
 }
 
 extension ConnectionLimits {
-    /// Long enough for a busy machine, but for what a test is about.
+    /// Limits long enough for a busy machine, except for the one that a test is about.
     static func slow(
         handshakeTime: Duration = .seconds(60), requestTime: Duration = .seconds(60)
     ) -> ConnectionLimits {

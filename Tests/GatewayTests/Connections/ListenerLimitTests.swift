@@ -49,7 +49,7 @@ import Testing
                 client.send(Self.health)
                 #expect(try await client.head().hasPrefix("HTTP/1.1 200"))
                 _ = try await client.read(16)
-                // In between the time of a request does not run.
+                // Between requests, the time limit for a request does not apply.
                 try await Task.sleep(for: .milliseconds(400))
                 #expect(client.isOpen)
             }
@@ -99,7 +99,7 @@ import Testing
             let client = try await fixture.connection(as: fixture.activated())
             client.send("GET \(ControlAPI.Path.events) HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try await client.head().hasPrefix("HTTP/1.1 200"))
-            // Heartbeats come each 2 s.
+            // Heartbeats come every 2 s.
             _ = try await client.read(24)
             #expect(client.isOpen)
         }
@@ -130,22 +130,22 @@ import Testing
         ("Host: a, b\r\n", 400),
     ])
     func aRequestHasExactlyOneHost(fields: String, status: Int) async throws {
-        // As long the peer's end is waited for.
+        // The gateway waits just as long for the peer to end its side.
         try await ControlFixture.with(limits: .slow(requestTime: .seconds(1))) { fixture in
             let client = try await fixture.connection()
             client.send("GET \(ControlAPI.Path.health) HTTP/1.1\r\n\(fields)\r\n")
             #expect(try await client.head().hasPrefix("HTTP/1.1 \(status)"))
             guard status == 400 else { return }
-            // What stands behind such a request is not answered: the gateway ends the connection.
+            // A request after such a one is not answered: the gateway ends the connection.
             client.send(Self.health)
             #expect(!String(decoding: try await client.rest(), as: UTF8.self).contains("HTTP/1.1"))
-            // A peer that does not end its own side is not waited for.
+            // The gateway does not wait for a peer that never ends its own side.
             #expect(try await eventually(within: .seconds(20)) { !client.isOpen })
         }
     }
 }
 
-/// Who counts as authenticated: an instance by its certificate, as long as neither is withdrawn.
+/// Which peers count as authenticated: an instance by its certificate, as long as neither is withdrawn.
 @Suite struct GoodStandingTests {
     @Test func onlyAnInstanceThatMayDoSomethingIsInGoodStanding() async throws {
         let fixture = try await DataFixture()
@@ -168,7 +168,7 @@ import Testing
     }
 }
 
-/// Keeps messages behind their level.
+/// Records messages with their level.
 struct LevelRecorder: LogHandler {
     private let stored = LogRecorder()
     var metadata: Logger.Metadata = [:]

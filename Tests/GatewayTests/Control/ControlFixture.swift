@@ -27,11 +27,11 @@ struct ControlFixture: Sendable {
     let listeners: Gateway.Listeners
     var port: Int { listeners.controlPort }
     var relayPort: UInt16 { UInt16(listeners.relayPort) }
-    /// Of verification without TLS.
+    /// The port for verification without TLS.
     private let plainPort: Int
     let authority: [UInt8]
     private let transport: Transport
-    /// Those that were opened through it; a gateway that ends waits for clients that stay.
+    /// The connections opened through the fixture: a gateway that ends waits for clients that stay connected.
     private let opened = Lock<[TestConnection]>([])
 
     static func with(
@@ -87,7 +87,7 @@ struct ControlFixture: Sendable {
         try await send(.post, path, body, identity, fields)
     }
 
-    /// Without TLS.
+    /// Sends a request without TLS.
     func getPlainly(_ path: String, fields: HTTPFields = [:]) async throws -> Answer {
         try await send(.get, RequestURL("http://127.0.0.1:\(plainPort)\(path)"), nil, nil, fields)
     }
@@ -99,7 +99,7 @@ struct ControlFixture: Sendable {
         return try await post(ControlAPI.Path.reenroll, Array(request.utf8), as: identity)
     }
 
-    /// The identity that comes after another.
+    /// The identity that a renewal gives in place of another.
     func renewed(_ identity: ClientIdentity) async throws -> ClientIdentity {
         let key = P256.Signing.PrivateKey()
         let answer = try await renew(as: identity, key: key)
@@ -108,7 +108,7 @@ struct ControlFixture: Sendable {
         return ClientIdentity(certificates: bag.certificates, privateKey: Redacted(key.pemRepresentation))
     }
 
-    /// Uses a link, as the address that the test comes from.
+    /// Uses a link, from the address of this test.
     func enroll(user: String, key: String) async throws -> Answer {
         let credentials = BasicCredentials(user: user, password: Redacted(key))
         let request = ESTBody.encode(try DataFixture.request())
@@ -120,7 +120,7 @@ struct ControlFixture: Sendable {
         try await enroll(user: link.user, key: link.accessKey.reveal())
     }
 
-    /// The signed configuration, without a look at its signature.
+    /// The signed configuration, without verifying its signature.
     func document(as identity: ClientIdentity) async throws -> ConfigurationDocument {
         let answer = try await get(ControlAPI.Path.configuration, as: identity)
         guard answer.status == 200 else { throw TestFailure("configuration: \(answer.status)") }
@@ -128,7 +128,7 @@ struct ControlFixture: Sendable {
             parsing: JWS(answer.body, type: ConfigurationDocument.type).payload)
     }
 
-    /// A CONNECT, and what the relay answered.
+    /// Sends a CONNECT, and returns what the relay answered.
     func connect(
         to port: UInt16, as identity: ClientIdentity
     ) async throws -> (connection: TestConnection, status: Int) {

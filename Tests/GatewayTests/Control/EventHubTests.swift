@@ -13,7 +13,7 @@ import Testing
         return hints
     }
 
-    /// What a stream holds, up to its end.
+    /// All items of a stream until its end.
     private func items(of stream: AsyncStream<EventHub.Item>) async -> [String] {
         var items: [String] = []
         for await item in stream {
@@ -46,7 +46,7 @@ import Testing
         #expect(await items(of: new).count == 1, "it is told to fetch anew")
     }
 
-    /// A stream that nobody reads is forgotten with the next heartbeat, and not the one that took its place.
+    /// A stream that is not read is removed with the next heartbeat, but not the one that replaced it.
     @Test func aStreamWhoseClientHasGoneIsForgotten() async {
         let hub = EventHub(start: 1)
         _ = await hub.begin(ann, lastEventID: nil)

@@ -57,7 +57,8 @@ import Testing
         #expect(resolver.asked.withLock { $0.map(\.name) } == [DNSName(name)])
     }
 
-    /// What is judged is what is asked: a spelling that reads as another name is refused, whatever that name may.
+    /// The judged name is the one that is resolved: a spelling that reads as another name is refused, whatever route
+    /// that name has.
     @Test(arguments: [
         "secret%2eallowed", "secret.%61llowed", "s%65cret.allowed", "xn--a.allowed", "-a.allowed", "a*.allowed",
         "0x7f.1", "2130706433", "1.2.3.4", "a.allowed:80", "[::1]", "a/b.allowed", "a@b.allowed", "_tcp", "a.0x1",
@@ -71,7 +72,7 @@ import Testing
         #expect(resolver.asked.withLock { $0.isEmpty })
     }
 
-    /// The labels of a service are no part of its host; of an address's name they are.
+    /// A service's labels do not belong to its host; in a question for an address, all labels do.
     @Test(arguments: [DNSMessage.RecordType.a, .aaaa]) func anAddressIsJudgedByItsWholeName(
         _ type: DNSMessage.RecordType
     ) async throws {

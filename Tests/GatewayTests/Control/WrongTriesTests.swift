@@ -6,7 +6,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// Access keys at a gateway that runs, all from one address.
+/// Wrong access keys at a running gateway, all from one address.
 @Suite(.timeLimit(.minutes(1))) struct WrongTriesTests {
     @Test func wrongTriesHoldUpNoValidOne() async throws {
         try await ControlFixture.with { fixture in
@@ -45,13 +45,13 @@ import Testing
             let third = try await fixture.enroll(late)
             #expect(try third.status == 403 && third.failure().error.name == "keyExpired")
             #expect(try third.failure().error.code == ResultCode.credentialsFailed.rawValue)
-            // They are no wrong tries.
+            // Right keys do not count as wrong tries.
             #expect(try await fixture.enroll(fixture.data.link()).status == 200)
             #expect(try await fixture.enroll(user: "ann", key: "wrong").status == 401)
         }
     }
 
-    /// Only who has both hears more than that they do not fit.
+    /// Only a request with the right key and the right user is told more than that they are wrong.
     @Test func anotherUsersRightKeyIsAWrongTry() async throws {
         try await ControlFixture.with { fixture in
             try await fixture.data.perform(.addUser("bob"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What an administrator sees of access keys, and how they are taken back.
+/// What an administrator sees of access keys, and how they are revoked.
 @Suite struct AccessKeyTests {
     private static func keys(
         _ fixture: DataFixture, of user: String? = nil
@@ -43,7 +43,7 @@ import Testing
         #expect(await fixture.data.perform(.revokeKeys(.one(ids[0].uppercased()))) == .revoked(1))
         let left = try await Self.keys(fixture).map(\.id)
         #expect(left == [ids[1]])
-        // Which of two that were issued in one moment comes first is not said.
+        // The order of two keys that were issued at the same moment is not specified.
         let results = [
             (try? await fixture.enroll(link, DataFixture.request())) != nil,
             (try? await fixture.enroll(other, DataFixture.request())) != nil,
@@ -88,7 +88,7 @@ import Testing
         try await fixture.perform(.entitle(user: "ann", entitlement: "com.example.report", version: "2.0.0.0"))
         _ = try await fixture.enroll(fixture.link(), DataFixture.request())
         _ = try await fixture.link()
-        // A version is left: the link is for the app.
+        // The user still has one version, and the link is for the application.
         try await fixture.perform(
             .unentitle(user: "ann", entitlement: "com.example.report", version: "2.0.0.0", confirmed: false))
         #expect(try await Self.keys(fixture).map(\.state).sorted() == ["unused", "used"])

@@ -8,7 +8,7 @@ import X509
 
 @testable import SallyportGateway
 
-/// Rotation of the authority and revocation of the signer, as the gateway's data keep them.
+/// Rotation of the authority and revocation of the signer, as ``GatewayData`` does them.
 @Suite struct AuthorityTests {
     private let fixture: DataFixture
 
@@ -36,7 +36,7 @@ import X509
         #expect(failure?.name == name)
     }
 
-    /// Fetches, and says that it was stored.
+    /// Fetches the configuration, and reports that it was stored.
     @discardableResult
     private func fetched(_ presented: PresentedCertificate) async throws -> ConfigurationDocument {
         let document = try await fixture.document(presented)
@@ -55,7 +55,7 @@ import X509
         #expect(trust.authorities.count == 2 && trust.endorsements.count == 1)
         #expect(try await entry.next?.waiting == 0)
         await expect("exists", of: .rotate)
-        // Links still name the one that is in force.
+        // Links still name the authority in force.
         #expect(try await Base64URL.encode(fixture.link().authorityFingerprint) == before.present.fingerprint)
     }
 
@@ -65,7 +65,7 @@ import X509
         let away = try await fixture.enroll(fixture.link(), DataFixture.request())
         _ = try await perform(.rotate)
         try await fetched(heard)
-        // What was signed is not yet heard: the answer may have been lost.
+        // A signed configuration does not count as received: the answer may have been lost.
         _ = try await fixture.document(away)
         let failure = await #expect(throws: AdministrationReply.Failure.self) {
             try await perform(.finish(confirmed: false))
@@ -139,7 +139,7 @@ import X509
         let signed = try JWS(Array(text.utf8), type: ConfigurationDocument.type)
         #expect(try ConfigurationDocument(parsing: signed.payload).trust.signers == 2)
         #expect(try generation(of: #require(signed.header.certificates.first)) == 2)
-        // What renews by itself stays of its generation.
+        // An automatic renewal stays in its generation.
         fixture.advance(80 * 86_400)
         try await fixture.data.renewOwnCertificates()
         #expect(try await generation(of: fixture.data.signer.certificate) == 2)
@@ -161,7 +161,7 @@ import X509
         _ = try await perform(.revoke(confirmed: true))
         await #expect(throws: GatewayError.self) { try await fixture.data.presented(old) }
         #expect(policy.client(presenting: old) == nil)
-        // A tunnel that is open does not outlive it either.
+        // An open tunnel does not outlive it either.
         guard case .refused = try client.reconsider(Endpoint("in.example:443")) else {
             Issue.record("a revoked authority's certificate is refused")
             return

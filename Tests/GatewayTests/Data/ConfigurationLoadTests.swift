@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What fetches of the configuration cost the gateway, in counts that do not depend on the machine.
+/// What fetches of the configuration cost the gateway, in numbers that do not depend on the machine.
 @Suite(.timeLimit(.minutes(2))) struct ConfigurationLoadTests {
     @Test func fetchesShareOneWriteAMinute() async throws {
         let fixture = try await DataFixture()
@@ -27,14 +27,14 @@ import Testing
         #expect(try store.statistics().writes == before + 1)
     }
 
-    /// Also where the clock stands, and where one crash follows the other.
+    /// Even if the clock stands still, and if one crash follows another.
     @Test func noEpochComesTwiceWhateverBecomesOfTheGateway() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let (store, clock) = (await fixture.data.store, await fixture.data.clock)
         var last: Int64 = 0
         for _ in 0..<3 {
-            // A crash leaves what the store holds, and nothing else.
+            // After a crash there is only what the store holds.
             let data = try GatewayData(store, clock: clock)
             for _ in 0..<3 {
                 let text = try await data.configuration(for: presented, version: nil)
@@ -99,7 +99,7 @@ import Testing
                 }
                 return try await group.reduce(into: [String]()) { $0.append($1) }
             }
-            // The clock of this gateway stands: no turn comes back.
+            // This gateway's clock stands still, so no turn becomes free.
             #expect(statuses.count { $0.hasPrefix("HTTP/1.1 200") } == 30)
             let refused = statuses.filter { $0.hasPrefix("HTTP/1.1 429") }
             #expect(refused.count == 98 && refused.allSatisfy { $0.lowercased().contains("retry-after: 1") })
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// In `make soak`: a time, which a machine with other work to do makes longer.
+    /// Only in `make soak`: it measures a time, which other work on the machine makes longer.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["SALLYPORT_SOAK"] != nil))
     func anothersFetchTakesAtMostTwiceAsLong() async throws {
         let data = try await DataFixture(standsStill: false)
@@ -156,7 +156,7 @@ extension ControlFixture {
         return .now - start
     }
 
-    /// Of fetches within the pace that an instance has.
+    /// The median time of fetches within an instance's pace.
     fileprivate func median(of count: Int, over client: TestConnection) async throws -> Duration {
         var times: [Duration] = []
         for _ in 0..<count {

@@ -73,7 +73,7 @@ final class DataFixture: Sendable {
 }
 
 extension GatewayData {
-    /// As the listeners read a certificate.
+    /// Reads a certificate as the listeners do.
     func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
         try authorities.instance(presented: der, now: clock())
     }
@@ -365,7 +365,7 @@ extension GatewayData {
         }
     }
 
-    /// The same rules in the instance's document and at the relay.
+    /// The same rules are in the instance's configuration and at the relay.
     @Test func deniedAddressesHoldForTheInstanceAndAtTheRelay() async throws {
         let fixture = try await DataFixture()
         try await fixture.perform(.setRoute(domain: "default", route: "relay", ports: [80, 443]))

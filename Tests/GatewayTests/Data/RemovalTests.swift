@@ -7,16 +7,16 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What is taken away by name stays taken away when the name is given again.
+/// Rights that were removed by name stay removed when the same name is added again.
 @Suite(.timeLimit(.minutes(1))) struct RemovalTests {
     static let app = "com.example.report"
     static let version = "1.0.0.0"
 
-    /// Each ends what a user has of an app, and then grants the same again.
+    /// Ways to end a user's right to an app and then to grant the same right again.
     enum Removal: CaseIterable, Sendable {
         case removeUser, pruneUser, unentitle, removeApplication, pruneApplication
 
-        /// What an instance is told from then on.
+        /// The status that an instance is told from then on.
         var status: ConfigurationDocument.Status {
             switch self {
             case .removeUser, .pruneUser: .wiped
@@ -59,7 +59,7 @@ import Testing
             await #expect(throws: TestFailure.self) { try await fixture.token(as: identity) }
             let verdict = removal.isOfUser ? "404 User Removed" : "403 Instance Withdrawn"
             #expect(try await fixture.verdict(of: token) == verdict)
-            // The user of today is no worse off for it.
+            // The new user of that name is not affected.
             let own = try await fixture.activated()
             #expect(try await fixture.document(as: own).status == .active)
             #expect(try await fixture.connect(to: origin.port, as: own).status == 200)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// The gateway that starts on the directory the next time knows it too.
+    /// A gateway that is started again on the directory knows it too.
     @Test(arguments: Removal.allCases)
     func aRemovalIsDurable(_ removal: Removal) async throws {
         let fixture = try await DataFixture()
@@ -90,7 +90,7 @@ import Testing
         #expect(document.status == removal.status)
     }
 
-    /// What was removed is not answered for longer because its name is there again.
+    /// Adding the name again does not prolong the time for which a removed instance is answered.
     @Test func theThirtyDaysOfAnswersBeginWithTheRemoval() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
@@ -101,7 +101,7 @@ import Testing
         await #expect(throws: GatewayError.self) { try await fixture.document(presented) }
     }
 
-    /// A use of the link that is under way while its entitlement goes and comes activates nothing.
+    /// A use of the link during which its entitlement is removed and added again activates nothing.
     @Test func anEnrolmentBesideARemovalComesTooEarlyOrTooLate() async throws {
         let fixture = try await DataFixture()
         for round in 0..<20 {
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// What `apply` keeps stays who it was, also with `--prune`.
+    /// Users that `apply` keeps keep their identifiers, also with `--prune`.
     @Test func whoIsKeptKeepsWhatTheyHave() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())

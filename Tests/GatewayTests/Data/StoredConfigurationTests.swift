@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What the gateway concludes from what instances say of their stores.
+/// What the gateway concludes from instances' reports about their stores.
 @Suite struct StoredConfigurationTests {
     private let fixture: DataFixture
     private let presented: PresentedCertificate
@@ -44,7 +44,7 @@ import Testing
         #expect(try await standing(new) == .current)
         #expect(try await standing(old) == .behind(new))
         #expect(try await standing(0) == .behind(new))
-        // Nor one that was told of an epoch that was overtaken since.
+        // Nor does a request prove it that names an epoch which a newer one has replaced since.
         #expect(try await standing(0, told: old) == .behind(new))
         #expect(try await status() == .active)
     }

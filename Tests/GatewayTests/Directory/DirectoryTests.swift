@@ -33,7 +33,7 @@ import Testing
         let yaml = try directory.declaration.yaml()
         #expect(try directory.applying(Declaration(yaml: yaml), prune: true) == directory)
         #expect(try directory.applying(Declaration(yaml: yaml), prune: false) == directory)
-        // Elsewhere the users are others, and all else is the same.
+        // In another directory the users have other identifiers; everything else is the same.
         let copy = try Directory().applying(Declaration(yaml: yaml), prune: true)
         #expect(try copy.declaration.yaml() == yaml && directory.difference(to: copy).isEmpty)
         #expect(directory.difference(to: directory).isEmpty)

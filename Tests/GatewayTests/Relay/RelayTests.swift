@@ -63,7 +63,7 @@ import Testing
 
     @Test func twoHundredTunnelsAtOnce() async throws {
         let origin = try await TestOrigin(echoes: true)
-        // All come from one address, and none is authenticated when it arrives.
+        // All connections come from one address, and none is authenticated when it arrives.
         var limits = ConnectionLimits()
         limits.perSource = 200
         try await RelayFixture.with(limits: limits) { fixture in
@@ -132,7 +132,7 @@ import Testing
         try await origin.close()
     }
 
-    /// Also where the entry may be local, as with `--address`.
+    /// Even if the entry may be local, as with `--address`.
     @Test(arguments: ["127.0.0.9", "::ffff:127.0.0.9", "64:ff9b::127.0.0.9", "2002:7f00:9::1"], [false, true])
     func aNameThatLeadsToADeniedAddressIsRefusedAtTheNextConnect(address: String, isSaid: Bool) async throws {
         let origin = try await TestOrigin(echoes: true)
@@ -153,7 +153,7 @@ import Testing
         try await origin.close()
     }
 
-    /// With nothing denied by anybody: neither as link-local nor as addresses of the gateway's own.
+    /// Even without any denied address: these are neither link-local nor addresses of the gateway.
     @Test(arguments: ["100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"])
     func aNameThatLeadsToAMetadataServiceIsRefused(address: String) async throws {
         try await RelayFixture.with { fixture in
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// A target that is the address itself was judged with its route.
+    /// A target that is an address was judged together with its route.
     @Test func aServerThatIsDeniedByItsAddressIsNotPassedByAName() async throws {
         let origin = try await TestOrigin(echoes: true)
         try await RelayFixture.with { fixture in
@@ -282,7 +282,7 @@ import Testing
             var strangers: [TestConnection] = []
             for count in 1...5 {
                 strangers.append(try await TestConnection.openPlain(port: fixture.port))
-                // One after the other, since loops take connections in any order.
+                // One after another, since loops accept connections in any order.
                 #expect(try await eventually { fixture.connections.unauthenticatedCount == min(count, 2) })
                 #expect(try await eventually { strangers.count { $0.isOpen } == min(count, 2) })
             }
@@ -313,7 +313,7 @@ import Testing
     @Test func withoutADescriptorForTheServerNoneIsDialled() async throws {
         let origin = try await TestOrigin(echoes: true)
         var limits = ConnectionLimits.slow()
-        // One for the client of the tunnel, and none for its server.
+        // One for the tunnel's client, and none for its server.
         limits.descriptors.all = 1
         try await RelayFixture.with(limits: limits) { fixture in
             let answer = try await fixture.refusal(connecting: "127.0.0.1:\(origin.port)")

@@ -9,7 +9,7 @@ import Testing
 /// In seconds.
 private let day: TimeInterval = 86_400
 
-/// What happens to an open tunnel while certificates come and go, at a gateway that runs.
+/// What happens to an open tunnel while certificates are renewed and expire, at a running gateway.
 @Suite(.timeLimit(.minutes(1))) struct StandingTunnelTests {
     /// A gateway, an instance and its open tunnel to a server that echoes.
     private struct World: Sendable {
@@ -30,8 +30,8 @@ private let day: TimeInterval = 86_400
             try await origin.close()
         }
 
-        /// The policy changes in what is not the tunnel's business, so that every tunnel is judged anew; what was sent
-        /// behind that comes back only through one that stands.
+        /// Changes the policy in a way that does not concern the tunnel, so that every tunnel is judged again. Text
+        /// that is sent after that comes back only through a tunnel that is still open.
         func carries(_ text: String) async throws -> Bool {
             try await fixture.data.perform(.addServer(.init(endpoint: "\(text).example:443")))
             tunnel.send(text)
@@ -59,7 +59,7 @@ private let day: TimeInterval = 86_400
         try await World.with { world in
             let renewed = try await world.fixture.renewed(world.identity)
             #expect(try await world.fixture.connect(to: world.origin.port, as: renewed).status == 200)
-            // Until the gateway has noted the first use, the old certificate is good.
+            // Until the gateway has recorded the new certificate's first use, the old one is accepted.
             var status = 200
             for _ in 0..<200 where status == 200 {
                 status = try await world.fixture.get(ControlAPI.Path.configuration, as: world.identity).status
@@ -113,7 +113,7 @@ private let day: TimeInterval = 86_400
             #expect(try await world.fixture.connect(to: world.origin.port, as: world.identity).status == 403)
             world.fixture.data.advance(28.9 * day)
             #expect(try await world.carries("b"))
-            // Nothing changes any more: that the time is over is enough.
+            // No further change is needed: it is enough that the time is over.
             world.fixture.data.advance(0.2 * day)
             #expect(try await world.isReset())
         }

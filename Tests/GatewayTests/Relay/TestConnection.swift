@@ -34,7 +34,7 @@ final class TestConnection: Sendable {
         return try await open(port: port, authority: trust.der, identity: identity)
     }
 
-    /// - Parameter authority: the only one that is trusted, DER.
+    /// - Parameter authority: the only trusted authority, DER.
     static func open(port: UInt16, authority: [UInt8], identity: ClientIdentity?) async throws -> TestConnection {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates([try NIOSSLCertificate(bytes: authority, format: .der)])

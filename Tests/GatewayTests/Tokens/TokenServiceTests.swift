@@ -44,7 +44,8 @@ import Testing
         }
     }
 
-    /// Who observes the data is given it, and need not keep it: what the data keeps must not keep the data.
+    /// An observer gets the data as an argument and need not keep it: a reference from the data's observers to the data
+    /// would be a cycle.
     @Test func theDataIsLetGoOfThoughItIsObserved() async throws {
         weak var data: GatewayData?
         do {

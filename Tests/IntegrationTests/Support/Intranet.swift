@@ -27,7 +27,7 @@ final class Intranet: Sendable {
         try folder.write(identity.keyPEM, to: "site.key")
         try FileManager.default.createDirectory(atPath: folder.file("site"), withIntermediateDirectories: false)
         try folder.write("The figures of today.\n", to: "site/report.txt")
-        // Two minutes of it, at 16 bytes a second: still under way whatever else the machine does.
+        // Two minutes of text at 16 bytes a second: it is still being sent, however busy the machine is.
         try folder.write(String(repeating: "slow and steady\n", count: 184), to: "site/slow.txt")
         let server = try await Nginx.start(in: folder) { configuration(folder.path, $0) }
         return Intranet(authorityFile: authorityFile, folder: folder, server: server)

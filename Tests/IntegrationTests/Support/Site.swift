@@ -35,8 +35,8 @@ final class Site: Sendable {
         return site
     }
 
-    /// What an administrator declares for the user, the app and the server: one command instead of four, each of which
-    /// is a program that starts.
+    /// The declaration of the user, the app and the server: one command instead of four, each of which would start a
+    /// program.
     static func declaration(_ intranet: Intranet? = nil) -> String {
         let server = intranet.map {
             "{server: \"\(Intranet.name):\($0.port)\", app: \(app), address: \(Intranet.address)}"

@@ -13,7 +13,7 @@ struct Command {
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     }
 
-    /// What it exits with.
+    /// Runs the program, and returns its exit status.
     func run() async throws -> Int32 {
         _ = FileManager.default.createFile(atPath: output.path, contents: nil)
         let file = try FileHandle(forWritingTo: output)

@@ -1,8 +1,8 @@
 import Foundation
 import MutantWeaving
 
-/// A copy of what the tests are built from, with the mutants woven in. A file that did not change keeps its time, so that
-/// only what changed is built again.
+/// A copy of the tests' sources with the mutants woven in. An unchanged file keeps its modification time, so that only
+/// changed files are built again.
 struct Copy {
     private static let parts = [
         "Package.swift", "Package.resolved", "Modules", "Plugins", "Tests", "Examples", "Makefile", "Docs",

@@ -1,7 +1,7 @@
 import Foundation
 import MutantWeaving
 
-/// A copy of the sources in which every mutant is compiled in, with a build of its own.
+/// A copy of the sources with every mutant compiled in, and its build.
 struct Laboratory {
     private let repository: URL
     private let copy: Copy
@@ -20,7 +20,7 @@ struct Laboratory {
         while true {
             let left = mutants.filter { mutant in !refused.contains { $0.name == mutant.name } }
             try copy.update(with: WovenSources(left, in: repository))
-            // Warnings are no errors: a check that is switched off leaves variables that nothing reads.
+            // Warnings are not errors here: a switched-off check leaves unused variables.
             let build = Command(
                 ["swift", "build", "--build-tests"], in: copy.folder, output: log,
                 environment: ["SALLYPORT_STRICT": "0"])
@@ -32,7 +32,7 @@ struct Laboratory {
         }
     }
 
-    /// The mutants that the compiler's errors lie in.
+    /// The mutants in which the compiler reports errors.
     private func numbersOfErrors() throws -> Set<UInt32> {
         let text = try String(contentsOf: log, encoding: .utf8)
         let numbers = text.matches(of: /(?m)^(\/[^:\n]+):([0-9]+):[0-9]+: error:/).compactMap { match in

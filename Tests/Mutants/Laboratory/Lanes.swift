@@ -1,6 +1,7 @@
-/// Work that goes on side by side, as many pieces at a time as there are lanes.
+/// Runs pieces of work at the same time, as many as there are lanes.
 enum Lanes {
-    /// - Parameter body: for a piece, with the number of its lane. What it returns comes in the order in which it ends.
+    /// - Parameter body: runs a piece, given the number of its lane. The results are in the order in which the pieces
+    ///   end.
     static func run<Piece: Sendable, Result: Sendable>(
         _ pieces: [Piece], count: Int, _ body: @escaping @Sendable (Piece, Int) async throws -> Result,
         each: (Result) -> Void

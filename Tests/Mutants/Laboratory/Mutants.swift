@@ -1,12 +1,12 @@
 import Foundation
 import MutantWeaving
 
-/// Switches the mutants of the tables on, one by one, and demands that a test turns red.
+/// Switches the tables' mutants on, one by one, and requires that a test fails for each.
 struct Mutants {
     private let repository: URL
     private let all: [Mutant]
     private let chosen: [Mutant]
-    /// Test runs at a time: no more than the tests' own time limits bear.
+    /// The number of test runs at a time: no more than the tests' own time limits allow.
     private let lanes = min(2, ProcessInfo.processInfo.activeProcessorCount)
 
     init(in repository: URL, named names: Set<String>) throws {
@@ -16,7 +16,7 @@ struct Mutants {
         if let unknown = names.subtracting(all.map(\.name)).min() { throw Failure("There is no mutant \"\(unknown)\"") }
     }
 
-    /// That every mutant can be compiled in where its table says; names all that cannot.
+    /// Checks that every mutant can be compiled in at the place that its table names; lists all that cannot.
     func check() throws {
         let problems = all.compactMap { mutant in
             do {
@@ -52,13 +52,13 @@ struct Mutants {
         guard left.isEmpty else { throw Failure("not noticed: \(left.joined(separator: ", "))") }
     }
 
-    /// The seconds that the tests of each filter take while nothing is switched off; none where they are not green then,
-    /// or where there are none.
+    /// The seconds that the tests of each filter take without a mutant; none for filters whose tests fail then, or that
+    /// match no tests.
     private func green(_ tests: TestBinary, _ filters: Set<String>) async throws -> [String: Double] {
         var times: [String: Double] = [:]
         try await Lanes.run(filters.sorted(), count: lanes) { filter, lane in
             let first = try await tests.run(filter, lane: lane, limit: 600)
-            // A test that another one disturbs is green when it runs again.
+            // A test that failed because another one disturbed it passes when it runs again.
             return (filter, first.status == 0 ? first : try await tests.run(filter, lane: lane, limit: 600))
         } each: { filter, run in
             let isGreen = run.status == 0 && run.count > 0
@@ -74,7 +74,7 @@ struct Mutants {
         of mutants: [Mutant], _ tests: TestBinary, _ times: [String: Double]
     ) async throws -> [Mutant] {
         var survivors: [Mutant] = []
-        // What takes long comes first, so that no lane is left waiting for the other at the end.
+        // The longest runs come first, so that no lane waits for the other at the end.
         let order = mutants.sorted { (times[$0.filter] ?? 0, $0.filter) > (times[$1.filter] ?? 0, $1.filter) }
         try await Lanes.run(order, count: lanes) { mutant, lane in
             let limit = 20 + Int(3 * (times[mutant.filter] ?? 0))
@@ -96,7 +96,7 @@ struct Mutants {
 
     private func say(_ line: String) {
         print(line)
-        // Into a file as well, a line that is printed is there to be read.
+        // Flushed, so that a printed line can be read at once if the output is a file.
         fflush(nil)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import MutantWeaving
 
-/// All tests in one program, run without `swift test` around it: each run would wait for that a second or more.
+/// All tests in one program, run without `swift test`, which would add a second or more to each run.
 struct TestBinary: Sendable {
     struct Run {
         /// Seconds.
@@ -9,7 +9,7 @@ struct TestBinary: Sendable {
         var status: Int32
         var log: String
 
-        /// The test that turned red first, or how else the run came to its end.
+        /// The test that failed first, or how else the run ended.
         var cause: String {
             if let red = log.firstMatch(of: /✘ Test (?:case )?(.+?) (?:recorded|failed)/) {
                 return String(red.output.1)
@@ -17,7 +17,7 @@ struct TestBinary: Sendable {
             return status == 137 ? "the tests hang" : "the tests end with \(status)"
         }
 
-        /// How many tests there were.
+        /// The number of tests that ran.
         var count: Int { log.firstMatch(of: /Test run with ([0-9]+) test/).flatMap { Int($0.output.1) } ?? 0 }
     }
 
@@ -26,11 +26,11 @@ struct TestBinary: Sendable {
     let logs: URL
 
     /// - Parameters:
-    ///   - filter: of whole names, so that `ProxyTests` does not run `ServerProxyTests` as well.
-    ///   - lane: a number of which no other run that goes on has the same.
-    ///   - limit: seconds, after which the tests and what they started are killed.
+    ///   - filter: matches whole names, so that `ProxyTests` does not run `ServerProxyTests` as well.
+    ///   - lane: a number that no other run has at the same time.
+    ///   - limit: the seconds after which the tests, and the processes that they started, are killed.
     func run(_ filter: String, mutant: UInt32 = 0, lane: Int, limit: Int) async throws -> Run {
-        // What a test that is killed has started is in groups of its own, but in one session.
+        // The processes that a killed test has started are in groups of their own, but in one session.
         let script = """
             timeout -s KILL \(limit) "$@"
             status=$?
@@ -38,7 +38,7 @@ struct TestBinary: Sendable {
             exit $status
             """
         let output = logs.appending(path: "lane-\(lane).log")
-        // Where errors are thrown is not taken down: it takes a fourth of all time.
+        // The places at which errors are thrown are not recorded: that would take a quarter of the time.
         let environment = [
             Weaving.variable: String(mutant), "NO_COLOR": "1", "SWT_SWIFT_ERROR_BACKTRACING_ENABLED": "0",
         ]

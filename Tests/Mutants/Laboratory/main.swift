@@ -1,9 +1,9 @@
-// Switches named security checks off, one by one: each must turn a test red. All are compiled in once, in a copy of the
-// sources, and the environment chooses one for each run of its tests.
+// Switches named security checks off, one by one: each must make a test fail. All are compiled in once, in a copy of
+// the sources, and the environment chooses one for each run of its tests.
 //
 //     Mutants [--check] [NAME…]
 //
-// With --check it only sees that every check still stands where the tables say.
+// With --check it only verifies that every check is still where the tables say.
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())

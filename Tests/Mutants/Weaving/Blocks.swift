@@ -1,25 +1,25 @@
-/// The braces of a source that hold statements: bodies of functions, accessors and closures, and blocks inside them.
+/// The braces in a source that contain statements: bodies of functions, accessors and closures, and blocks inside them.
 struct Blocks {
-    /// What is between the braces, behind a closure's `in`.
+    /// The ranges between the braces, after a closure's `in`.
     private(set) var bodies: [Range<Int>] = []
     private var frames = [Frame(kind: .other, start: 0)]
     private var last: Tokens.Token?
 
     private enum Kind { case statements, other }
 
-    /// What stands between two braces, as far as it was read.
+    /// What was read so far between two braces.
     private struct Frame {
         var kind: Kind
         var start: Int
-        /// Open parentheses and brackets.
+        /// The number of open parentheses and brackets.
         var depth = 0
-        /// What the declaration or statement that is read begins with.
+        /// The first word of the present declaration or statement.
         var keyword: String?
         var isLoopSeen = false
         var isEmpty = true
     }
 
-    /// The innermost one that holds all of a range.
+    /// The innermost body that contains all of a range.
     func innermost(around range: Range<Int>) -> Range<Int>? {
         bodies.filter { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }.min {
             $0.count < $1.count
@@ -41,7 +41,7 @@ struct Blocks {
 
     private mutating func take(_ word: String, endingAt end: Int) {
         let index = frames.count - 1
-        // The first word says what the braces are: cases of a `switch`, or accessors of a property.
+        // The first word tells the kind of the braces: cases of a `switch`, or accessors of a property.
         if frames[index].isEmpty, Self.firstOfOthers.contains(word) || isAccessor(word) { frames[index].kind = .other }
         guard frames[index].depth == 0, last != .mark(UInt8(ascii: ".")), last != .mark(UInt8(ascii: "`")) else {
             return
@@ -67,7 +67,7 @@ struct Blocks {
         }
     }
 
-    /// Of the braces that open now.
+    /// The kind of the braces that open now.
     private var kind: Kind {
         let frame = frames[frames.count - 1]
         guard frame.depth == 0, let keyword = frame.keyword else { return .statements }
@@ -86,7 +86,7 @@ struct Blocks {
         return ["get", "set", "willSet", "didSet", "_read", "_modify", "mutating", "nonmutating"].contains(word)
     }
 
-    /// Whether the word that comes is the name of what is declared.
+    /// Whether the next word is the name of a declaration.
     private var isNamed: Bool {
         guard case .word(let word) = last else { return false }
         return ["func", "let", "var", "case"].contains(word) || Self.types.subtracting(["class"]).contains(word)

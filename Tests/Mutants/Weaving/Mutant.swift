@@ -2,11 +2,11 @@ package import Foundation
 
 /// One security check switched off, and the tests that must notice.
 package struct Mutant: Codable, Sendable {
-    /// What the check is, in a word or two; no other mutant has it.
+    /// The check's name in a few words; no other mutant has the same.
     package var name: String
     /// Relative to the repository.
     package var file: String
-    /// Stands exactly once in the file.
+    /// A text that occurs exactly once in the file.
     package var find: String
     package var replace: String
     /// A regular expression for whole names: `Suite`, `Suite.test`, or `One|Other`.
@@ -16,7 +16,8 @@ package struct Mutant: Codable, Sendable {
         (self.name, self.file, self.find, self.replace, self.filter) = (name, file, find, replace, filter)
     }
 
-    /// What chooses it at run time: FNV-1a of its name, so that a table that grows leaves the others alone.
+    /// The number that chooses it at run time: FNV-1a of its name, so that new entries do not change the numbers of
+    /// others.
     package var number: UInt32 {
         name.utf8.reduce(0x811c_9dc5) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
     }
@@ -37,7 +38,7 @@ package struct Mutant: Codable, Sendable {
     }
 }
 
-/// The source moved on and the table did not.
+/// The source has changed, and the table no longer matches it.
 package struct Drift: Error, CustomStringConvertible {
     package let description: String
     init(_ mutant: String, _ problem: String) { description = "\(mutant): \(problem); mend Tests/Mutants" }

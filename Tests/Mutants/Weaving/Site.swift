@@ -1,13 +1,13 @@
 import Foundation
 
-/// Where a mutant is compiled in, beside what stands there.
+/// Where a mutant is compiled in beside the original.
 struct Site {
     enum Form { case statements, expression }
 
-    /// What is doubled: all that braces hold, or a property's initial value.
+    /// The range that is duplicated: the contents of braces, or a property's initial value.
     let range: Range<Int>
     let form: Form
-    /// What the mutant replaces in it.
+    /// The part of it that the mutant replaces.
     let core: Range<Int>
     let replacement: [UInt8]
     let number: UInt32
@@ -31,7 +31,7 @@ struct Site {
         }
     }
 
-    /// The range and its replacement without what both begin and end with.
+    /// The range and its replacement, without their common beginning and end.
     private static func difference(
         _ range: Range<Int>, in bytes: [UInt8], _ replacement: [UInt8]
     ) -> (Range<Int>, [UInt8]) {
@@ -47,7 +47,7 @@ struct Site {
         return (range, Array(replacement))
     }
 
-    /// What stands behind the `=` of `let` or `var`, to the end of the line where all parentheses are closed.
+    /// The text after the `=` of `let` or `var`, to the end of the line on which all parentheses are closed.
     private static func initialValue(around core: Range<Int>, in bytes: [UInt8]) -> Range<Int>? {
         var start = core.lowerBound
         while start > 0 {
@@ -68,7 +68,7 @@ struct Site {
         var tokens = Tokens(bytes, isC: false, from: start)
         var (depth, end) = (0, start)
         while let token = tokens.next() {
-            // A token on a later line begins something new, once nothing is open.
+            // Once nothing is open, a token on a later line begins something new.
             if depth == 0, end > start, bytes[end..<tokens.position].contains(UInt8(ascii: "\n")) { return end }
             switch token {
             case .mark(UInt8(ascii: "(")), .mark(UInt8(ascii: "[")), .mark(UInt8(ascii: "{")): depth += 1

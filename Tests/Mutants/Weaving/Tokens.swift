@@ -1,4 +1,4 @@
-/// Words and punctuation of a source in Swift or C; comments and what literals hold are passed over.
+/// Words and punctuation of a source in Swift or C; comments and the contents of literals are skipped.
 struct Tokens: Sequence, IteratorProtocol {
     enum Token: Equatable {
         case word(String)
@@ -8,7 +8,7 @@ struct Tokens: Sequence, IteratorProtocol {
 
     private let bytes: [UInt8]
     private let isC: Bool
-    /// Behind the token that came last.
+    /// The position after the last token.
     private(set) var position: Int
 
     init(_ bytes: [UInt8], isC: Bool, from position: Int = 0) {
@@ -85,7 +85,7 @@ struct Tokens: Sequence, IteratorProtocol {
         position += 1
     }
 
-    /// Whether a string begins here: it is passed over then, with what is interpolated.
+    /// Skips a string if one begins here, with its interpolations. Returns whether one did.
     private mutating func skipString() -> Bool {
         var hashes = 0
         while peek(hashes) == UInt8(ascii: "#") { hashes += 1 }

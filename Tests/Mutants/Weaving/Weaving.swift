@@ -1,9 +1,9 @@
 import Foundation
 
-/// A source with its mutants compiled in, each beside what it replaces; the environment chooses one at run time.
+/// A source with its mutants compiled in beside the original; the environment chooses one at run time.
 ///
-/// What a mutant changes lies within one body, which is doubled: `if` the mutant is chosen the changed one runs, `else` the
-/// original. In an initial value both are the branches of a conditional expression.
+/// The body that contains a mutant's change is duplicated: if the mutant is chosen, the changed copy runs, else the
+/// original. In an initial value, both are the branches of a conditional expression.
 package struct Weaving {
     /// The environment's name for the number of the mutant that is chosen.
     package static let variable = "SALLYPORT_MUTANT"
@@ -12,8 +12,8 @@ package struct Weaving {
     private let isC: Bool
     private let sites: [Site]
 
-    /// - Parameter mutants: all of one file.
-    /// - Throws: ``Drift`` for one that cannot be compiled in where it stands.
+    /// - Parameter mutants: all mutants of one file.
+    /// - Throws: ``Drift`` for a mutant that cannot be compiled in at its place.
     package init(_ source: String, _ mutants: [Mutant], isC: Bool) throws {
         let bytes = Array(source.utf8)
         let blocks = Blocks(bytes, isC: isC)
@@ -76,7 +76,7 @@ extension Weaving {
 
         """
 
-    /// On one line, without a header: what macros of the source say about the headers still comes first.
+    /// On one line and without an #include: the source's own macros that configure headers must still come first.
     private static let choiceInC = """
         extern char *getenv(const char *); extern unsigned long strtoul(const char *, char **, int); \
         static unsigned sallyport_mutant(void) \
@@ -86,7 +86,7 @@ extension Weaving {
 
     private static func marker(_ number: UInt32) -> String { "/* mutant \(number) */" }
 
-    /// The number of the mutant that a line of a woven source belongs to; nil outside all.
+    /// The number of the mutant to which a line of a woven source belongs; nil outside of mutants.
     ///
     /// - Parameter line: from 1.
     package static func number(atLine line: Int, of woven: String) -> UInt32? {

@@ -1,8 +1,8 @@
 package import Foundation
 
-/// The sources of the repository, those of mutants woven.
+/// The sources of the repository, with the mutants woven in.
 package struct WovenSources {
-    /// By path, relative to the repository; every other file is as it stands there.
+    /// By path, relative to the repository; only files with mutants are included.
     package let texts: [String: String]
 
     package init(_ mutants: [Mutant], in repository: URL) throws {
@@ -21,7 +21,7 @@ package struct WovenSources {
         self.texts = texts
     }
 
-    /// `Modules/Core` of a file of it.
+    /// The module's folder of a file, such as `Modules/Core`.
     private static func module(of path: String) -> String {
         path.split(separator: "/").prefix(2).joined(separator: "/")
     }

@@ -153,7 +153,7 @@ import Testing
         #expect(watch.told.standing == .unreachable)
     }
 
-    /// Nor does the answer to a probe that was sent before the way to the gateway changed.
+    /// Nor does an answer to a probe that was sent before the route to the gateway changed.
     @Test func answersFromBeforeADoubtDoNotEndIt() throws {
         var watch = LinkWatch(at: .zero)
         let network = TestNetwork()
@@ -165,7 +165,7 @@ import Testing
         #expect(watch.streamDisplaced(at: .seconds(1)).contains(.probe(1)))
         network.route("198.51.100.0", 24, by: 3)
         _ = watch.networkChanged(network.state, at: .seconds(2))
-        // Within the time of a probe, which is 2 s.
+        // Within the time limit of a probe, which is 2 s.
         _ = watch.probeAnswered(1, SimulatedLink.ends, at: .milliseconds(2010))
         _ = watch.timeCame(at: .seconds(5))
         #expect(watch.told.standing == .unreachable)

@@ -50,13 +50,13 @@ import Testing
 }
 
 @Suite struct PassphraseTests {
-    /// The least that OWASP advises, and what is kept with the store.
+    /// The minimum that OWASP recommends, as it is recorded in the store.
     @Test func aNewStoreHasTheAdvisedCost() throws {
         let (_, parameters) = try PassphraseProtector(passphrase: "correct horse").makeWrappingKey()
         #expect(Array(parameters[..<4]) == [1, 17, 8, 1])
     }
 
-    /// The parameters are read before anything is known to be sound: they must not cost all memory, or minutes.
+    /// The parameters are read before they are authenticated: they must not make opening take all memory, or minutes.
     @Test(
         arguments: [
             [20, 32, 1], [20, 8, 3], [17, 32, 5], [9, 8, 1], [21, 1, 1], [10, 33, 1], [10, 8, 17], [17, 0, 1],

@@ -34,7 +34,7 @@ import Testing
             let isSound = try await FlipTests.isSound(fixture, path, after: flip)
             let reading = try reader.outcome(of: flip)
             #expect(reading != "wrong", "\(flip) in \(flip.part)")
-            // A sanitizer's report and a trap of ours end the child too: no check of ours may let it come to that.
+            // A sanitizer's report and a trap in Sallyport end the child too: Sallyport's checks must prevent both.
             #expect(!reading.hasPrefix("ended") || reading == Reader.endedInLMDB, "\(flip) in \(flip.part): \(reading)")
             // What verify calls sound reads as it was written.
             #expect(!isSound || reading == "same", "\(flip) in \(flip.part): \(reading), and not found")
@@ -124,7 +124,7 @@ private final class Reader {
         return line ?? "ended without a word, with \(status)"
     }
 
-    /// A sanitizer may report only at the end, and then says so by the exit status.
+    /// A sanitizer may report only at the end, and does so by the exit status.
     func finish() throws {
         guard let child else { return }
         child.endInput()

@@ -4,10 +4,10 @@ import Testing
 
 @testable import SallyportSecureStore
 
-/// What LMDB hands out is looked at before it is read.
+/// What LMDB returns is checked before it is read.
 @Suite struct SnapshotPagesTests {
-    /// LMDB makes a value of whatever length a node says: it goes on beyond its page, beyond the file, beyond the map. (Of
-    /// a key's length LMDB itself makes an address that it reads: `FlipTests` flips that in a child.)
+    /// LMDB returns a value of whatever length a node says, even beyond its page, the file or the map. (From a key's
+    /// length LMDB itself computes an address that it reads: `FlipTests` flips that in a child process.)
     @Test(arguments: [100, 9_000]) func aFlippedLengthIsDamageAndIsNotRead(_ size: Int) async throws {
         let fixture = try StoreFixture()
         let path = "\(fixture.directory)/data.mdb"
@@ -36,7 +36,7 @@ import Testing
         try await fixture.open().close()
     }
 
-    /// Whether the value of a node goes on behind the pages that it lies in once a bit of its length is flipped.
+    /// Whether a node's value extends beyond its pages once a bit of its length is flipped.
     private func goesBeyondItsPages(_ node: Int, _ key: [UInt8], of image: DataImage, flipping bit: Int) -> Bool {
         let header = image.content[node..<node + PageLayout.nodeHeaderLength].map(Int.init)
         let length = header[0] | header[1] << 8 | header[2] << 16 | header[3] << 24
@@ -48,8 +48,8 @@ import Testing
         return node % 4096 + PageLayout.nodeHeaderLength + key.count + flipped > 4096
     }
 
-    /// - Parameter place: Of a record that must be refused before a byte of it is read; nil where its content alone, which
-    ///   is authenticated, tells of the damage.
+    /// - Parameter place: the place of a record that must be refused before any of it is read; nil if only the
+    ///   authentication of its content reveals the damage.
     private func refusesReadings(_ fixture: StoreFixture, of place: [UInt8]?, _ comment: Comment) async {
         do throws(StoreError) {
             let damaged = try await fixture.open(.readOnly)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Behind the first change LMDB hands out what lies in memory of its own, which nothing could be checked against.
+    /// After the first change, LMDB returns pointers into its own memory, which nothing could be checked against.
     @Test func aTransactionIsNotReadBehindItsFirstChange() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
@@ -91,7 +91,7 @@ import Testing
         store.close()
     }
 
-    /// The map moves when it grows; what was known of it must not be used for the next reading.
+    /// The map may move when it grows; its old address must not be used for the next read.
     @Test func readingsGoOnWhereTheMapHasGrown() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
@@ -108,8 +108,8 @@ import Testing
         store.close()
     }
 
-    /// A damaged page number leads to a page that was let go of, where an older record lies whole: its key opens it,
-    /// and nothing in it says that it is not the last.
+    /// A damaged page number leads to an unused page that holds a complete older record: its key decrypts it, and
+    /// nothing in it says that it is not the newest.
     @Test func anOlderRecordInAPageOutOfUseIsNotReadForTheLast() async throws {
         let fixture = try StoreFixture()
         let path = "\(fixture.directory)/data.mdb"

@@ -46,7 +46,7 @@ extension TestAuthority {
     /// An OCSP answer that the authority itself signed; DER.
     ///
     /// - Parameters:
-    ///   - hours: how long it is in force; over already where negative, and not said where nil.
+    ///   - hours: for how many hours it is valid; negative for an expired one, nil to leave nextUpdate out.
     ///   - age: how many seconds ago it was made.
     package func ocspAnswer(
         on identity: TestIdentity, _ status: RevocationStatus, hours: Int? = 1, age: Int = 7200,

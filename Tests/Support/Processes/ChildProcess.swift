@@ -42,8 +42,8 @@ package final class ChildProcess: Sendable {
             error: folder.file("err"))
     }
 
-    /// Asks the child to end, and ends it where it has not within 5 s: with its group, since children of its own, as that of
-    /// a wrapper, may outlive it.
+    /// Asks the child to end, and kills it if it has not ended within 5 s. The whole group is killed, since the child's
+    /// own children, such as the program behind a wrapper, may outlive it.
     deinit {
         guard child.isRunning else { return }
         child.signalGroup(SIGTERM)
@@ -58,7 +58,7 @@ package final class ChildProcess: Sendable {
     package var output: String { (try? String(contentsOfFile: folder.file("out"), encoding: .utf8)) ?? "" }
     package var error: String { (try? String(contentsOfFile: folder.file("err"), encoding: .utf8)) ?? "" }
 
-    /// Whether it takes connections at a port, in whatever network it is: a socket of its own does, not another program's.
+    /// Whether the child itself, and not another program, accepts connections at a port, in whatever network it runs.
     package func listens(at port: UInt16) -> Bool {
         let (suffix, sockets) = (String(format: ":%04X", port), self.sockets)
         return ["tcp", "tcp6"].contains { table in
@@ -73,7 +73,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// The sockets that it has open, as the kernel names them.
+    /// The sockets that the child has open, by the kernel's names.
     private var sockets: Set<String> {
         let folder = "/proc/\(identifier)/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -82,7 +82,7 @@ package final class ChildProcess: Sendable {
 
     package func signal(_ number: Int32) { child.signal(number) }
 
-    /// Signals children of its own too, as the program that a wrapper runs.
+    /// Signals the child and its own children, such as the program that a wrapper runs.
     package func signalGroup(_ number: Int32) { child.signalGroup(number) }
 
     /// Waits for the end; kills the child and throws where it takes longer.

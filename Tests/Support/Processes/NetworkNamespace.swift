@@ -25,7 +25,8 @@ package final class NetworkNamespace: Sendable {
         return namespace
     }
 
-    /// Tests beside these have other numbers. The wire has two addresses of a network that is set aside for tests (RFC 2544).
+    /// Tests that run at the same time have other numbers. The link's two addresses belong to a network reserved for
+    /// tests (RFC 2544).
     private init(_ count: Int) {
         let share = 0x4000 / UInt16(TestRing.count)
         number = UInt16(TestRing.number) * share + .random(in: 0..<share)

@@ -16,7 +16,8 @@ package enum Programs {
 
     package static func built(_ name: String) -> String { directory.appending(path: name).path }
 
-    /// What runs as a gateway. A long run judges times, and names one in its environment that is optimised.
+    /// The program that is run as a gateway. A long run, which measures times, names an optimised one in its
+    /// environment.
     package static var gateway: String {
         ProcessInfo.processInfo.environment["SALLYPORT_SOAK_GATEWAY"] ?? built("sallyport")
     }

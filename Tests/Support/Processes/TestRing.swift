@@ -1,10 +1,11 @@
 internal import Foundation
 
-/// Which of the processes this is that run tests side by side: what is shared by all of a machine is divided among them.
+/// The number of this process among those that run tests at the same time, which share the machine's ports and
+/// addresses.
 enum TestRing {
-    /// At most.
+    /// The greatest number of such processes.
     static let count = 4
-    /// Below ``count``; 0 where there is one process.
+    /// Less than ``count``; 0 if there is only one process.
     static let number =
         ProcessInfo.processInfo.environment["SALLYPORT_TEST_RING"].flatMap { Int($0) }
         .map { min(max(0, $0), count - 1) } ?? 0

@@ -52,7 +52,7 @@ package final class Apache: Sendable {
             environment: path.merging(settings.environment) { $1 }, in: settings.network)
         self.process = process
         let isUp = try await eventually(within: .seconds(20)) { !process.isRunning || process.listens(at: port) }
-        // A port that another has taken ends it: the caller tries the next.
+        // Apache ends if another program has taken its port: the caller tries the next port.
         guard isUp, process.isRunning else { return nil }
     }
 

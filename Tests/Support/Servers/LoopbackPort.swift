@@ -2,15 +2,15 @@ internal import Glibc
 
 /// Ports of 127.0.0.1.
 package enum LoopbackPort {
-    /// Those that servers of this process take. Processes of tests that run side by side, as `Tests/Scripts/test` starts
-    /// them, have ranges of their own: what is free for one is not taken by another the moment after.
+    /// The ports for servers of this process. Test processes that run at the same time, as `Tests/Scripts/test` starts
+    /// them, have separate ranges: otherwise a port that one finds free could be taken by another a moment later.
     private static let range = {
         let share = 12_000 / UInt16(TestRing.count)
         let start = 20_000 + UInt16(TestRing.number) * share
         return start..<(start + share)
     }()
 
-    /// One that may be taken.
+    /// A port that may be free.
     package static func random() -> UInt16 { .random(in: range) }
 
     /// Whether something takes connections there.

@@ -29,7 +29,7 @@ package final class Nginx: Sendable {
             "/usr/bin/env", ["nginx", "-e", folder.file("error.log"), "-c", folder.file("nginx.conf")],
             environment: ["PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"])
         self.process = process
-        // It writes its number once it listens at all its ports, and not where one of them is taken.
+        // nginx writes its process id once it listens on all its ports, and not if one of them is taken.
         let isUp = try await eventually {
             !process.isRunning
                 || (try? String(contentsOfFile: folder.file("nginx.pid"), encoding: .utf8))?.count ?? 0 > 1

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// When a request goes out, and when it goes out again.
+/// When a request is sent, and when it is sent again.
 struct SendRuleTests {
     private func rule(isIdempotent: Bool = true, over connection: UInt64? = nil) -> SendRule {
         SendRule(isIdempotent: isIdempotent, requiredConnection: connection)

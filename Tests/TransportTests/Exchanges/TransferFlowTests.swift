@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// Which directions stand still, and when a transfer is overdue.
+/// Which directions are paused, and when a transfer is overdue.
 struct TransferFlowTests {
     private static let (receive, send) = (Int32(1), Int32(4))
 

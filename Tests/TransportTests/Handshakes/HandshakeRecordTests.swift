@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// What is kept of OpenSSL's objects, which libcurl frees when it likes.
+/// Which OpenSSL objects a record keeps, since libcurl frees its own at any time.
 @Suite struct HandshakeRecordTests {
     @Test func theConnectionIsForgottenWhenItIsFreed() throws {
         CurlLibrary.prepare()
@@ -15,7 +15,7 @@ import Testing
             kept = record
             let connection = try #require(SSL_new(context))
             SSL_set_bio(connection, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()))
-            // The hello is written, and the answer waited for.
+            // The ClientHello was written; the server's answer is awaited.
             #expect(SSL_connect(connection) != 1)
             #expect(record.connection == connection)
             SSL_free(connection)

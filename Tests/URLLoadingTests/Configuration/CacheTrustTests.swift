@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// What a session trusts, and what it shows, is a part of what the cache is asked for: seen by a real server over TLS.
+/// A session's trust settings and client certificate are a part of the cache's key: tested with a real server over TLS.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheTrustTests {
     private let site: Site
@@ -44,7 +44,7 @@ struct CacheTrustTests {
 
     private var count: Int { site.seen.heads.count }
 
-    /// An answer of a server that the session would not speak with is not shown to it.
+    /// A response of a server that the session does not trust is not given to it.
     @Test func whatOneSessionTrustsServesNoOtherThatDoesNot() async throws {
         let trusting = try session { $0.trust = try .only([site.authority.der]) }
         for _ in 0..<2 { #expect(try await load(trusting) == nil) }
@@ -68,7 +68,8 @@ struct CacheTrustTests {
         #expect(count == 1)
     }
 
-    /// However long the app's word holds, it is not the cache's: nobody else gets what was taken by it.
+    /// However long the app's trust decision holds, it does not extend to the cache: no other load gets a response that
+    /// it allowed.
     @Test(arguments: [TrustPersistence.none, .forSession])
     func whatTheAppTookByItsWordIsNotStored(_ persistence: TrustPersistence) async throws {
         let believing = try session(AskedDelegate(.trust(persistence)))
@@ -79,7 +80,7 @@ struct CacheTrustTests {
         #expect(count == 2)
     }
 
-    /// A session whose app judges chains is not answered with what came without its judgement.
+    /// A session whose app judges chains gets no stored response of a load without that judgement.
     @Test func whereTheAppJudgesChainsNothingComesFromLoadsWithoutIt() async throws {
         let trust = try ServerTrust.only([site.authority.der])
         #expect(try await load(try session { $0.trust = trust }) == nil)
@@ -90,7 +91,7 @@ struct CacheTrustTests {
         #expect(count == 2 && cache.statistics.entries == 2)
     }
 
-    /// What a server told the holder of one certificate is for that one.
+    /// What a server sent to the holder of one certificate is for that holder only.
     @Test func aClientCertificateIsAPartOfTheKey() async throws {
         let asking = try Site(TestAuthority(), requiring: clients)
         asking.answer { $0.write("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 2\r\n\r\nok") }

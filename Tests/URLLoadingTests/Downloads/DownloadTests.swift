@@ -94,7 +94,7 @@ import Testing
         #expect(directory.bytes("file") == [1])
     }
 
-    /// A secret that is fetched again must not become readable by all.
+    /// A secret that is downloaded again must not become readable by all users.
     @Test(arguments: [0o600, 0o640, 0o644, 0o400, 0o755] as [mode_t])
     func theModeOfTheFileThatIsReplacedIsKept(_ mode: mode_t) async throws {
         try Data([9]).write(to: URL(filePath: target))
@@ -116,7 +116,7 @@ import Testing
         #expect(try directory.names == ["file", "made", "other"])
     }
 
-    /// While it is written, others must not read what the target's mode will keep from them.
+    /// While a file is being written, other users must not read what the target's mode will keep from them.
     @Test func whatIsNotWholeYetIsItsOwnersAlone() async throws {
         let answer = StubAnswer(chunks: [[1], [2]])
         let (session, _) = session(answer)

@@ -163,7 +163,7 @@ struct ResumeTests {
         await world.loading.shutdown()
     }
 
-    /// What a file holds that somebody else can write is not what the server sent.
+    /// A file that another user can write may not contain what the server sent.
     @Test(arguments: [
         "partial wide", "partial linked", "partial symbolic", "partial pipe", "record wide", "record linked",
         "record symbolic", "record pipe", "partial foreign", "record foreign",

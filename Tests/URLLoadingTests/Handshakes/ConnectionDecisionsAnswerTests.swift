@@ -6,7 +6,7 @@ import Testing
 @testable import SallyportConnecting
 @testable import SallyportURLLoading
 
-/// A load that comes with a question when it has just been answered finds the answer.
+/// A load that raises a question just after it was answered finds the answer.
 struct ConnectionDecisionsAnswerTests {
     private var decisions = ConnectionDecisions()
     private let place: ConnectionDecisions.Place

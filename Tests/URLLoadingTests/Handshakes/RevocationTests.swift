@@ -110,15 +110,15 @@ struct RevocationTests {
         for answer in answers { #expect(try await stapling(.whenSent, answer) == .noRevocationStatus) }
     }
 
-    /// One that does not say when the next comes would be good for ever: a certificate's good answer from before its theft
-    /// could be stapled until it expires.
+    /// A response without nextUpdate would be valid for ever: one from before the theft of a key could be stapled until
+    /// the certificate expires.
     @Test func anAnswerWithoutANextOneIsGoodForSevenDays() async throws {
         let week = 7 * 86_400
         let fresh = try authority.ocspAnswer(on: identity, .good, hours: nil, age: week - 3_600)
         #expect(try await stapling(.required, fresh) == nil)
         let old = try authority.ocspAnswer(on: identity, .good, hours: nil, age: week + 3_600)
         #expect(try await stapling(.whenSent, old) == .noRevocationStatus)
-        // One that says until when it holds may be as old as it likes.
+        // A response with nextUpdate may be of any age.
         let long = try authority.ocspAnswer(on: identity, .good, hours: 1, age: week + 3_600)
         #expect(try await stapling(.required, long) == nil)
     }

@@ -52,7 +52,7 @@ struct TrustQuestionTests {
             stream.close()
         }
         #expect(delegate.asked.count == 1 && delegate.evaluations.first?.failure?.reason == .unknownAuthority)
-        // What was decided holds for loads too.
+        // The decision holds for loads too.
         #expect(await session.failure(try site.request()) == nil)
         #expect(delegate.asked.count == 1)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// Which settings make answers out of the cache ones of another scope.
+/// Which settings give stored responses another trust scope.
 @Suite struct TrustScopesTests {
     private let authority: TestAuthority
     private let url: RequestURL
@@ -53,7 +53,7 @@ import Testing
         #expect(Set(scopes).count == scopes.count)
     }
 
-    /// Pins and certificates count for their host alone.
+    /// Pins and certificates affect only the scope of their own host.
     @Test func settingsOfAnotherHostMakeNoDifference() throws {
         let (one, two) = (try Self.pin(1), try Self.pin(2))
         #expect(try scope { try $0.pin("b.example", to: one, backups: [two]) } == scope())

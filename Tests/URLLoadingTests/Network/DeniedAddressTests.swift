@@ -6,7 +6,8 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// A denied address is not connected to, whatever name leads there: over real connections, by the names of this machine.
+/// No connection is made to a denied address, whatever name leads there: with real connections, by names of this
+/// machine.
 @Suite(.timeLimit(.minutes(1))) struct DeniedAddressTests {
     private let gate = StubGate()
     private let loading: URLLoadingSystem
@@ -36,7 +37,7 @@ import Testing
         deny()
         let error = await refusal("\(scheme)://\(host):\(server.port)/")
         #expect(error?.code == .refusedByPolicy)
-        // Where the machine has IPv6, it may be the first of the two that is tried.
+        // If the machine has IPv6, either of the two addresses may be tried first.
         let rules = Self.loopback.map { "localhost:\(server.port): deny (network \($0))" }
         #expect(rules.contains { error?.message.contains($0) == true }, "\(String(describing: error))")
         guard case .denied(let decision)? = (error?.underlying as? AccessDenied)?.reason else {
@@ -67,7 +68,7 @@ import Testing
         #expect(server.acceptedConnections == 0)
     }
 
-    /// Linux connects to the loopback for the unspecified address.
+    /// Linux connects to the loopback address for the unspecified one.
     @Test(arguments: ["0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]", "0", "127.1", "0x7f000001"])
     func anotherFormOfTheAddressIsNoWayRound(_ host: String) async throws {
         let server = try Self.answering()
@@ -85,7 +86,7 @@ import Testing
         deny()
         #expect(await refusal(url)?.code == .refusedByPolicy)
         #expect(server.acceptedConnections == 1)
-        // What another table says the same of is the same.
+        // Another table with the same rules makes no difference.
         deny([])
         _ = try await loading.session.data(for: .get(url))
         #expect(server.acceptedConnections == 1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// What a session says that it would do with a request.
+/// What a session says it would do with a request.
 struct ExplanationTests {
     @Test func directRouteIsExplainedWithoutAConnection() async throws {
         let fixture = Fixture()

@@ -8,11 +8,11 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// A session that is left to finish what runs.
+/// A session that finishes what is in progress before it ends.
 @Suite(.timeLimit(.minutes(1))) struct FinishTests {
     private let loading = URLLoadingSystem(gate: StubGate())
 
-    /// Answers each request once it is let go.
+    /// Answers each request only once the test allows it.
     private final class SlowServer: Sendable {
         let server: TestServer
         private let isHeld: Lock<Bool>

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// What redirects carry along, by the scopes of session and request, and what the record says of the rest.
+/// What redirects carry, by the scopes of session and request, and what the record says of the other fields.
 @Suite(.timeLimit(.minutes(1))) struct FieldScopeRedirectTests {
     private static let key = HTTPField.Name.custom("X-Api-Key")
 
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// Which requests of a chain of redirects had the key.
+    /// Which requests of a chain of redirects carried the key.
     private func carried(
         _ targets: String..., status: Int = 307, method: HTTPRequest.Method = .get, scopes: FieldScopes = FieldScopes(),
         own: FieldScopes? = nil

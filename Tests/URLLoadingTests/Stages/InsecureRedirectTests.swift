@@ -10,14 +10,14 @@ import Testing
 
 /// Redirects from https to http, between servers that speak both.
 @Suite(.timeLimit(.minutes(1))) struct InsecureRedirectTests {
-    /// A server over TLS that redirects everything to one over plain http, which takes note of what it gets.
+    /// A server over TLS that redirects everything to one over plain http, which records what it gets.
     private struct World {
         let authority: TestAuthority
         let plain: RecordingOrigin
         let secure: RecordingOrigin
         let loading = URLLoadingSystem(gate: StubGate())
 
-        /// - Parameter plainAnswer: what the server over plain http says.
+        /// - Parameter plainAnswer: the answer of the server over plain http.
         init(_ status: Int = 307, plainAnswer: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") throws {
             authority = try TestAuthority()
             plain = try RecordingOrigin(plainAnswer)
@@ -178,7 +178,7 @@ import Testing
         #expect(world.plain.acceptedConnections == 0)
     }
 
-    /// The server stays with TLS, and the app leads to http without a thought.
+    /// The server's redirect stays with https, and the app changes it to http by mistake.
     @Test func anAppThatLeadsToHTTPIsRefusedToo() async throws {
         let world = try World()
         let plain = try world.plain.url()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// What a session's delegate is asked where TLS begins on an open stream: the handshake is held meanwhile, since there is no
-/// other connection.
+/// What a session's delegate is asked when TLS begins on an open stream: the handshake is held meanwhile, since no
+/// other connection can be made.
 @Suite(.timeLimit(.minutes(1))) struct StreamTLSTests {
     private let authority: TestAuthority
     private let loading = URLLoadingSystem(gate: StubGate())
@@ -44,7 +44,7 @@ import Testing
         let session = try session(delegate)
         for _ in 0..<2 {
             let stream = try await session.streamTask(to: server.endpoint)
-            // Less than the app thinks: its time does not count.
+            // Less than the app takes to answer: its time does not count.
             try await stream.startTLS(TLSStart(timeout: .milliseconds(200)))
             #expect(try await stream.read() == Array("in TLS".utf8))
             stream.close()

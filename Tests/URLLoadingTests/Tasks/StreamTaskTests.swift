@@ -159,7 +159,7 @@ import Testing
         await #expect(throws: LoadError(.invalidRequest, "")) { _ = try await stream.read(upTo: 0) }
     }
 
-    /// Only reads and writes idle: a stream that nobody uses for longer is there afterwards.
+    /// Only reads and writes can time out: a stream that the app leaves unused for longer stays open.
     @Test func pausesOfTheAppDoNotCount() async throws {
         let server = try TestServer { connection in
             while case let chunk = connection.read(), !chunk.isEmpty { connection.write(chunk) }

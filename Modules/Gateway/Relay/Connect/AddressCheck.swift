@@ -26,7 +26,7 @@ struct AddressCheck: Sendable {
         }
     }
 
-    /// Refuses a target of which any address is denied.
+    /// Refuses a target if any of its addresses is denied.
     static func check(_ addresses: [IPAddress], of target: Endpoint, by rules: AddressRules) throws(RelayRefusal) {
         for address in addresses {
             guard let rule = rules.denial(of: address, port: target.port, for: target) else { continue }

@@ -55,7 +55,7 @@ extension ConnectHandler {
             case .refused(let refusal): refuse(refusal, context: context)
             case .complete(let consumed):
                 data.moveReaderIndex(forwardBy: consumed)
-                // A connection carries one request; what follows is the tunnel's, which has a time of its own.
+                // A connection carries one request; afterwards it is a tunnel, which has time limits of its own.
                 context.pipeline.syncOperations.removeHandler(watch, promise: nil)
                 phase = .deciding(data)
                 decide(head.octets, context: context)
@@ -88,7 +88,7 @@ extension ConnectHandler {
 
     private func headIsLate(_ context: ChannelHandlerContext) {
         guard case .reading = phase else { return }
-        // Without a byte of a request there is nothing to answer.
+        // No byte of a request came, so there is nothing to answer.
         guard hasReceived else { return tunnel.abort(.idle) }
         refuse(.malformed("The request's head did not come in time.", status: 408), context: context)
     }

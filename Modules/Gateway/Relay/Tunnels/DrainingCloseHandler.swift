@@ -25,7 +25,7 @@ extension Channel {
     func reset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         let handlers = pipeline.syncOperations
-        // TLS would wait for the peer's close_notify, which one that has to go never sends.
+        // TLS would wait for the peer's close_notify, which a peer that is to be cut off may never send.
         let context =
             (try? handlers.context(handlerType: DrainingCloseHandler.self))
             ?? (try? handlers.context(handlerType: NIOSSLServerHandler.self))

@@ -8,7 +8,7 @@ struct TunnelGrant {
     /// The address that was dialled.
     let address: IPAddress
 
-    /// Whether a tunnel as it stands may stay.
+    /// Whether an open tunnel may stay.
     func holds(check: AddressCheck) -> Bool {
         let verdict = client.reconsider(target)
         guard case .allowed(_, let required, let mayBeLocal, let rules) = verdict else { return false }

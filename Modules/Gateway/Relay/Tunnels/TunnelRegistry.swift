@@ -3,7 +3,7 @@ internal import SallyportBase
 
 /// All connections of a relay on all loops, and how many tunnels each instance has.
 ///
-/// A lock and no actor: event loops ask at each accept, CONNECT and close, and do not wait.
+/// A lock and no actor: event loops call it at each accept, CONNECT and close, and must not wait.
 final class TunnelRegistry: Sendable {
     private struct State {
         var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]
@@ -18,7 +18,7 @@ final class TunnelRegistry: Sendable {
 
     var tunnelCount: Int { state.withLock { $0.reserved } }
 
-    /// Takes a connection in, on its loop; false after ``close(on:)``.
+    /// Registers a connection, on its loop; false after ``close(on:)``.
     func admit(_ tunnel: Tunnel) -> Bool {
         let bound = NIOLoopBound(tunnel, eventLoop: tunnel.client.eventLoop)
         let id = ObjectIdentifier(tunnel)

@@ -54,8 +54,8 @@ struct Recording {
     private static func entry(
         _ kind: Int, _ flags: Int, _ opening: UInt32, _ offset: Int, _ content: [UInt8]
     ) throws -> Entry {
-        // Not of what was written: each octet that is no UTF-8 throws within the library, and has Swift Testing take down
-        // where from, which costs more than all of the replay.
+        // Never used for written bytes: for each byte that is not UTF-8, the library throws an error whose origin Swift
+        // Testing records, which would cost more than all of the replay.
         var text: String { String(decoding: content, as: UTF8.self) }
         switch kind {
         case 1: return .opened(opening, path: text, truncates: flags == 1)
