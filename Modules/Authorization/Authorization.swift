@@ -2,7 +2,7 @@ public import Logging
 internal import SallyportBase
 public import SallyportCore
 public import SallyportSecureStore
-package import SallyportTransport
+internal import SallyportTransport
 internal import SallyportWire
 
 /// Whether and how the app may connect: activation, identity, configuration and their changes.
@@ -23,7 +23,7 @@ public actor Authorization {
 
     let application: ApplicationIdentity?
     let records: AuthorizationRecords
-    let client: any ControlClient
+    nonisolated let client: any ControlClient
     let clock: any AuthorizationClock
     let logger: Logger
     var random: any RandomNumberGenerator & Sendable
@@ -54,7 +54,7 @@ public actor Authorization {
     /// ```
     ///
     /// For programs that compose the modules themselves; `Sallyport.open` does the same and more. The store is the caller's: close
-    /// it after ``shutdown()``.
+    /// it after ``close()``.
     ///
     /// - Parameter application: the app's entitlement and version; nil takes what the store was activated for.
     /// - Throws: ``AuthorizationError/Code/wrongApplication`` where the store is activated for another application.
@@ -62,16 +62,8 @@ public actor Authorization {
         store: SecureStore, application: ApplicationIdentity? = nil,
         logger: Logger = Logger(label: "sallyport.authorization")
     ) throws(AuthorizationError) -> Authorization {
-        try open(store: store, application: application, transport: Transport(), logger: logger)
-    }
-
-    /// As ``open(store:application:logger:)``, over connections that the caller shuts down.
-    package static func open(
-        store: SecureStore, application: ApplicationIdentity?, transport: Transport,
-        logger: Logger = Logger(label: "sallyport.authorization")
-    ) throws(AuthorizationError) -> Authorization {
         try open(
-            store: store, application: application, client: TransportControlClient(transport), clock: SystemClock(),
+            store: store, application: application, client: TransportControlClient(Transport()), clock: SystemClock(),
             logger: logger)
     }
 

@@ -1,4 +1,5 @@
-package import SallyportCore
+public import SallyportCore
+public import SallyportLoading
 package import SallyportTransport
 internal import Synchronization
 
@@ -11,7 +12,16 @@ internal import Synchronization
 ///
 /// A connection about which there is nothing to ask costs no hop to this actor: asking the policy and sending are
 /// nonisolated. What is isolated is what was decided about servers, and with which versions of TLS they were reached.
-package actor Connector {
+///
+/// `Sallyport` has one for all its parts. An app that composes its own makes one too, so that its parts know the same of
+/// servers and are ended together:
+///
+/// ```swift
+/// let connector = Connector(gate: authorization, decisions: authorization)
+/// let loading = URLLoadingSystem(connector: connector)
+/// let sockets = SocketSystem(connector: connector)
+/// ```
+public actor Connector: InstancePart {
     /// The administrator's policy; nil for a connector of the system session, which has none.
     package nonisolated let gate: (any AccessGate)?
     package nonisolated let client: any ExchangeClient
@@ -63,14 +73,20 @@ package actor Connector {
         }
     }
 
-    /// One whose connections are made by a transport of its own.
-    package init(
-        gate: any AccessGate, decisions store: (any DecisionStore)? = nil,
-        control: ControlTLSVersions = ControlTLSVersions()
+    /// Makes no connection yet.
+    ///
+    /// - Parameters:
+    ///   - gate: says whether and how the app may connect: an `Authorization`, as a rule.
+    ///   - decisions: keeps what is trusted for good: the `Authorization` again; without one, it is trusted for as long as
+    ///     this lives.
+    ///   - controlTLSVersions: what is offered to servers besides TLS 1.2 and 1.3.
+    public init(
+        gate: any AccessGate, decisions: (any DecisionStore)? = nil,
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions()
     ) {
         self.init(
-            gate: gate, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }), decisions: store,
-            control: control)
+            gate: gate, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }), decisions: decisions,
+            control: controlTLSVersions)
     }
 
     // MARK: What is read without a hop
@@ -82,6 +98,13 @@ package actor Connector {
 
     /// Of the access under which something is decided.
     nonisolated var edition: UInt64 { marks.edition.load(ordering: .acquiring) }
+
+    // MARK: Streams
+
+    /// Streams of bytes by the policy, with the default settings: what a ticket client is given.
+    public nonisolated var tunnels: any RoutedTunnels {
+        ConnectorTunnels(connector: self, settings: ConnectionSettings(scope: .tunnels))
+    }
 
     // MARK: Versions of TLS
 
@@ -100,6 +123,14 @@ package actor Connector {
         client.closeConnections { isAffected($0.partition.scope) }
     }
 
-    /// Ends everything and frees the connections. Idempotent; nothing is connected afterwards.
-    package nonisolated func shutdown() async { await client.shutdown() }
+    /// Lets nothing new use the connections that there are: they lead nowhere any more. What is in flight goes on.
+    package nonisolated func retireConnections() { client.closeConnections { _ in true } }
+
+    /// Closes all connections, and ends what goes on over them with `connectionLost`; the next are made anew.
+    package nonisolated func resetConnections() {
+        end(LoadError(.connectionLost, "All connections were reset.")) { _ in true }
+    }
+
+    /// Ends everything with `sessionInvalidated` and frees the connections. Idempotent; nothing is connected afterwards.
+    public nonisolated func shutdown() async { await client.shutdown() }
 }

@@ -1,6 +1,7 @@
 public import Logging
 public import SallyportAuthorization
 internal import SallyportBase
+public import SallyportConnecting
 public import SallyportCore
 internal import SallyportEventLoop
 internal import Synchronization
@@ -13,7 +14,7 @@ internal import Synchronization
 /// not about servers behind it: see ``Diagnostics``.
 ///
 /// Loads that wait for connectivity follow it through `InfrastructureStatus`.
-public actor Reachability {
+public actor Reachability: InstancePart {
     nonisolated let loop: EventLoop
     nonisolated let board = Board(ReachabilityState())
     nonisolated let infrastructureBoard = InfrastructureBoard()
@@ -37,8 +38,16 @@ public actor Reachability {
     struct Hooks: Sendable { var givenUp: [@Sendable () -> Void] = [] }
 
     /// Follows the gateway of an authorization, whose `run()` keeps the event stream open.
-    public init(_ authorization: Authorization, logger: Logger = Logger(label: "sallyport.reachability")) {
+    ///
+    /// - Parameter connector: its connections serve nothing new once they are taken to be dead: the gateway went out of reach,
+    ///   returned, or is reached another way. What is in flight goes on. Not kept.
+    public init(
+        _ authorization: Authorization, retiring connector: Connector? = nil,
+        logger: Logger = Logger(label: "sallyport.reachability")
+    ) {
         self.init(source: authorization, logger: logger)
+        guard let connector else { return }
+        whenGivenUp { [weak connector] in connector?.retireConnections() }
     }
 
     init(
@@ -78,7 +87,7 @@ extension Reachability {
 
     /// Calls `body` where connections that stand are taken to be dead: the gateway went out of reach, returned, or is reached
     /// another way. On the loop; it must not block.
-    package nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
+    nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
         hooks.withLock { $0.givenUp.append(body) }
     }
 }

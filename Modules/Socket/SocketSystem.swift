@@ -1,5 +1,5 @@
 public import Logging
-package import SallyportConnecting
+public import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
 internal import SallyportTransport
@@ -10,8 +10,7 @@ internal import Synchronization
 ///
 /// Switching secure communication off (`disable()`) does not touch them; withdrawal of the authorization ends them with its
 /// code, and refuses new ones.
-public final class SocketSystem: Sendable {
-    private let gate: any AccessGate
+public final class SocketSystem: InstancePart {
     private let connector: Connector
     private let ownsConnector: Bool
     private let isShutDown = Atomic(false)
@@ -19,23 +18,21 @@ public final class SocketSystem: Sendable {
 
     /// The sockets of an app that an `Authorization`, or another gate, decides on.
     public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
-        self.init(connector: Connector(gate: gate), gate: gate, ownsConnector: true, logger: logger)
+        self.init(connector: Connector(gate: gate), ownsConnector: true, logger: logger)
     }
 
-    /// Sockets that share a connector with other parts of an instance, which shuts it down.
-    package convenience init(connector: Connector, gate: any AccessGate, logger: Logger) {
-        self.init(connector: connector, gate: gate, ownsConnector: false, logger: logger)
+    /// Sockets that share a connector with other parts of an instance, and ask its gate.
+    ///
+    /// - Parameter connector: shut down by its maker, after the sockets.
+    public convenience init(connector: Connector, logger: Logger = Logger(label: "sallyport.socket")) {
+        self.init(connector: connector, ownsConnector: false, logger: logger)
     }
 
-    private init(connector: Connector, gate: any AccessGate, ownsConnector: Bool, logger: Logger) {
-        self.gate = gate
+    private init(connector: Connector, ownsConnector: Bool, logger: Logger) {
         self.connector = connector
         self.ownsConnector = ownsConnector
         self.logger = logger
     }
-
-    /// Ends all connections with `connectionLost`, and those that are being opened; the next are made anew.
-    package func resetConnections() { end(LoadError(.connectionLost, "All connections were reset.")) }
 
     private func end(_ failure: LoadError) { connector.end(failure) { $0 == .sockets } }
 
@@ -135,7 +132,7 @@ public final class SocketSystem: Sendable {
     /// - Throws: `notAuthorized`, `withdrawn`.
     func checkAuthorized() throws(SocketError) {
         do throws(LoadError) {
-            try gate.requireAuthorized()
+            try connector.gate?.requireAuthorized()
         } catch {
             throw SocketError(error)
         }

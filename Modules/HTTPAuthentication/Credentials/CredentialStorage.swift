@@ -6,14 +6,7 @@ internal import Synchronization
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
 /// cleared.
-public actor CredentialStorage {
-    /// Where a principal's credentials were cleared.
-    package struct Cleared: Sendable, Hashable {
-        package let principal: Principal
-        /// Scheme, host and port.
-        package let origin: String
-    }
-
+public actor CredentialStorage: InstancePart {
     /// What may be sent unasked.
     struct Known: Sendable {
         let space: ProtectionSpace
@@ -25,22 +18,11 @@ public actor CredentialStorage {
     private var book = CredentialBook()
     /// Read by each load: one that has nothing to say does not wait for the actor.
     private nonisolated let isEmpty = Atomic(true)
-    private let whenClearing: @Sendable (AuthenticationMethod?) async -> Void
-    private let whenCleared: @Sendable ([Cleared]) async -> Void
+    private let followers: [any CredentialFollower]
 
-    public init() { self.init(whenClearing: { _ in }, whenCleared: { _ in }) }
-
-    /// - Parameters:
-    ///   - whenClearing: called with the method of each ``clear(for:)``, whatever there was of it: what a scheme has of its
-    ///     own goes.
-    ///   - whenCleared: called by each ``clear(for:)`` that cleared something: what else a principal has there goes too.
-    package init(
-        whenClearing: @escaping @Sendable (AuthenticationMethod?) async -> Void,
-        whenCleared: @escaping @Sendable ([Cleared]) async -> Void
-    ) {
-        self.whenClearing = whenClearing
-        self.whenCleared = whenCleared
-    }
+    /// - Parameter followers: told of each ``clear(for:)``, one after the other: `Kerberos`, whose tickets go too, a jar's
+    ///   cookies, the cache.
+    public init(followedBy followers: [any CredentialFollower] = []) { self.followers = followers }
 
     /// Sets what default handling answers a challenge with; nil takes it back.
     public func setDefault(
@@ -56,14 +38,19 @@ public actor CredentialStorage {
     /// What goes on is not ended. Connections that a server knows the user of (NTLM) are closed; others are kept apart by
     /// principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
-        let cleared = await forget(method)
-        await whenClearing(method)
-        if !cleared.isEmpty { await whenCleared(cleared) }
+        let places = await forget(method)
+        for follower in followers { await follower.credentialsCleared(for: method, at: places) }
     }
+
+    /// Forgets all credentials.
+    public func withdrawn(_ change: AccessChange) async { await forget() }
+
+    /// The same.
+    public func shutdown() async { await forget() }
 
     /// Forgets credentials alone; gives where servers had them.
     @discardableResult
-    package func forget(_ method: AuthenticationMethod? = nil) async -> [Cleared] {
+    func forget(_ method: AuthenticationMethod? = nil) async -> [CredentialPlace] {
         let (cleared, sessions) = book.forget(method)
         publish()
         for session in sessions { await session.end() }

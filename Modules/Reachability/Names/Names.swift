@@ -8,7 +8,7 @@ package import SallyportWire
 ///
 /// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks. Copies of this value
 /// share what they count.
-public struct Names: Sendable {
+public struct Names: InstancePart {
     /// How many look-ups may be under way at once; one more is refused with ``NameError/Code/couldNotPerformService``.
     public static let maximumLookups = 64
     /// The longest time that may be given to a look-up.

@@ -1,6 +1,7 @@
 public import HTTPTypes
 internal import Logging
 public import SallyportBase
+internal import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
 

@@ -32,7 +32,7 @@ public final class SecureSession: Sendable {
     /// What answers out of the cache must have been had under.
     private let trust: TrustScopes
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
-    let tunnels: SessionTunnels
+    let tunnels: ConnectorTunnels
     let observer: LoadObserver?
     let logger: Logger
 
@@ -58,7 +58,7 @@ public final class SecureSession: Sendable {
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites), DecodingStage()] + engine.stages(configuration)
                 + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
-        tunnels = SessionTunnels(
+        tunnels = ConnectorTunnels(
             connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
             logger: logger)
     }
