@@ -31,7 +31,7 @@ extension Authorization {
     /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
     public nonisolated func shutdown() {
         stop.finish()
-        hub.finish()
+        followers.finish()
         board.finish()
         channel.finish()
         calls.finish()

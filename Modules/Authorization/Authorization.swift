@@ -11,7 +11,7 @@ internal import SallyportWire
 /// ask it through ``AccessGate``, synchronously. No function of it may be called on a closed store.
 public actor Authorization {
     nonisolated let gate: Gate
-    nonisolated let hub = EventHub()
+    nonisolated let followers = Followers<AuthorizationEvent>()
     nonisolated let board = InfrastructureBoard()
     nonisolated let channel = Board(ControlChannel.none)
     nonisolated let calls = Board(ChannelCalls())
@@ -37,11 +37,12 @@ public actor Authorization {
     /// The last conclusion that was drawn, and how many there were.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
-    /// What anyone may read without waiting.
+    /// What anyone may read without waiting, and who hears of events.
     struct Published: Sendable {
         var state = AuthorizationState.notAuthorized
         var document: ConfigurationDocument?
         var blocks: [LocalBlock] = []
+        weak var delegate: (any AuthorizationDelegate)?
     }
 
     /// Opens the authorization that a store holds, with connections to the gateway of its own; makes none yet.
@@ -135,10 +136,14 @@ extension Authorization {
     public nonisolated var localBlocks: [LocalBlock] { published.withLock { $0.blocks } }
 
     /// Events from now on; every call makes a sequence of its own.
-    public nonisolated var events: AuthorizationEvents { hub.events() }
+    public nonisolated var events: AuthorizationEvents {
+        AuthorizationEvents(stream: followers.follow(buffering: .bufferingNewest(64)))
+    }
 
     /// Sets who hears of events; held weakly.
-    public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) { hub.setDelegate(delegate) }
+    public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) {
+        published.withLock { $0.delegate = delegate }
+    }
 
     /// Says how a URL would be reached under the last known configuration; makes no connection.
     ///
