@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 internal import Synchronization
@@ -9,7 +10,7 @@ internal import Synchronization
 final class RunningLoads: Sendable {
     private let count = Atomic(0)
     private let isFinishing = Atomic(false)
-    private let none = Outcome<Void>()
+    private let none = AwaitedValue<Result<Void, LoadError>>()
 
     /// One more; ``end()`` must follow.
     ///
@@ -35,7 +36,7 @@ final class RunningLoads: Sendable {
     func finish() async throws(LoadError) {
         isFinishing.store(true, ordering: .sequentiallyConsistent)
         if count.load(ordering: .sequentiallyConsistent) == 0 { none.set(.success(())) }
-        try await none.value()
+        try await none.result()
     }
 }
 

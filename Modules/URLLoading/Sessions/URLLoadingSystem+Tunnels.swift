@@ -1,4 +1,3 @@
-internal import SallyportBase
 internal import SallyportCore
 package import SallyportLoading
 
@@ -9,13 +8,12 @@ extension URLLoadingSystem {
 
 /// Those of the session of the moment: it is another after each `authorize()`.
 private final class InstanceTunnels: RoutedTunnels {
-    private struct Owner { weak var loading: URLLoadingSystem? }
-    private let owner: Lock<Owner>
+    private weak let loading: URLLoadingSystem?
 
-    init(_ loading: URLLoadingSystem) { owner = Lock(Owner(loading: loading)) }
+    init(_ loading: URLLoadingSystem) { self.loading = loading }
 
     func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
-        guard let loading = owner.withLock({ $0.loading }) else {
+        guard let loading else {
             throw LoadError(.sessionInvalidated, at: .routing, "The instance is gone.")
         }
         return try await loading.session.tunnels.open(request)
