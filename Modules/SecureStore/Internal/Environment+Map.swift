@@ -3,12 +3,14 @@ internal import SallyportBase
 
 // The map: where it lies, what of it a snapshot uses, and how it grows.
 extension Environment {
-    /// Any thread reads it; it changes while nobody reads through the map.
-    struct Mapping: Sendable {
-        /// Where the map lies; it moves when its size changes.
+    /// What all threads ask for at each reading.
+    struct Shared: Sendable {
+        /// Where the map lies; it moves when its size changes, while nobody reads through it.
         var map: FileMap
         /// Of the last snapshot that was read.
         var pages: SnapshotPages?
+        /// Readers' transactions without a snapshot.
+        var idle: [IdleReader] = []
     }
 
     static func map(of environment: OpaquePointer, _ path: String) throws(StoreError) -> FileMap {
@@ -22,9 +24,8 @@ extension Environment {
     /// The pages of the snapshot on which a transaction stands; found once for each snapshot that is read.
     func pages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> SnapshotPages {
         let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
-        let mapping = mapping.withLock { $0 }
-        if let known = mapping.pages, known.transaction == number { return known }
-        let map = mapping.map
+        let (map, known) = shared.withLock { ($0.map, $0.pages) }
+        if let known, known.transaction == number { return known }
         let found: SnapshotPages
         if isReadOnly {
             found = unsafe try SnapshotPages(transaction, environment, map)
@@ -35,7 +36,7 @@ extension Environment {
             guard let reader = unsafe reader else { throw StoreError(.internalFailure, "LMDB gave no transaction.") }
             found = unsafe try SnapshotPages(reader, environment, map)
         }
-        self.mapping.withLock { $0.pages = found }
+        shared.withLock { $0.pages = found }
         return found
     }
 
@@ -59,13 +60,13 @@ extension Environment {
     private func resize(_ size: Int) throws(StoreError) {
         dropIdleReaders()
         // Until its new place is known nothing can be read.
-        mapping.withLock { $0 = Mapping(map: FileMap(start: 0, length: 0)) }
+        shared.withLock { ($0.map, $0.pages) = (FileMap(start: 0, length: 0), nil) }
         try Self.check(unsafe mdb_env_set_mapsize(environment, size))
         let found = unsafe try Self.map(of: environment, path)
-        mapping.withLock { $0 = Mapping(map: found) }
+        shared.withLock { $0.map = found }
     }
 
     func dropIdleReaders() {
-        while let reader = idle.withLock({ $0.popLast() }) { reader.tree.abort() }
+        while let reader = shared.withLock({ $0.idle.popLast() }) { reader.tree.abort() }
     }
 }
