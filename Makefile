@@ -18,7 +18,7 @@ FUZZ ?= 600
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test demo bench soak sanitize mutants lint clean
+.PHONY: help dependencies build install test outside demo bench soak sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -38,6 +38,9 @@ install: dependencies ## Installs the program below $(prefix).
 test: dependencies ## Builds and runs all tests.
 	$(SWIFT) build --build-tests
 	SWIFT="$(SWIFT)" Tests/Scripts/test $(TESTS)
+
+outside: dependencies ## Builds and runs the programs of a package outside, which composes the public products.
+	SWIFT="$(SWIFT)" Tests/Outside/run
 
 demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
 	$(SWIFT) build --product sallyport

@@ -274,9 +274,7 @@ let package = Package(
             path: "Plugins/DataURL"),
         .target(
             name: "SallyportUnixSocket",
-            dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", "SallyportURLLoading",
-            ],
+            dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading"],
             path: "Plugins/UnixSocket"),
         .target(
             name: "SallyportCassette",
@@ -444,7 +442,7 @@ let package = Package(
         tests(
             "Kerberos",
             dependencies: [
-                "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportKerberos",
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportKerberos",
                 "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportURLLoading", "SallyportWire",
                 "GSSAcceptor", .logging, .httpTypes,
             ]),
@@ -477,7 +475,8 @@ let package = Package(
         tests(
             "FrontDoor",
             dependencies: [
-                "SallyportBase", "SallyportCore", "Sallyport", "SallyportAuthorization", "SallyportSecureStore",
+                "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportAuthorization",
+                "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportSecureStore",
                 "SallyportURLLoading", .lifecycleTestKit,
             ]),
         tests(
@@ -499,9 +498,9 @@ let package = Package(
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "Sallyport", "SallyportAuthorization",
                 "SallyportCommandLine", "SallyportCookies", "SallyportGateway", "SallyportHTTPAuthentication",
-                "SallyportReachability",
-                "SallyportSecureStore", "SallyportWire", "SallyportTransport", "MutantWeaving", .kerberos, "CLinux",
-                .crypto, .x509, .logging, .httpTypes,
+                "SallyportReachability", "SallyportSecureStore", "SallyportURLLoading", "SallyportWire",
+                "SallyportTransport",
+                "MutantWeaving", .kerberos, "CLinux", .crypto, .x509, .logging, .httpTypes,
             ]),
 
         // What the store's tests do to a store in a process of its own.

@@ -28,7 +28,7 @@ struct Report: Service {
                 // The first time the API asks who it is; later requests say so at once, each with a token of its own.
                 let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
                 print("\(answer.head.status.code): \(answer.body.count) bytes")
-            } catch let error as LoadError {
+            } catch {
                 // With `kerberosFailed`, the error beneath says why there is no ticket.
                 print("not loaded: \(error) \(error.underlying as? KerberosError, default: "")")
             }

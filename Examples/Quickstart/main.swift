@@ -20,7 +20,7 @@ struct Report: Service {
         do {
             let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
             print("\(answer.head.status.code): \(answer.body.count) bytes")
-        } catch let error as LoadError {
+        } catch {
             // The code says what failed, the step how far the load had come.
             print("not loaded: \(error)")
         }

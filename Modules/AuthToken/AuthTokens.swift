@@ -1,10 +1,10 @@
 internal import Crypto
 internal import FoundationEssentials
-package import SallyportAuthorization
+public import SallyportAuthorization
 public import SallyportBase
-internal import SallyportCore
+public import SallyportCore
 internal import SallyportLoading
-package import SallyportSecureStore
+public import SallyportSecureStore
 internal import SallyportWire
 
 /// Asks for tokens that tell app servers who uses the app, without another password.
@@ -17,7 +17,7 @@ internal import SallyportWire
 ///
 /// The app sends its user's id beside the token; the server compares the two. Each call gets a new token from the
 /// gateway, which issues them to authorized instances only.
-public actor AuthTokens {
+public actor AuthTokens: InstancePart {
     /// Requests by ``requestToken(challenge:serverName:)`` that may be under way; one more fails with `retry`.
     public static let maximumRequests = 64
 
@@ -31,7 +31,13 @@ public actor AuthTokens {
     private var lastRequest = 0
     private var isShutDown = false
 
-    package init(in store: SecureStore, authorization: Authorization) {
+    /// Makes no request yet.
+    ///
+    /// - Parameters:
+    ///   - store: keeps the instance's key, where the app's own calls do not see it: the one that the authorization was opened
+    ///     on.
+    ///   - authorization: whose gateway gives tokens, while the app is authorized.
+    public init(in store: SecureStore, authorization: Authorization) {
         self.init(in: store, source: authorization, gate: authorization) {
             Int64(Date().timeIntervalSince1970)
         }
@@ -177,7 +183,7 @@ extension AuthTokens {
     }
 
     /// Cancels the requests that are under way, of which delegates hear, and waits until they have.
-    package func shutdown() async {
+    public func shutdown() async {
         isShutDown = true
         let tasks = Array(requests.values)
         for task in tasks { task.cancel() }

@@ -66,7 +66,7 @@ extension Authorization {
         await settle(isFresh: true, text: text)
         guard state == .authorized else { return }
         for kind in Verdict.changes(from: old, to: fresh) {
-            hub.send(AuthorizationEvent(kind: kind, code: .none, message: "The configuration changed."), from: self)
+            send(kind, .none, "The configuration changed.")
         }
     }
 
@@ -147,7 +147,9 @@ extension Authorization {
     }
 
     func send(_ kind: AuthorizationEvent.Kind, _ code: ResultCode, _ message: String) {
-        hub.send(AuthorizationEvent(kind: kind, code: code, message: message), from: self)
+        let event = AuthorizationEvent(kind: kind, code: code, message: message)
+        followers.tell(event)
+        published.withLock { $0.delegate }?.authorization(self, didReceive: event)
     }
 }
 

@@ -1,11 +1,11 @@
 internal import HTTPTypes
-package import SallyportCore
+public import SallyportCore
 internal import SallyportLoading
 package import SallyportWire
 
 extension Authorization: NameLookup {
     /// Asks the gateway, which answers for names that the policy relays (RFC 8484).
-    package func services(of name: String) async throws(LoadError) -> [ServiceRecord] {
+    public func services(of name: String) async throws(LoadError) -> [ServiceRecord] {
         guard let name = DNSName(name) else {
             throw LoadError(.invalidRequest, at: .nameLookup, "The name has no form in DNS.")
         }

@@ -28,10 +28,24 @@ extension Authorization {
         channel.set(.none)
     }
 
+    /// Ends everything, as ``shutdown()``, and frees the connections to the gateway. Idempotent; the gateway is not asked
+    /// again. Before the store is closed.
+    public nonisolated func close() async {
+        shutdown()
+        await client.shutdown()
+    }
+
+    /// Closes the connections to the gateway, and ends what goes on over them with `connectionLost`; the event stream is made
+    /// anew at once.
+    package nonisolated func resetConnections() {
+        callChannel(drops: true)
+        client.reset(LoadError(.connectionLost, "All connections were reset."))
+    }
+
     /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
     public nonisolated func shutdown() {
         stop.finish()
-        hub.finish()
+        followers.finish()
         board.finish()
         channel.finish()
         calls.finish()

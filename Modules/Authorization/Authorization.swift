@@ -2,7 +2,7 @@ public import Logging
 internal import SallyportBase
 public import SallyportCore
 public import SallyportSecureStore
-package import SallyportTransport
+internal import SallyportTransport
 internal import SallyportWire
 
 /// Whether and how the app may connect: activation, identity, configuration and their changes.
@@ -11,7 +11,7 @@ internal import SallyportWire
 /// ask it through ``AccessGate``, synchronously. No function of it may be called on a closed store.
 public actor Authorization {
     nonisolated let gate: Gate
-    nonisolated let hub = EventHub()
+    nonisolated let followers = Followers<AuthorizationEvent>()
     nonisolated let board = InfrastructureBoard()
     nonisolated let channel = Board(ControlChannel.none)
     nonisolated let calls = Board(ChannelCalls())
@@ -23,7 +23,7 @@ public actor Authorization {
 
     let application: ApplicationIdentity?
     let records: AuthorizationRecords
-    let client: any ControlClient
+    nonisolated let client: any ControlClient
     let clock: any AuthorizationClock
     let logger: Logger
     var random: any RandomNumberGenerator & Sendable
@@ -37,11 +37,12 @@ public actor Authorization {
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
-    /// What anyone may read without waiting.
+    /// What anyone may read without waiting, and who hears of events.
     struct Published: Sendable {
         var state = AuthorizationState.notAuthorized
         var document: ConfigurationDocument?
         var blocks: [LocalBlock] = []
+        weak var delegate: (any AuthorizationDelegate)?
     }
 
     /// Opens the authorization that a store holds, with its own connections to the gateway. Makes no connection yet.
@@ -54,7 +55,7 @@ public actor Authorization {
     /// ```
     ///
     /// For programs that compose the modules themselves; `Sallyport.open` does this and more. The caller owns the store
-    /// and closes it after ``shutdown()``.
+    /// and closes it after ``close()``.
     ///
     /// - Parameter application: the app's entitlement and version; if nil, those for which the store was activated.
     /// - Throws: ``AuthorizationError/Code/wrongApplication`` if the store is activated for another application.
@@ -62,16 +63,8 @@ public actor Authorization {
         store: SecureStore, application: ApplicationIdentity? = nil,
         logger: Logger = Logger(label: "sallyport.authorization")
     ) throws(AuthorizationError) -> Authorization {
-        try open(store: store, application: application, transport: Transport(), logger: logger)
-    }
-
-    /// As ``open(store:application:logger:)``, over a transport that the caller shuts down.
-    package static func open(
-        store: SecureStore, application: ApplicationIdentity?, transport: Transport,
-        logger: Logger = Logger(label: "sallyport.authorization")
-    ) throws(AuthorizationError) -> Authorization {
         try open(
-            store: store, application: application, client: TransportControlClient(transport), clock: SystemClock(),
+            store: store, application: application, client: TransportControlClient(Transport()), clock: SystemClock(),
             logger: logger)
     }
 
@@ -135,10 +128,14 @@ extension Authorization {
     public nonisolated var localBlocks: [LocalBlock] { published.withLock { $0.blocks } }
 
     /// Events from now on; every call makes a sequence of its own.
-    public nonisolated var events: AuthorizationEvents { hub.events() }
+    public nonisolated var events: AuthorizationEvents {
+        AuthorizationEvents(stream: followers.follow(buffering: .bufferingNewest(64)))
+    }
 
     /// Sets who hears of events; held weakly.
-    public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) { hub.setDelegate(delegate) }
+    public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) {
+        published.withLock { $0.delegate = delegate }
+    }
 
     /// Says how a URL would be reached under the last known configuration; makes no connection.
     ///

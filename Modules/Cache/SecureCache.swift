@@ -34,9 +34,16 @@ public final class SecureCache: Sendable {
         var counts = CacheCounts()
         /// Entries whose last use is not written yet.
         var used: [EntryID: IndexSlot] = [:]
+        /// What is asked of servers behind answers that were given already.
+        var behind: Set<RequestKey> = []
         var isEvicting = false
         var isReady = true
+        /// What the app has put in this one's place; nil while it stands there itself.
+        var substitute: Substitute?
     }
+
+    /// Nil where the app has put nothing there.
+    struct Substitute: Sendable { let cache: SecureCache? }
 
     /// Nil for an object that is not the instance's: it keeps nothing.
     let storage: EntryStorage?
@@ -44,7 +51,8 @@ public final class SecureCache: Sendable {
     let state = Lock(State())
     /// Octets that were handed to the store and are not written yet.
     let pendingOctets = Atomic(0)
-    let revalidations = Revalidations()
+    /// Those behind answers that were given already: few, each bounded in time, and all cancelled with the cache.
+    let revalidations = DetachedTasks()
     /// Stands for `Authorization` in requests that are signed when they are sent: another one in each process, since
     /// nobody knows after a restart whose proof it was.
     private let mark = "signed \(UInt64.random(in: .min ... .max))"

@@ -1,4 +1,5 @@
-package import SallyportCore
+public import SallyportCore
+public import SallyportLoading
 package import SallyportTransport
 internal import Synchronization
 
@@ -11,7 +12,16 @@ internal import Synchronization
 ///
 /// A connection that raises no question costs no hop to this actor: asking the policy and sending are nonisolated. The
 /// actor's state is the decisions made about servers, and the TLS versions by which servers were reached.
-package actor Connector {
+///
+/// `Sallyport` has one for all its parts. An app that composes its own makes one too, so that its parts know the same of
+/// servers and are ended together:
+///
+/// ```swift
+/// let connector = Connector(gate: authorization, decisions: authorization)
+/// let loading = URLLoadingSystem(connector: connector)
+/// let sockets = SocketSystem(connector: connector)
+/// ```
+public actor Connector: InstancePart {
     /// The administrator's policy; nil for a connector of the system session, which has none.
     package nonisolated let gate: (any AccessGate)?
     package nonisolated let client: any ExchangeClient
@@ -69,14 +79,20 @@ package actor Connector {
     // A stream whose continuation is only released does not end, and its task would never be freed.
     deinit { withdrawals?.finish() }
 
-    /// A connector with a transport of its own.
-    package init(
-        gate: any AccessGate, decisions store: (any DecisionStore)? = nil,
-        control: ControlTLSVersions = ControlTLSVersions()
+    /// Makes no connection yet.
+    ///
+    /// - Parameters:
+    ///   - gate: says whether and how the app may connect; usually an `Authorization`.
+    ///   - decisions: keeps what is trusted for good, usually the `Authorization` again. Without one, it is trusted for the
+    ///     life of this connector.
+    ///   - controlTLSVersions: the versions of TLS that servers are offered besides 1.2 and 1.3.
+    public init(
+        gate: any AccessGate, decisions: (any DecisionStore)? = nil,
+        controlTLSVersions: ControlTLSVersions = ControlTLSVersions()
     ) {
         self.init(
-            gate: gate, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }), decisions: store,
-            control: control)
+            gate: gate, client: Transport(whenRelayBreaks: { await gate.confirmAccess() }), decisions: decisions,
+            control: controlTLSVersions)
     }
 
     // MARK: State that is read without a hop
@@ -88,6 +104,13 @@ package actor Connector {
 
     /// The edition of the access under which a decision is made.
     nonisolated var edition: UInt64 { marks.edition.load(ordering: .acquiring) }
+
+    // MARK: Streams
+
+    /// Streams of bytes by the policy, with the default settings: what a ticket client is given.
+    public nonisolated var tunnels: any RoutedTunnels {
+        ConnectorTunnels(connector: self, settings: ConnectionSettings(scope: .tunnels))
+    }
 
     // MARK: TLS versions
 
@@ -106,8 +129,16 @@ package actor Connector {
         client.closeConnections { isAffected($0.partition.scope) }
     }
 
-    /// Ends everything and frees the connections. Idempotent; no connection is made afterwards.
-    package nonisolated func shutdown() async {
+    /// Lets no new request use the existing connections, which lead nowhere any more. What is in flight goes on.
+    package nonisolated func retireConnections() { client.closeConnections { _ in true } }
+
+    /// Closes all connections, and ends what goes on over them with `connectionLost`; the next are made anew.
+    package nonisolated func resetConnections() {
+        end(LoadError(.connectionLost, "All connections were reset.")) { _ in true }
+    }
+
+    /// Ends everything with `sessionInvalidated` and frees the connections. Idempotent; no connection is made afterwards.
+    public nonisolated func shutdown() async {
         withdrawals?.finish()
         await client.shutdown()
     }

@@ -1,28 +1,35 @@
-package import Logging
+public import Logging
 internal import SallyportBase
-package import SallyportCore
-package import SallyportLoading
-package import SallyportSecureStore
+public import SallyportCore
+public import SallyportLoading
+public import SallyportSecureStore
 
 /// The jars of one instance: its own, and the named ones.
-package actor CookieJars {
+public actor CookieJars: InstancePart {
     /// The instance's own.
-    package nonisolated let main: CookieJar
+    public nonisolated let main: CookieJar
 
     private nonisolated let store: SecureStore
     private nonisolated let gate: any AccessGate
     private nonisolated let logger: Logger
     private var named: [String: CookieJar] = [:]
 
-    package init(in store: SecureStore, gate: any AccessGate, logger: Logger) {
+    /// - Parameters:
+    ///   - store: keeps the persistent cookies, where the app's own calls do not see them.
+    ///   - gate: asked before the store is used.
+    public init(
+        in store: SecureStore, gate: any AccessGate, logger: Logger = Logger(label: "sallyport.cookies")
+    ) {
         self.store = store
         self.gate = gate
         self.logger = logger
         main = CookieJar(name: nil, in: store, gate: gate, logger: logger)
     }
 
-    /// The jar of a name, the same each time.
-    package func jar(named name: String) throws(CookieError) -> CookieJar {
+    /// The jar of a name, the same each time; made with its first cookie.
+    ///
+    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
+    public func jar(named name: String) throws(CookieError) -> CookieJar {
         if let jar = named[name] { return jar }
         let jar = try CookieJar(name, in: store, gate: gate, logger: logger)
         named[name] = jar
@@ -31,9 +38,11 @@ package actor CookieJars {
 
     private var all: [CookieJar] { [main] + named.values }
 
-    /// The stages of a session: one, or none where it has no jar.
-    package nonisolated func stages(
-        of selection: CookieJarSelection, acceptPolicy: CookieAcceptPolicy, handlesCookies: Bool
+    /// The stages of a session: one, or none if it has no jar. They stand below what answers challenges, and above the
+    /// cache. The parameters are those of `SessionConfiguration`.
+    public nonisolated func stages(
+        of selection: CookieJarSelection, acceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument,
+        handlesCookies: Bool = true
     ) -> [any LoadStage] {
         switch selection {
         case .none: []
@@ -45,14 +54,25 @@ package actor CookieJars {
 
     // MARK: Withdrawal and end
 
-    /// Drops what is in memory, at a lock and at a wipe.
-    package func forget(isWiped: Bool) {
-        for jar in all { jar.forget(isWiped: isWiped) }
+    /// Drops what is in memory.
+    public func withdrawn(_ change: AccessChange) {
+        for jar in all { jar.forget(isWiped: change.destroysData) }
     }
 
+    /// Writes what the store does not have yet. Idempotent.
+    public func shutdown() async {
+        for jar in all { await jar.shutdown() }
+    }
+}
+
+extension CookieJars: CredentialFollower {
     /// When credentials are cleared, removes from all jars of the store the cookies that their principals would send to
     /// those servers. Failures are logged.
-    package func credentialsCleared(_ cleared: [(principal: Principal, host: Host)]) async {
+    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+        let cleared = places.compactMap { place in
+            (try? RequestURL(place.origin))?.endpoint.map { (principal: place.principal, host: $0.host) }
+        }
+        guard !cleared.isEmpty else { return }
         // Cookies in memory are removed at once, even while the store may not be read.
         for jar in all {
             for (principal, host) in cleared { jar.removeNow(sentTo: host, of: principal) }
@@ -65,11 +85,6 @@ package actor CookieJars {
                 logger.warning("Cookies could not be removed.", metadata: ["error": "\(error)"])
             }
         }
-    }
-
-    /// Writes what the store does not know yet. Idempotent.
-    package func shutdown() async {
-        for jar in all { await jar.shutdown() }
     }
 }
 

@@ -37,11 +37,6 @@ public struct AuthenticationStage: LoadStage {
         connectionMethods = Set(schemes.filter { $0 is any ConnectionScheme }.map(\.method))
     }
 
-    /// The same with one scheme more, in place of the one of its method.
-    package func answering(_ scheme: any AuthenticationScheme) -> AuthenticationStage {
-        AuthenticationStage(credentials: credentials, gate: gate, schemes: [scheme] + schemes.values)
-    }
-
     /// Whether the scheme of a method authenticates a whole connection rather than each request.
     func isOfConnection(_ method: AuthenticationMethod) -> Bool { connectionMethods.contains(method) }
 

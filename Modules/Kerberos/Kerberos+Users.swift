@@ -1,5 +1,6 @@
+internal import Logging
 internal import SallyportBase
-internal import SallyportCore
+public import SallyportCore
 
 extension Kerberos {
     /// The user of a principal whose tickets serve without anybody being asked: who was used last.
@@ -33,4 +34,16 @@ extension Kerberos {
 /// isolation.
 extension Kerberos: CustomReflectable {
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Kerberos: CredentialFollower {
+    /// The credentials of `Negotiate` are the tickets. What cannot be removed from the store is told to the log.
+    public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
+        guard method == nil || method == .negotiate else { return }
+        do throws(KerberosError) {
+            try await clear()
+        } catch {
+            logger.warning("Tickets could not be removed.", metadata: ["error": "\(error)"])
+        }
+    }
 }

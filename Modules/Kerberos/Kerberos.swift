@@ -1,19 +1,26 @@
 internal import FoundationEssentials
-package import Logging
+public import Logging
 public import SallyportBase
 public import SallyportCore
-package import SallyportLoading
-package import SallyportSecureStore
+public import SallyportLoading
+public import SallyportSecureStore
 
 /// Kerberos 5 of one instance: who its principals are, and their tickets.
 ///
-/// `Sallyport` makes one and has it answer `Negotiate` challenges. A user's name and password are taken like other
+/// `Sallyport` makes one and has it answer `Negotiate` challenges, as a ``NegotiateScheme`` does. A user's name and password are taken like other
 /// credentials, once; a service of its own gives a keytab, or an existing credential cache. Tickets lie in memory and in
 /// the store, encrypted, until they are cleared; they are renewed, and asked for anew, when a load needs one. What is said
-/// to a KDC goes through the session's tunnels, as the policy says.
+/// to a KDC goes through the connector's tunnels, as the policy says.
+///
+/// ```swift
+/// let kerberos = Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization) {
+///     authorization.configuration.kdcs(of: $0)
+/// }
+/// try await kerberos.signIn(as: KerberosUser("ann@CORP.EXAMPLE"), password: password)
+/// ```
 ///
 /// Nothing of the host is read: no krb5.conf, no environment, no DNS.
-public actor Kerberos {
+public actor Kerberos: InstancePart {
     var state = State()
     nonisolated let work = SharedWork<Errand, Ticket>()
     nonisolated let storage: TicketStorage?
@@ -38,17 +45,31 @@ public actor Kerberos {
         var allowsDelegation = false
     }
 
-    /// For a session that an app composes itself.
+    /// Makes no connection yet.
+    ///
+    /// A KDC that no configuration lists is found by the names of the inside (RFC 4120 §7.2.3.2), else the realm's own name
+    /// is taken for a host, with port 88. Whether one may be spoken to, the tunnels' policy decides.
     ///
     /// - Parameters:
     ///   - store: keeps the tickets, where the app's own calls do not see them; without one they end with the process.
     ///   - gate: asked before the store is used.
-    ///   - tunnels: the way to the KDCs.
-    ///   - realms: where they are.
+    ///   - tunnels: the way to the KDCs: those of a `Connector`.
+    ///   - names: asked for the KDCs of realms that are not listed: an `Authorization`, which asks the gateway.
+    ///   - kdcs: those of a realm, in the order in which they are tried, at most 8; none if it is not listed.
+    public init(
+        in store: SecureStore? = nil, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels,
+        names: (any NameLookup)? = nil, logger: Logger = Logger(label: "sallyport.kerberos"),
+        kdcs: @escaping @Sendable (_ realm: String) -> [Endpoint] = { _ in [] }
+    ) {
+        self.init(
+            in: store, gate: gate, tunnels: tunnels, realms: RealmServers(names: names, listed: kdcs), timeout: nil,
+            logger: logger)
+    }
+
+    /// - Parameter clock: Unix seconds.
     package init(
-        in store: SecureStore?, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels,
-        realms: RealmServers = RealmServers(), timeout: Duration? = nil,
-        logger: Logger = Logger(label: "sallyport.kerberos"),
+        in store: SecureStore?, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels, realms: RealmServers,
+        timeout: Duration? = nil, logger: Logger = Logger(label: "sallyport.kerberos"),
         clock: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
     ) {
         storage = store.map { TicketStorage($0) }
@@ -132,10 +153,11 @@ public actor Kerberos {
     public var allowsDelegation: Bool { state.allowsDelegation }
 
     /// Allows delegation, or forbids it. Each call clears the tickets and passwords, whatever was allowed before: the
-    /// credentials that sessions keep for `Negotiate` are to be cleared too, which `Sallyport` does.
+    /// credentials that sessions keep for `Negotiate` are to be cleared too (`CredentialStorage.clear(for:)`), which
+    /// `Sallyport` does.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
-    package func allowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
+    public func allowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
         state.allowsDelegation = isAllowed
         try await clear()
     }
@@ -168,20 +190,14 @@ public actor Kerberos {
         }
     }
 
-    /// The credentials of a method, or of all methods, are being cleared; those of `Negotiate` are the tickets. A
-    /// failure to remove tickets from the store is logged.
-    package func clearing(_ method: AuthenticationMethod?) async {
-        guard method == nil || method == .negotiate else { return }
-        do throws(KerberosError) {
-            try await clear()
-        } catch {
-            logger.warning("Tickets could not be removed.", metadata: ["error": "\(error)"])
-        }
-    }
+    /// Drops tickets and passwords from memory. Which keytab or cache belongs to which principal is no secret, and holds when
+    /// the app may work again.
+    public func withdrawn(_ change: AccessChange) { forget() }
 
-    /// Drops tickets and passwords from memory: at a lock and a wipe. Which keytab or cache speaks for whom is no secret,
-    /// and holds when the app may work again.
-    package func forget() {
+    /// The same. What the store has stays there.
+    public func shutdown() { forget() }
+
+    func forget() {
         state.generation += 1
         state.isLoaded = false
         state.books = state.books.compactMapValues { book in

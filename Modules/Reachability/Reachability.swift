@@ -1,6 +1,7 @@
 public import Logging
 public import SallyportAuthorization
 internal import SallyportBase
+public import SallyportConnecting
 public import SallyportCore
 internal import SallyportEventLoop
 internal import Synchronization
@@ -13,12 +14,10 @@ internal import Synchronization
 /// not about servers behind it: see ``Diagnostics``.
 ///
 /// Loads that wait for connectivity follow it through `InfrastructureStatus`.
-public actor Reachability {
+public actor Reachability: InstancePart {
     nonisolated let loop: EventLoop
     nonisolated let board = Board(ReachabilityState())
     nonisolated let infrastructureBoard = InfrastructureBoard()
-    nonisolated let delegate = Lock(Delegate())
-    nonisolated let hooks = Lock(Hooks())
     nonisolated let source: any LinkSource
     private nonisolated let changesOfNetwork = Atomic<UInt64>(0)
     private nonisolated let stopped: AsyncStream<Void>
@@ -33,12 +32,20 @@ public actor Reachability {
     private var monitor: NetworkMonitor?
     private lazy var timer = LoopTimer { [weak self] in self?.assumeIsolated { $0.take { $0.timeCame(at: $1) } } }
 
-    struct Delegate { weak var delegate: (any ReachabilityDelegate)? }
-    struct Hooks: Sendable { var givenUp: [@Sendable () -> Void] = [] }
+    private weak var delegate: (any ReachabilityDelegate)?
+    private var givenUp: [@Sendable () -> Void] = []
 
     /// Follows the gateway of an authorization, whose `run()` keeps the event stream open.
-    public init(_ authorization: Authorization, logger: Logger = Logger(label: "sallyport.reachability")) {
+    ///
+    /// - Parameter connector: its connections serve nothing new once they are taken to be dead: the gateway went out of reach,
+    ///   returned, or is reached another way. What is in flight goes on. Not kept.
+    public init(
+        _ authorization: Authorization, retiring connector: Connector? = nil,
+        logger: Logger = Logger(label: "sallyport.reachability")
+    ) {
         self.init(source: authorization, logger: logger)
+        guard let connector else { return }
+        whenGivenUp { [weak connector] in connector?.retireConnections() }
     }
 
     init(
@@ -70,7 +77,7 @@ extension Reachability {
 
     /// Sets who hears of changes; held weakly.
     public nonisolated func setDelegate(_ delegate: (any ReachabilityDelegate)?) {
-        self.delegate.withLock { $0.delegate = delegate }
+        soon { [weak delegate] in $0.delegate = delegate }
     }
 
     /// Rises with each change of links, addresses and routes.
@@ -78,8 +85,14 @@ extension Reachability {
 
     /// Calls `body` where connections that stand are taken to be dead: the gateway went out of reach, returned, or is reached
     /// another way. On the loop; it must not block.
-    package nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
-        hooks.withLock { $0.givenUp.append(body) }
+    nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
+        soon { $0.givenUp.append(body) }
+    }
+
+    /// Runs `body` on the loop after everything enqueued before. So a synchronous call needs no lock for the actor's state,
+    /// and every later call of the actor finds the change made.
+    private nonisolated func soon(_ body: @escaping @Sendable (isolated Reachability) -> Void) {
+        _ = loop.executeIfRunning { self.assumeIsolated { body($0) } }
     }
 }
 
@@ -160,7 +173,7 @@ extension Reachability {
         case .call(let drops):
             source.callChannel(drops: drops)
             guard drops else { return }
-            for body in hooks.withLock({ $0.givenUp }) { body() }
+            for body in givenUp { body() }
         case .report(let report):
             let state = ReachabilityState(report)
             logger.debug("The link changed.", metadata: ["state": "\(state)"])
@@ -215,7 +228,7 @@ extension Reachability {
         var last = before
         for await state in states where state != last {
             last = state
-            delegate.withLock { $0.delegate }?.reachability(self, didChange: state)
+            await delegate?.reachability(self, didChange: state)
         }
         return false
     }

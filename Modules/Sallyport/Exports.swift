@@ -1,7 +1,7 @@
 // What an app that imports the front door can name: the parts that it hands out, what goes into them and what comes out.
-// Each is named here, so that nothing else of the modules meets the names of other packages: `Cookie` and `TLSVersion` are
-// Hummingbird's and NIOSSL's in a file that imports those too, and `Host` is Foundation's. An app that wants ours as well
-// imports the module that declares it.
+// Each is named here, so that nothing else of the modules meets the names of other packages: `Cookie` and `ResponseBody` are
+// Hummingbird's, `TLSVersion` is NIOSSL's and `Host` is Foundation's in a file that imports those too. An app that wants ours
+// as well imports the module that declares it.
 @_exported public import HTTPTypes
 
 @_exported public import struct SallyportAuthToken.AuthToken
@@ -14,6 +14,7 @@
 @_exported public import struct SallyportAuthorization.AuthorizationError
 @_exported public import struct SallyportAuthorization.AuthorizationEvent
 @_exported public import enum SallyportAuthorization.AuthorizationState
+@_exported public import struct SallyportAuthorization.GatedStore
 @_exported public import struct SallyportBase.ByteCount
 @_exported public import struct SallyportBase.Redacted
 @_exported public import class SallyportCache.SecureCache
@@ -49,9 +50,7 @@
 @_exported public import struct SallyportLoading.LoadRecord
 @_exported public import struct SallyportLoading.LoadRequest
 @_exported public import typealias SallyportLoading.LoadResponse
-@_exported public import struct SallyportLoading.RequestBody
 @_exported public import struct SallyportLoading.RequestBodyWriter
-@_exported public import struct SallyportLoading.ResponseBody
 @_exported public import struct SallyportLoading.ServerTrustEvaluation
 @_exported public import struct SallyportLoading.StreamFacts
 @_exported public import struct SallyportLoading.TLSStart
@@ -90,7 +89,6 @@
 @_exported public import enum SallyportURLLoading.RedirectDecision
 @_exported public import struct SallyportURLLoading.RequestDeclined
 @_exported public import protocol SallyportURLLoading.RequestHandler
-@_exported public import struct SallyportURLLoading.ResponseWriter
 @_exported public import struct SallyportURLLoading.RevocationChecks
 @_exported public import class SallyportURLLoading.SecureSession
 @_exported public import struct SallyportURLLoading.SessionConfiguration

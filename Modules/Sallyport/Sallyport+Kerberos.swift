@@ -1,8 +1,20 @@
 #if Kerberos
+internal import Logging
+internal import SallyportAuthorization
+internal import SallyportConnecting
 internal import SallyportHTTPAuthentication
 public import SallyportKerberos
+internal import SallyportSecureStore
 
 extension Sallyport {
+    static func kerberos(
+        in store: SecureStore, _ authorization: Authorization, _ connector: Connector, _ logger: Logger
+    ) -> Kerberos {
+        Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization, logger: logger) {
+            authorization.configuration.kdcs(of: $0)
+        }
+    }
+
     /// Allows services that a realm trusts with it to act for the user, or forbids it, which is what holds before the first
     /// call. Each call clears tickets and credentials of `Negotiate`, whatever held before; `kerberosAllowDelegation` of the
     /// documents.

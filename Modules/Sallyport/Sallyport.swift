@@ -7,11 +7,9 @@ internal import SallyportConnecting
 public import SallyportCookies
 internal import SallyportCore
 public import SallyportHTTPAuthentication
-internal import SallyportLoading
 public import SallyportReachability
 public import SallyportSecureStore
 public import SallyportSocket
-internal import SallyportTransport
 public import SallyportURLLoading
 
 #if Kerberos
@@ -59,13 +57,10 @@ public final class Sallyport: Sendable {
     public let store: GatedStore
 
     private let data: SecureStore
-    /// The one way out, of sessions, sockets and ticket clients.
-    private let connector: Connector
     private let jars: CookieJars
     private let sharedCache: SharedCache
-    /// Connections to the gateway's control plane: apart from those of the sessions, which a withdrawal ends.
-    private let control: Transport
-    private let observation: AccessObservation
+    /// All of the above that a withdrawal takes something from, or that is ended.
+    private let parts: InstanceParts
 
     /// Opens a store, and composes the parts over it.
     ///
@@ -76,119 +71,63 @@ public final class Sallyport: Sendable {
     ///   - protector: where the secret comes from that the store's keys are wrapped with.
     ///   - application: the app's entitlement and version; what the store was activated for where nil.
     ///   - configuration: the app's settings; `ControlTLSVersions` is read here, see `ControlTLSVersions`.
+    ///   - stages: the app's own, for each session, from the top down. They stand above ours, which answer challenges and keep
+    ///     cookies and answers, and below redirects and decoding: each hop of a redirect passes them, before credentials and
+    ///     cookies are put into the request, and what they make of an answer no cache keeps.
     ///   - schemes: what answers challenges of servers besides Negotiate, NTLM, Digest and Basic; one of the same method
     ///     takes the place of ours. The administrator allows and forbids ours by their names, and no others.
     /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
     ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
-        configuration: ConfigReader? = nil, schemes: [any AuthenticationScheme] = [],
-        logger: Logger = Logger(label: "sallyport")
+        configuration: ConfigReader? = nil, stages: @escaping SessionStages = { _ in [] },
+        schemes: [any AuthenticationScheme] = [], logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
         if let configuration { IgnoredSettings.tell(configuration, logger) }
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
-            let control = Transport()
-            let authorization = try Authorization.open(
-                store: data, application: application, transport: control, logger: logger)
-            return Sallyport(data, authorization, control, versions, schemes, logger: logger)
+            let authorization = try Authorization.open(store: data, application: application, logger: logger)
+            return Sallyport(data, authorization, versions, OwnStages(stages: stages, schemes: schemes), logger: logger)
         } catch {
             data.close()
             throw error
         }
     }
 
+    /// From the bottom up: each part is given those that it uses. Docs/Composition.md says how an app does the same.
     private init(
-        _ data: SecureStore, _ authorization: Authorization, _ control: Transport, _ versions: ControlTLSVersions,
-        _ schemes: [any AuthenticationScheme], logger: Logger
+        _ data: SecureStore, _ authorization: Authorization, _ versions: ControlTLSVersions, _ own: OwnStages,
+        logger: Logger
     ) {
-        self.data = data
-        self.control = control
-        self.authorization = authorization
-        let jars = CookieJars(in: data, gate: authorization, logger: logger)
-        self.jars = jars
-        let shared = SharedCache(SecureCache(store: data, gate: authorization))
-        sharedCache = shared
-        let reachability = Reachability(authorization, logger: logger)
-        self.reachability = reachability
-        names = Names(authorization)
-        let tunnels = LateTunnels()
-        #if Kerberos
-        let kerberos = Kerberos(
-            in: data, gate: authorization, tunnels: tunnels,
-            realms: RealmServers(names: authorization) { authorization.configuration.kdcs(of: $0) }, logger: logger)
-        self.kerberos = kerberos
-        let builtIn: [any AuthenticationScheme] = [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()]
-        let clearTickets: @Sendable (AuthenticationMethod?) async -> Void = { await kerberos.clearing($0) }
-        let forgetTickets: @Sendable () async -> Void = { await kerberos.forget() }
-        #else
-        let builtIn: [any AuthenticationScheme] = [DigestScheme(), BasicScheme()]
-        let clearTickets: @Sendable (AuthenticationMethod?) async -> Void = { _ in }
-        let forgetTickets: @Sendable () async -> Void = {}
-        #endif
-        let credentials = CredentialStorage(whenClearing: clearTickets) { [cache = shared.original] cleared in
-            cache.removeEntries(of: cleared.map { ($0.principal, $0.origin) })
-            await jars.credentialsCleared(cleared.compactMap { cleared in Self.host(of: cleared) })
-        }
-        self.credentials = credentials
-        let authentication = AuthenticationStage(
-            credentials: credentials, gate: authorization, schemes: schemes + builtIn)
-        let hasOwnNTLM = schemes.contains { $0.method == .ntlm }
-        let connector = Connector(gate: authorization, decisions: authorization, control: versions)
-        self.connector = connector
-        loading = URLLoadingSystem(
-            connector: connector, gate: authorization,
-            stages: { configuration in
-                let allowsNTLMv1 = configuration.allowsNTLMv1
-                let ntlm = NTLMScheme { [weak authorization] in
-                    allowsNTLMv1 && authorization?.allows(NTLMScheme.v1) == true
-                }
-                let answering = hasOwnNTLM ? authentication : authentication.answering(ntlm)
-                return Self.stages(of: configuration, answering, jars) + [
-                    CacheStage(
-                        shared, gate: authorization, policy: configuration.cachePolicy, isOn: configuration.usesCache)
-                ]
-            },
-            principalKey: data.secret(for: "principals"), infrastructure: reachability, sites: PublicSuffixSites(),
-            logger: logger)
-        sockets = SocketSystem(connector: connector, gate: authorization, logger: logger)
-        tunnels.lead(through: loading.tunnels)
-        reachability.whenGivenUp { [weak loading] in loading?.retireConnections() }
-        diagnostics = Diagnostics(authorization, through: connector, reachability: reachability) {
-            [weak loading, weak sockets, authorization] in
-            loading?.resetConnections()
-            sockets?.resetConnections()
-            authorization.callChannel(drops: true)
-            control.endExchanges(with: LoadError(.connectionLost, "All connections were reset.")) { _ in true }
-            control.closeConnections { _ in true }
-            return true
-        }
-        observation = authorization.onAccessChange(awaiting: { [cache = shared.original] change in
-            guard change.dropsSecrets else { return }
-            if change.destroysData { cache.forget() }
-            await credentials.forget()
-            await forgetTickets()
-            await jars.forget(isWiped: change.destroysData)
-        })
-        authTokens = AuthTokens(in: data, authorization: authorization)
+        (self.data, self.authorization) = (data, authorization)
         store = GatedStore(data, gate: authorization)
+        let connector = Connector(gate: authorization, decisions: authorization, controlTLSVersions: versions)
+        jars = CookieJars(in: data, gate: authorization, logger: logger)
+        sharedCache = SharedCache(SecureCache(store: data, gate: authorization))
+        #if Kerberos
+        kerberos = Self.kerberos(in: data, authorization, connector, logger)
+        let tickets = Tickets(parts: [kerberos], followers: [kerberos], schemes: [NegotiateScheme(kerberos)])
+        #else
+        let tickets = Tickets(parts: [], followers: [], schemes: [])
+        #endif
+        credentials = CredentialStorage(followedBy: tickets.followers + [sharedCache.original, jars])
+        reachability = Reachability(authorization, retiring: connector, logger: logger)
+        names = Names(authorization)
+        diagnostics = Diagnostics(authorization, through: connector, reachability: reachability)
+        authTokens = AuthTokens(in: data, authorization: authorization)
+        sockets = SocketSystem(connector: connector, logger: logger)
+        let stages = InstanceStages(
+            own: own, further: tickets.schemes, credentials: credentials, jars: jars, cache: sharedCache,
+            gate: authorization)
+        loading = URLLoadingSystem(
+            connector: connector, stages: { stages.stages(of: $0) }, principalKey: data.secret(for: "principals"),
+            infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
+        parts = InstanceParts(
+            of: authorization,
+            [reachability, authTokens, names, loading, sockets, connector, sharedCache.original, credentials]
+                + tickets.parts + [jars])
         loading.makeDefaultIfFirst()
-    }
-
-    /// Those between Decoding and Routing, from the top down.
-    private static func stages(
-        of configuration: SessionConfiguration, _ authentication: AuthenticationStage, _ jars: CookieJars
-    ) -> [any LoadStage] {
-        [authentication]
-            + jars.stages(
-                of: configuration.cookieJar, acceptPolicy: configuration.cookieAcceptPolicy,
-                handlesCookies: configuration.handlesCookies)
-    }
-
-    private static func host(of cleared: CredentialStorage.Cleared) -> (principal: Principal, host: Host)? {
-        guard let host = (try? RequestURL(cleared.origin))?.endpoint?.host else { return nil }
-        return (cleared.principal, host)
     }
 
     // MARK: Cookies
@@ -256,16 +195,7 @@ public final class Sallyport: Sendable {
 
     /// Ends all loads, frees the connections and closes the store. Idempotent; nothing can be loaded afterwards.
     public func shutdown() async {
-        authorization.shutdown()
-        reachability.shutdown()
-        await authTokens.shutdown()
-        await names.shutdown()
-        await loading.shutdown()
-        await sockets.shutdown()
-        await connector.shutdown()
-        await jars.shutdown()
-        await control.shutdown()
-        await sharedCache.original.close()
+        await parts.shutdown()
         data.close()
     }
 }

@@ -1,5 +1,3 @@
-internal import SallyportBase
-
 /// An encrypted, crash-safe store of typed collections.
 ///
 /// Names and values are encrypted (AES-256); what ``write(_:)`` acknowledged survives the loss of the process and of
@@ -25,13 +23,9 @@ public final class SecureStore: Sendable {
     let ring: KeyRing
     let environment: Environment
     let writer: Writer?
-    let rotation = Rotation()
+    let upkeep: Upkeep
     let rotatesInBackground: Bool
-    let keyFile: Lock<KeyRingFile>
-    let protector: Lock<any KeyProtector>
     let hub = ChangeHub()
-    private let writerLock: Lock<WriterLock?>
-    private let isEntered = Lock(true)
     /// Where the last writer did not close the store: the check of its records.
     let recovery: Recovery?
 
@@ -62,7 +56,6 @@ public final class SecureStore: Sendable {
         at path: String, protectedBy protector: any KeyProtector, options: StoreOptions
     ) throws(StoreError) {
         self.path = path
-        self.protector = Lock(protector)
         rotatesInBackground = options.rotatesInBackground
         let lock = options.isReadOnly ? nil : try WriterLock(directory: path)
         if !options.isReadOnly, try StoreDirectory.finishWipe(path, protectedBy: protector), !options.createsIfMissing {
@@ -75,13 +68,12 @@ public final class SecureStore: Sendable {
         let isNew = !Files.exists("\(path)/\(KeyRingFile.name)")
         let (ring, file) = try Self.keys(in: path, protectedBy: protector)
         self.ring = ring
-        keyFile = Lock(file)
+        upkeep = Upkeep(file, protector, lock)
         let environment = try Environment(directory: path, options: options)
         self.environment = environment
         let wasLeftOpen = !isNew && (lock.map { !$0.wasClean } ?? WriterLock.wasLeftOpen(path))
         recovery = try Self.checked(environment, at: path, ring, wasLeftOpen: wasLeftOpen)
-        writerLock = Lock(lock)
-        let work = RotationWork(ring: ring, rotation: rotation, keyFile: keyFile)
+        let work = RotationWork(ring: ring, upkeep: upkeep)
         writer =
             options.isReadOnly
             ? nil
@@ -120,8 +112,7 @@ public final class SecureStore: Sendable {
     /// Goes on with what the last writer left: streams that never ended, a rotation; or watches for a writer's.
     private func takeUp() {
         guard let writer else {
-            let reader = KeyReader(path: path, protector: protector.withLock { $0 }, memory: ring.memory)
-            return ring.setReload { reader.dataKeys() }
+            return ring.follow(KeyReader(path: path, protector: upkeep.protector, memory: ring.memory))
         }
         _ = writer.enqueue(
             Writer.Part(
@@ -144,8 +135,7 @@ public final class SecureStore: Sendable {
     /// Called by the closure of a write, it returns at once, and the store closes when that write has ended.
     public func close() {
         let closing = Closing(
-            path: path, ring: ring, environment: environment, rotation: rotation, hub: hub, writerLock: writerLock,
-            isEntered: isEntered)
+            path: path, ring: ring, environment: environment, upkeep: upkeep, hub: hub)
         guard let writer else { return closing.run() }
         writer.stop { closing.run() }
     }
@@ -159,7 +149,7 @@ public final class SecureStore: Sendable {
         guard let writer else { throw StoreError(.readOnly, "The store was opened read-only.") }
         writer.stop {}
         environment.close()
-        try StoreDirectory.wipe(path, protectedBy: protector.withLock { $0 })
+        try StoreDirectory.wipe(path, protectedBy: upkeep.protector)
         close()
     }
 }
@@ -169,24 +159,15 @@ private struct Closing: Sendable {
     let path: String
     let ring: KeyRing
     let environment: Environment
-    let rotation: Rotation
+    let upkeep: Upkeep
     let hub: ChangeHub
-    let writerLock: Lock<WriterLock?>
-    let isEntered: Lock<Bool>
 
     func run() {
-        rotation.end(StoreError(.closed, "The store is closed."))
+        upkeep.endRotation(StoreError(.closed, "The store is closed."))
         hub.end()
         environment.close()
-        writerLock.withLock { lock in
-            lock?.markClean()
-            lock = nil
-        }
-        let wasEntered = isEntered.withLock { isEntered in
-            defer { isEntered = false }
-            return isEntered
-        }
-        guard wasEntered else { return }
+        upkeep.releaseLock()
+        guard upkeep.leave() else { return }
         ring.clear()
         OpenDirectories.leave(path)
     }

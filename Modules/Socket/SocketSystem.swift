@@ -1,5 +1,5 @@
 public import Logging
-package import SallyportConnecting
+public import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
 internal import SallyportTransport
@@ -10,32 +10,29 @@ internal import Synchronization
 ///
 /// Switching secure communication off (`disable()`) does not touch them; withdrawal of the authorization ends them with its
 /// code, and refuses new ones.
-public final class SocketSystem: Sendable {
-    let gate: any AccessGate
-    private let connector: Connector
+public final class SocketSystem: InstancePart {
+    let connector: Connector
     private let ownsConnector: Bool
     private let isShutDown = Atomic(false)
     private let logger: Logger
 
     /// The sockets of an app that an `Authorization`, or another gate, decides on.
     public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
-        self.init(connector: Connector(gate: gate), gate: gate, ownsConnector: true, logger: logger)
+        self.init(connector: Connector(gate: gate), ownsConnector: true, logger: logger)
     }
 
-    /// Sockets that share a connector with other parts of an instance, which shuts the connector down.
-    package convenience init(connector: Connector, gate: any AccessGate, logger: Logger) {
-        self.init(connector: connector, gate: gate, ownsConnector: false, logger: logger)
+    /// Sockets that share a connector with other parts of an instance, and ask its gate.
+    ///
+    /// - Parameter connector: its maker shuts it down, after the sockets.
+    public convenience init(connector: Connector, logger: Logger = Logger(label: "sallyport.socket")) {
+        self.init(connector: connector, ownsConnector: false, logger: logger)
     }
 
-    private init(connector: Connector, gate: any AccessGate, ownsConnector: Bool, logger: Logger) {
-        self.gate = gate
+    private init(connector: Connector, ownsConnector: Bool, logger: Logger) {
         self.connector = connector
         self.ownsConnector = ownsConnector
         self.logger = logger
     }
-
-    /// Ends all connections with `connectionLost`, including those that are being opened; later ones are made anew.
-    package func resetConnections() { end(LoadError(.connectionLost, "All connections were reset.")) }
 
     private func end(_ failure: LoadError) { connector.end(failure) { $0 == .sockets } }
 

@@ -151,7 +151,7 @@ extension Cassette {
         try await response.forward(answer)
         let exchange = RecordedExchange(
             request: redaction.request(request, body: body),
-            response: redaction.answer(answer, to: request.url, body: copy.octets))
+            response: redaction.answer(answer, to: request.url, body: await copy.octets))
         state.withLock { state in
             guard case .recording(let began, var kept) = state else { return }
             kept[place] = exchange
@@ -182,30 +182,25 @@ extension Cassette {
 }
 
 /// Keeps what goes through.
-private final class CopiedBody: BodySource {
-    private let source: ResponseBody
+private actor CopiedBody: BodySource {
+    private nonisolated let source: ResponseBody
     private let limit: ByteCount
-    private let copy = Lock<[UInt8]>([])
+    private(set) var octets: [UInt8] = []
 
     init(_ source: ResponseBody, limit: ByteCount) {
         self.source = source
         self.limit = limit
     }
 
-    var octets: [UInt8] { copy.withLock { $0 } }
-
     func next() async throws(LoadError) -> [UInt8]? {
         guard let chunk = try await source.next() else { return nil }
-        let count = copy.withLock { copy in
-            copy += chunk
-            return copy.count
-        }
-        guard count <= limit.octets else {
+        octets += chunk
+        guard octets.count <= limit.octets else {
             source.discard()
             throw CassetteError(.tooLarge, "A body is longer than \(limit), which is not recorded.").loadError
         }
         return chunk
     }
 
-    func discard() { source.discard() }
+    nonisolated func discard() { source.discard() }
 }

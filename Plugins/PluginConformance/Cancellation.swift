@@ -7,7 +7,7 @@ struct Cancellation {
 
     func check() async {
         for point in points {
-            let recorder = trials.start(sample, cancelAfter: point)
+            let recorder = await trials.start(sample, cancelAfter: point)
             // One that does not end is given up; the next points would only take the same time.
             guard let seen = await trials.end(of: recorder, sample) else { return }
             check(seen, at: point)

@@ -11,7 +11,7 @@ struct Leaks {
 
     func check(_ sample: SampleRequest?) async {
         if let sample { await checkDescriptors(sample) }
-        if await !trials.waits(for: { trials.ledger.isEmpty }) { trials.ledger.reportRemains() }
+        if await !trials.waits(for: { await trials.ledger.isEmpty }) { await trials.ledger.reportRemains() }
     }
 
     private func checkDescriptors(_ sample: SampleRequest) async {
@@ -22,7 +22,7 @@ struct Leaks {
     private func checkDescriptors(_ sample: SampleRequest, cancelAfter: Int?) async {
         let before = Self.openDescriptors
         for _ in 0..<Self.loads {
-            let recorder = trials.start(sample, cancelAfter: cancelAfter)
+            let recorder = await trials.start(sample, cancelAfter: cancelAfter)
             guard await trials.end(of: recorder, sample) != nil else { return }
         }
         guard await !trials.waits(for: { Self.openDescriptors < before + Self.allowed }) else { return }

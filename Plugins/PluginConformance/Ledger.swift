@@ -1,14 +1,7 @@
 internal import SallyportBase
 
 /// What all loads of a run found, and what must not outlive them.
-final class Ledger: Sendable {
-    private struct State {
-        var violations: [Violation] = []
-        var loads = 0
-        var notTried: [String] = []
-        var remains: [Remain] = []
-    }
-
+actor Ledger {
     /// Something that is gone once its load is over.
     private struct Remain: Sendable {
         weak let object: (any AnyObject & Sendable)?
@@ -16,38 +9,48 @@ final class Ledger: Sendable {
         let sample: String
     }
 
-    private let state = Lock(State())
+    /// A stream, since what is found in a handler's plain call is written down without waiting.
+    private let findings: AsyncStream<Violation>
+    private nonisolated let finding: AsyncStream<Violation>.Continuation
+    private var loads = 0
+    private var notTried: [String] = []
+    private var remains: [Remain] = []
 
-    func add(_ rule: Rule, _ sample: String?, _ detail: String) {
-        state.withLock { state in
-            guard !state.violations.contains(where: { $0.rule == rule && $0.sample == sample }) else { return }
-            state.violations.append(Violation(rule: rule, sample: sample, detail: detail))
-        }
+    init() { (findings, finding) = AsyncStream.makeStream() }
+
+    /// Of each rule and sample, the first is reported.
+    nonisolated func add(_ rule: Rule, _ sample: String?, _ detail: String) {
+        finding.yield(Violation(rule: rule, sample: sample, detail: detail))
     }
 
-    func countLoad() { state.withLock { $0.loads += 1 } }
+    func countLoad() { loads += 1 }
 
-    func leaveOut(_ what: String) { state.withLock { $0.notTried.append(what) } }
+    func leaveOut(_ what: String) { notTried.append(what) }
 
     func expectRelease(of object: any AnyObject & Sendable, _ what: String, _ sample: String) {
-        state.withLock { $0.remains.append(Remain(object: object, what: what, sample: sample)) }
+        remains.append(Remain(object: object, what: what, sample: sample))
     }
 
     /// Whether all that was to be released is gone.
     var isEmpty: Bool {
-        state.withLock { state in
-            state.remains.removeAll { $0.object == nil }
-            return state.remains.isEmpty
-        }
+        remains.removeAll { $0.object == nil }
+        return remains.isEmpty
     }
 
     func reportRemains() {
-        for remain in state.withLock({ $0.remains }) where remain.object != nil {
+        for remain in remains where remain.object != nil {
             add(.keepsNothing, remain.sample, "\(remain.what) outlives the load.")
         }
     }
 
-    var report: ConformanceReport {
-        state.withLock { ConformanceReport(violations: $0.violations, loads: $0.loads, notTried: $0.notTried) }
+    /// What was found; nothing is written down afterwards.
+    func close() async -> ConformanceReport {
+        finding.finish()
+        var violations: [Violation] = []
+        for await new in findings
+        where !violations.contains(where: { $0.rule == new.rule && $0.sample == new.sample }) {
+            violations.append(new)
+        }
+        return ConformanceReport(violations: violations, loads: loads, notTried: notTried)
     }
 }

@@ -65,13 +65,13 @@ public struct PluginConformance: Sendable {
                 await check(sample, trials)
             }
         }
-        noteWhatIsMissing(ledger)
+        await noteWhatIsMissing(ledger)
         await Leaks(trials: trials).check(samples.first { $0.hold == nil })
-        return ledger.report
+        return await ledger.close()
     }
 
     private func check(_ sample: SampleRequest, _ trials: Trials) async {
-        let recorder = trials.start(sample)
+        let recorder = await trials.start(sample)
         guard let plain = await trials.end(of: recorder, sample) else { return }
         Answer(sample: sample, seen: plain, ledger: trials.ledger).check()
         await Cancellation(sample: sample, plain: plain, trials: trials).check()
@@ -81,10 +81,10 @@ public struct PluginConformance: Sendable {
         await SessionLoads(sample: sample, plain: plain, trials: trials).check()
     }
 
-    private func noteWhatIsMissing(_ ledger: Ledger) {
-        if !samples.contains(where: { $0.hold != nil }) { ledger.leaveOut("slow source: no sample holds back") }
+    private func noteWhatIsMissing(_ ledger: Ledger) async {
+        if !samples.contains(where: { $0.hold != nil }) { await ledger.leaveOut("slow source: no sample holds back") }
         if !samples.contains(where: { $0.request.body?.length != nil }) {
-            ledger.leaveOut("slow request body: no sample has a body in memory")
+            await ledger.leaveOut("slow request body: no sample has a body in memory")
         }
     }
 }

@@ -36,6 +36,8 @@ final class Recorder: ResponseTarget {
         var seen = Snapshot()
         var waiter: Waiter?
         var refusals = 0
+        /// The rules that were found violated: a handler may do so any number of times.
+        var violated: Set<Rule> = []
         var cancel: (@Sendable () -> Void)?
     }
 
@@ -67,7 +69,10 @@ final class Recorder: ResponseTarget {
 
     var seen: Snapshot { state.withLock { $0.seen } }
 
-    private func note(_ rule: Rule, _ detail: String) { ledger.add(rule, sample, detail) }
+    private func note(_ rule: Rule, _ detail: String) {
+        guard state.withLock({ $0.violated.insert(rule).inserted }) else { return }
+        ledger.add(rule, sample, detail)
+    }
 }
 
 // MARK: The handler's side

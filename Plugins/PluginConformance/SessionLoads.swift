@@ -2,6 +2,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
+internal import Synchronization
 
 /// Loads a sample through a real session, its buffer between handler and reader.
 struct SessionLoads {
@@ -29,7 +30,7 @@ struct SessionLoads {
     }
 
     private func compare(_ who: String, _ load: () async throws -> [UInt8]) async {
-        trials.ledger.countLoad()
+        await trials.ledger.countLoad()
         do {
             guard try await load() != plain.octets else { return }
             trials.ledger.add(.sameAnswer, sample.name, "\(who) gets another body.")
@@ -40,7 +41,7 @@ struct SessionLoads {
     }
 
     private func leaveEarly(_ session: SecureSession) async {
-        trials.ledger.countLoad()
+        await trials.ledger.countLoad()
         let running = Running()
         await Running.$current.withValue(running) {
             guard let response = try? await session.bytes(for: sample.request) else { return }
@@ -56,9 +57,9 @@ struct SessionLoads {
 /// How many handlers run in a load.
 private final class Running: Sendable {
     @TaskLocal static var current: Running?
-    private let state = Lock(0)
-    var count: Int { state.withLock { $0 } }
-    func add(_ change: Int) { state.withLock { $0 += change } }
+    private let number = Atomic(0)
+    var count: Int { number.load(ordering: .relaxed) }
+    func add(_ change: Int) { number.add(change, ordering: .relaxed) }
 }
 
 /// The handler under test, which tells when it runs.

@@ -12,7 +12,7 @@ struct SlowReader {
     let trials: Trials
 
     func check() async {
-        let recorder = trials.start(sample, pace: .stepped)
+        let recorder = await trials.start(sample, pace: .stepped)
         var writes = 0
         while await trials.waits(for: { recorder.seen.isWaiting || recorder.seen.ending != nil }) {
             guard recorder.seen.ending == nil else { break }
@@ -43,7 +43,7 @@ struct SlowUpload {
                 try await writer.write(Array(octets[start..<min(start + size, octets.count)]))
             }
         }
-        let recorder = trials.start(sample, request)
+        let recorder = await trials.start(sample, request)
         guard let seen = await trials.end(of: recorder, sample), !seen.isSameAnswer(as: plain) else { return }
         trials.ledger.add(.sameAnswer, sample.name, "A request body that comes slowly gets another answer.")
     }
@@ -65,7 +65,7 @@ struct SlowSource {
     }
 
     private func checkStreaming() async {
-        let recorder = trials.start(sample)
+        let recorder = await trials.start(sample)
         if await !trials.waits(for: { isHandedOver(recorder) || recorder.seen.ending != nil }) {
             trials.ledger.add(
                 .streams, sample.name,
@@ -77,7 +77,7 @@ struct SlowSource {
     }
 
     private func checkCancellation() async {
-        let recorder = trials.start(sample)
+        let recorder = await trials.start(sample)
         _ = await trials.waits(for: { isHandedOver(recorder) || recorder.seen.ending != nil })
         recorder.cancel()
         let seen = await trials.end(of: recorder, sample)

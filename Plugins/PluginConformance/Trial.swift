@@ -19,7 +19,7 @@ struct Trials: Sendable {
     /// - Parameter cancelAfter: the event after which it is cancelled; 0 is before its start.
     func start(
         _ sample: SampleRequest, _ request: LoadRequest? = nil, pace: Recorder.Pace = .eager, cancelAfter: Int? = nil
-    ) -> Recorder {
+    ) async -> Recorder {
         let recorder = Recorder(
             sample.name, pace: pace, cancelAfter: cancelAfter, limits: limits, http: http, ledger: ledger)
         let request = subject.canonicalForm(request ?? sample.request)
@@ -32,8 +32,8 @@ struct Trials: Sendable {
             let ending = await Self.perform(subject, request, sample.name, recorder, context, ledger)
             recorder.ended(ending)
         }
-        ledger.countLoad()
-        ledger.expectRelease(of: recorder, "The writer", sample.name)
+        await ledger.countLoad()
+        await ledger.expectRelease(of: recorder, "The writer", sample.name)
         recorder.prepare(cancel: { task.cancel() })
         if cancelAfter == 0 { recorder.cancel() }
         opener.finish()
@@ -45,7 +45,7 @@ struct Trials: Sendable {
         _ context: LoadContext, _ ledger: Ledger
     ) async -> Ending {
         let instance = subject.make()
-        if let object = instance.object { ledger.expectRelease(of: object, "The handler", sample) }
+        if let object = instance.object { await ledger.expectRelease(of: object, "The handler", sample) }
         do {
             try await instance.load(request, ResponseWriter(recorder, url: request.url, context: context))
             return .whole
@@ -66,10 +66,10 @@ struct Trials: Sendable {
     }
 
     /// Whether something comes true in time.
-    func waits(for isTrue: () -> Bool) async -> Bool {
+    func waits(for isTrue: () async -> Bool) async -> Bool {
         let end = ContinuousClock.now + patience
         var turns = 0
-        while !isTrue() {
+        while await !isTrue() {
             guard ContinuousClock.now < end else { return false }
             turns += 1
             if turns < 50 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }

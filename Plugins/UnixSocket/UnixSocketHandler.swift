@@ -1,6 +1,5 @@
 internal import SallyportCore
 public import SallyportLoading
-internal import SallyportTransport
 public import SallyportURLLoading
 
 /// Which Unix sockets an app may reach: given with the registration of ``UnixSocketHandler``.
@@ -54,22 +53,7 @@ public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
         guard Access.allowedSockets.contains(address.socket) else {
             throw LoadError(.refusedByPolicy, at: .routing, "The socket is not one of those that the app allows.")
         }
-        var exchange = ExchangeRequest(
-            request.method, address.inner, headerFields: request.headerFields, body: request.body)
-        exchange.idleTimeout = response.context.idleTimeout
-        exchange.deadline = response.context.deadline
-        let path = ConnectionPath(
-            partition: ConnectionPartition(.plugin, principal: response.context.principal), socket: address.socket)
-        let answer = try await UnixSocketConnections.transport.exchange(exchange, via: path)
-        var facts = LoadFacts()
-        facts.hops = [answer.facts]
-        facts.hops[0].url = request.url
-        try await response.forward(
-            LoadResponse(head: answer.head, url: request.url, body: answer.body, facts: facts))
+        let answer = try await response.exchange(request, as: address.inner, with: .unixSocket(address.socket))
+        try await response.forward(answer)
     }
-}
-
-/// The connections of all handlers of the process. Never shut down, as handlers come and go; idle ones are closed.
-private enum UnixSocketConnections {
-    static let transport = Transport()
 }

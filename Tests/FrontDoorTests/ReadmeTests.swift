@@ -1,4 +1,5 @@
 import Sallyport
+import SallyportURLLoading
 import Testing
 
 /// The code that the documents show. Compiling is the test of what needs a gateway.

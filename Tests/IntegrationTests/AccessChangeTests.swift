@@ -2,6 +2,7 @@ import Foundation
 import Sallyport
 import SallyportCore
 import SallyportLoading
+import SallyportURLLoading
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import SallyportBase
+import SallyportConnecting
 import SallyportCore
 import SallyportHTTPAuthentication
 import SallyportLoading
@@ -24,21 +25,21 @@ struct World {
     ) throws {
         HostileHost.plant()
         let clock = TestClock()
-        let tunnels = LateTunnels()
+        let connector = Connector(gate: gate)
         var servers = others
         for kdc in kdcs { servers[kdc.realm] = [try Endpoint("127.0.0.1:\(kdc.port)")] }
         let kerberos = Kerberos(
-            in: store, tunnels: tunnels, realms: RealmServers(names: names) { [servers] in servers[$0] ?? [] },
+            in: store, tunnels: connector.tunnels,
+            realms: RealmServers(names: names) { [servers] in servers[$0] ?? [] },
             timeout: timeout, clock: { clock.now })
         loading = URLLoadingSystem(
-            gate: gate,
+            connector: connector,
             stages: { [credentials] _ in
                 [
                     AuthenticationStage(
                         credentials: credentials, schemes: [NegotiateScheme(kerberos), DigestScheme(), BasicScheme()])
                 ]
             })
-        tunnels.lead(through: loading.tunnels)
         self.kerberos = kerberos
         self.clock = clock
     }

@@ -2,36 +2,94 @@
 import PackageDescription
 
 // Programs that compose Sallyport from outside: a package of its own, which sees public products only. Each is one
-// folder, ends by itself, and ends with 0 where all went well.
+// folder, ends by itself, and ends with 0 if all that it shows is so. `run` builds them, runs them, and looks at what each
+// has linked. Docs/Composition.md explains them.
 
-/// A program, its folder, and the products that it is composed of.
-struct Composition {
-    let name: String
-    let folder: String
-    let products: [String]
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+func dependencies(_ products: [String], _ others: [String]) -> [Target.Dependency] {
+    products.map { .product(name: $0, package: $0 == "HTTPTypes" ? "swift-http-types" : "sallyport") }
+        + others.map { .target(name: $0) }
 }
 
-let compositions = [
-    Composition(
-        name: "OutsideGateway", folder: "Gateway",
-        products: ["SallyportCore", "SallyportGateway", "SallyportSecureStore"])
-]
+/// A program, and the products that it is composed of.
+func composition(_ name: String, of products: [String], _ others: [String] = []) -> Target {
+    .executableTarget(
+        name: "Outside\(name)", dependencies: dependencies(products, ["OutsideChecks"] + others), path: name,
+        swiftSettings: settings)
+}
+
+/// What an app's own module brings.
+func extending(_ name: String, by products: [String] = []) -> Target {
+    .target(name: "Outside\(name)", dependencies: dependencies(products, []), path: name, swiftSettings: settings)
+}
 
 let package = Package(
     name: "sallyport-outside",
-    dependencies: [.package(name: "sallyport", path: "../..")],
-    targets: compositions.map { composition in
+    dependencies: [
+        .package(name: "sallyport", path: "../.."),
+        // Heads and fields of requests and answers.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    ],
+    targets: [
+        extending("Checks"),
+        extending("Plugin", by: ["SallyportCore", "SallyportLoading", "SallyportURLLoading"]),
+        extending(
+            "Scheme", by: ["SallyportBase", "SallyportCore", "SallyportHTTPAuthentication", "SallyportLoading"]),
+
+        composition("Store", of: ["SallyportSecureStore"]),
+        composition("Gateway", of: ["SallyportCore", "SallyportGateway", "SallyportSecureStore"]),
+        composition("Authorization", of: ["SallyportAuthorization", "SallyportSecureStore"]),
+        composition(
+            "Sockets",
+            of: [
+                "SallyportAuthorization", "SallyportCore", "SallyportLoading", "SallyportSecureStore",
+                "SallyportSocket",
+            ]),
+        composition(
+            "Tokens",
+            of: [
+                "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportAuthorization", "SallyportBase",
+                "SallyportSecureStore",
+            ]),
+        composition(
+            "Sessions",
+            of: [
+                "HTTPTypes", "SallyportAuthorization", "SallyportBase", "SallyportConnecting", "SallyportCookies",
+                "SallyportCore", "SallyportHTTPAuthentication", "SallyportLoading", "SallyportSecureStore",
+                "SallyportURLLoading",
+            ], ["OutsideScheme"]),
+        composition(
+            "Kerberos", of: ["SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportKerberos"]),
+        composition(
+            "Plugins", of: ["HTTPTypes", "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportURLLoading"],
+            ["OutsidePlugin"]),
+        composition(
+            "Reachability",
+            of: [
+                "SallyportAuthorization", "SallyportConnecting", "SallyportCore", "SallyportReachability",
+                "SallyportSecureStore",
+            ]),
+        composition(
+            "Instance",
+            of: [
+                "SallyportAuthToken", "SallyportAuthorization", "SallyportBase", "SallyportCache",
+                "SallyportConnecting", "SallyportCookies", "SallyportCore", "SallyportHTTPAuthentication",
+                "SallyportKerberos",
+                "SallyportLoading", "SallyportReachability", "SallyportSecureStore", "SallyportSocket",
+                "SallyportURLLoading",
+            ]),
+        // No composition: the gateway that the others are let in by.
         .executableTarget(
-            name: composition.name,
-            dependencies: composition.products.map { .product(name: $0, package: "sallyport") },
-            path: composition.folder,
-            swiftSettings: [
-                .swiftLanguageMode(.v6),
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-                .enableUpcomingFeature("InferIsolatedConformances"),
-            ])
-    }
+            name: "Enterprise",
+            dependencies: dependencies(["SallyportCore", "SallyportGateway", "SallyportSecureStore"], []),
+            path: "Enterprise", swiftSettings: settings),
+    ]
 )

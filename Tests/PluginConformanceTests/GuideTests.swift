@@ -82,6 +82,20 @@ struct NamingHandler: RequestHandler {
     }
 }
 
+/// Loads `engine:/PATH` from what listens at the one socket that the app means.
+struct EngineHandler: RequestHandler {
+    var socket: String
+
+    func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == "engine" }
+
+    func load(_ request: LoadRequest, into response: ResponseWriter) async throws {
+        guard let url = try? RequestURL("http://engine\(request.url.path)") else {
+            throw LoadError(.invalidRequest, "The URL has no path.")
+        }
+        try await response.forward(response.exchange(request, as: url, with: .unixSocket(socket)))
+    }
+}
+
 private let loading = URLLoadingSystem(gate: OpenGate())
 
 func reports(from url: String, cassette path: String) async throws -> String {
@@ -119,6 +133,14 @@ func reports(from url: String, cassette path: String) async throws -> String {
         let (body, response) = (answer.body, answer.head)
         #expect(body == Array("ok".utf8) && response.headerFields[.server] == nil)
         #expect(heads.withLock { $0 }.lowercased().contains("user-agent: report/1.0"))
+    }
+
+    @Test func aHandlerWithoutItsPeerCannotConnect() async throws {
+        var configuration = SessionConfiguration()
+        configuration.handlers = [EngineHandler(socket: try TemporaryDirectory().file("nobody.sock"))]
+        await #expect(throws: LoadError(.cannotConnect, "")) {
+            try await loading.makeSession(configuration).data(for: .get("engine:/version"))
+        }
     }
 
     @Test func aCassetteNeedsItsServerOnce() async throws {

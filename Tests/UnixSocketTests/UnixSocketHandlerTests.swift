@@ -137,8 +137,8 @@ import Testing
         #expect(outcome.status == 0, "\(outcome.error)")
         #expect(
             outcome.output == """
-                data: 200, 5 octets: hello
-                http+unix: 200, 23 octets: one localhost GET /name
+                data: 200, 5 bytes: hello
+                http+unix: 200, 23 bytes: one localhost GET /name
                 a socket that is not listed: refusedByPolicy
 
                 """)
@@ -149,10 +149,10 @@ import Testing
         let folder = try TemporaryDirectory()
         let arguments = [daemon.socket(), "/name", "\(try server.url())", folder.file("example.json")]
         let first = try await ChildProcess(Programs.built("Plugins"), arguments).outcome(within: .seconds(20))
-        #expect(first.status == 0 && first.output.hasSuffix("recorded: 200, 2 octets\n"), "\(first.error)")
+        #expect(first.status == 0 && first.output.hasSuffix("recorded: 200, 2 bytes\n"), "\(first.error)")
         server.stop()
         let second = try await ChildProcess(Programs.built("Plugins"), arguments).outcome(within: .seconds(20))
-        #expect(second.status == 0 && second.output.hasSuffix("played: 200, 2 octets\n"), "\(second.error)")
+        #expect(second.status == 0 && second.output.hasSuffix("played: 200, 2 bytes\n"), "\(second.error)")
     }
 
     @Test func theHandlerConforms() async throws {

@@ -30,7 +30,7 @@ public struct Configuration: Sendable, Hashable {
     public var realms: [String] { document?.realms.map(\.name) ?? [] }
     /// Those KDCs, in the order in which they are tried; none where the realm is not listed. A realm that is listed in
     /// another case is the same.
-    package func kdcs(of realm: String) -> [Endpoint] {
+    public func kdcs(of realm: String) -> [Endpoint] {
         let realms = document?.realms ?? []
         let found = realms.first { $0.name == realm } ?? realms.first { $0.name.lowercased() == realm.lowercased() }
         return found?.kdcs ?? []

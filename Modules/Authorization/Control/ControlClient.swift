@@ -84,6 +84,16 @@ package protocol ControlClient: Sendable {
     func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream
     /// Lets no further request use connections that showed `identity`; those in flight go on.
     func retire(_ identity: ClientIdentity)
+    /// Ends what is in flight with `failure`, and closes all connections.
+    func reset(_ failure: LoadError)
+    /// Frees the connections; nothing is sent afterwards.
+    func shutdown() async
+}
+
+/// A client without connections of its own.
+extension ControlClient {
+    package func reset(_ failure: LoadError) {}
+    package func shutdown() async {}
 }
 
 /// Requests over the transport.
@@ -112,6 +122,13 @@ package struct TransportControlClient: ControlClient {
     package func retire(_ identity: ClientIdentity) {
         transport.closeConnections { $0.identity == identity || $0.relay?.identity == identity }
     }
+
+    package func reset(_ failure: LoadError) {
+        transport.endExchanges(with: failure) { _ in true }
+        transport.closeConnections { _ in true }
+    }
+
+    package func shutdown() async { await transport.shutdown() }
 
     private func exchange(for request: ControlRequest) throws(LoadError) -> ExchangeRequest {
         let url: RequestURL

@@ -1,4 +1,3 @@
-internal import SallyportBase
 public import SallyportCore
 
 /// Something that the app should know of its authorization; types have the documented names and numbers.
@@ -46,27 +45,4 @@ public struct AuthorizationEvents: AsyncSequence, Sendable {
     let stream: AsyncStream<AuthorizationEvent>
 
     public func makeAsyncIterator() -> AsyncStream<AuthorizationEvent>.Iterator { stream.makeAsyncIterator() }
-}
-
-/// Hands events to all who asked.
-final class EventHub: Sendable {
-    private struct Delegate {
-        weak var delegate: (any AuthorizationDelegate)?
-    }
-
-    private let followers = Followers<AuthorizationEvent>()
-    private let delegate = Lock(Delegate())
-
-    func events() -> AuthorizationEvents {
-        AuthorizationEvents(stream: followers.follow(buffering: .bufferingNewest(64)))
-    }
-
-    func setDelegate(_ delegate: (any AuthorizationDelegate)?) { self.delegate.withLock { $0.delegate = delegate } }
-
-    func send(_ event: AuthorizationEvent, from authorization: Authorization) {
-        followers.tell(event)
-        delegate.withLock { $0.delegate }?.authorization(authorization, didReceive: event)
-    }
-
-    func finish() { followers.finish() }
 }

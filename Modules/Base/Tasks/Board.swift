@@ -1,39 +1,30 @@
 /// A value that changes, and all who follow it: each sees the present value first, and the newest where it falls behind.
 package final class Board<Value: Sendable & Equatable>: Sendable {
-    private struct State {
-        var value: Value?
-        /// How often it has changed.
-        var version: UInt64 = 0
-    }
+    private let followers: Followers<Value>
 
-    private let state: Lock<State>
-    private let followers = Followers<Value>()
-
-    package init(_ value: Value? = nil) { state = Lock(State(value: value)) }
+    package init(_ value: Value? = nil) { followers = Followers(keeping: value) }
 
     /// Nil before there is one.
-    package var value: Value? { state.withLock { $0.value } }
+    package var value: Value? { followers.kept.value }
 
     /// Tells all who follow, where the value is another.
     package func set(_ value: Value) { change { $0 = value } }
 
     package func change(_ change: (inout Value?) -> Void) {
-        let isChanged = state.withLock { state in
-            let before = state.value
-            change(&state.value)
-            guard state.value != before else { return false }
-            state.version += 1
-            return true
+        let isChanged = followers.keep { value in
+            let before = value
+            change(&value)
+            return value != before
         }
         if isChanged { tell() }
     }
 
     /// Of two who tell at once, the one with the older value might be the later; it finds that out, and tells again.
     private func tell() {
-        var told = state.withLock { $0 }
+        var told = followers.kept
         while let value = told.value {
             followers.tell(value)
-            let present = state.withLock { $0 }
+            let present = followers.kept
             if present.version == told.version { return }
             told = present
         }

@@ -9,6 +9,8 @@ package final class DetachedTasks: Sendable {
 
     package init() {}
 
+    package var count: Int { state.withLock { $0.tasks.count } }
+
     /// Begins a task, which is cancelled from its start once all is shut down.
     package func begin(_ work: @escaping @Sendable () async -> Void) {
         state.withLock { begin(work, &$0) }
@@ -29,7 +31,7 @@ package final class DetachedTasks: Sendable {
     private func begin(_ work: @escaping @Sendable () async -> Void, _ state: inout State) {
         state.next += 1
         let number = state.next
-        let task = Task {
+        let task = Task.detached { [self] in
             await work()
             self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
         }
@@ -39,11 +41,19 @@ package final class DetachedTasks: Sendable {
 
     /// Cancels those that are under way and waits until they have ended. Idempotent.
     package func shutdown() async {
+        for task in cancel() { await task.value }
+    }
+
+    /// Cancels those that are under way, and those that are begun later. Idempotent.
+    ///
+    /// - Returns: those that are under way.
+    @discardableResult
+    package func cancel() -> [Task<Void, Never>] {
         let tasks = state.withLock { state in
             state.isShutDown = true
             return Array(state.tasks.values)
         }
         for task in tasks { task.cancel() }
-        for task in tasks { await task.value }
+        return tasks
     }
 }

@@ -6,11 +6,18 @@ package final class Followers<Element: Sendable>: Sendable {
         var isOver = false
         var next = 0
         var continuations: [Int: Continuation] = [:]
+        /// The present value, where there is one: see ``Board``.
+        var kept: Element?
+        /// How often it was changed.
+        var version: UInt64 = 0
     }
 
     private let state = Lock(State())
 
-    package init() {}
+    package init(keeping value: Element? = nil) {
+        guard let value else { return }
+        state.withLock { $0.kept = value }
+    }
 
     deinit { finish() }
 
@@ -52,5 +59,22 @@ package final class Followers<Element: Sendable>: Sendable {
             return Array(state.continuations.values)
         }
         for continuation in continuations { continuation.finish() }
+    }
+}
+
+// MARK: The present value
+
+extension Followers {
+    /// The present value, and how often it was changed.
+    var kept: (value: Element?, version: UInt64) { state.withLock { ($0.kept, $0.version) } }
+
+    /// - Parameter change: says whether it left another value.
+    /// - Returns: what it said.
+    func keep(_ change: (inout Element?) -> Bool) -> Bool {
+        state.withLock { state in
+            guard change(&state.kept) else { return false }
+            state.version += 1
+            return true
+        }
     }
 }

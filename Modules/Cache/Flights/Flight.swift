@@ -16,42 +16,26 @@ final class Flight: Sendable {
         case ended
     }
 
-    private struct State {
-        var landing: Landing?
-        var hasHead = false
-        var progress: ContinuousClock.Instant
-        var waiting: [UInt64: Waiter<Landing?>] = [:]
-    }
-
-    private let state: Lock<State>
-    /// Apart, since the cache looks at it under a lock of its own.
+    private let landing = AwaitedValue<Landing>()
+    private let start = ContinuousClock.now
+    /// When the leader came on last, in nanoseconds since the start; negative before it has the head.
+    private let progress = Atomic<Int64>(-1)
+    /// The cache looks at it under its lock.
     private let committing = Atomic(false)
-
-    init() { state = Lock(State(progress: .now)) }
 
     /// Whether the whole answer is there and only has to be written.
     var isCommitting: Bool { committing.load(ordering: .acquiring) }
 
-    /// The leader has come on.
-    func progressed(hasHead: Bool = true) {
-        state.withLock { state in
-            state.hasHead = hasHead
-            state.progress = .now
-        }
+    /// The leader has come on: it has the head, or more of the body.
+    func progressed() {
+        let elapsed = start.duration(to: .now).components
+        progress.store(elapsed.seconds * 1_000_000_000 + elapsed.attoseconds / 1_000_000_000, ordering: .relaxed)
     }
 
     func commits() { committing.store(true, ordering: .releasing) }
 
     /// The first landing counts.
-    func land(_ landing: Landing) {
-        let waiting = state.withLock { state -> [Waiter<Landing?>] in
-            guard state.landing == nil else { return [] }
-            state.landing = landing
-            defer { state.waiting = [:] }
-            return Array(state.waiting.values)
-        }
-        for waiter in waiting { waiter.resume(returning: landing) }
-    }
+    func land(_ landing: Landing) { self.landing.set(landing) }
 
     /// How long followers wait for an answer's head, and how long for a leader that does not read on.
     struct Patience: Sendable {
@@ -66,7 +50,7 @@ final class Flight: Sendable {
         let latest = min(deadline, .now + patience.head)
         while !hasStopped(patience.body), ContinuousClock.now < latest {
             let step = min(latest, .now + patience.body)
-            let landing = await untilDeadline(step) { await self.landing() }
+            let landing = await untilDeadline(step) { await self.landing.wait() }
             if Task.isCancelled { throw .cancelled() }
             if let landing, let landing { return landing }
         }
@@ -75,18 +59,8 @@ final class Flight: Sendable {
 
     /// Whether the head is there and nothing came behind it for a while.
     private func hasStopped(_ patience: Duration) -> Bool {
-        state.withLock { $0.hasHead && $0.progress + patience <= .now }
-    }
-
-    /// Nil where the task is cancelled.
-    private func landing() async -> Landing? {
-        await state.wait(orCancelled: nil) { state, waiter in
-            if let landing = state.landing { return .some(landing) }
-            state.waiting[waiter.number] = waiter
-            return nil
-        } leave: { state, number in
-            state.waiting.removeValue(forKey: number)
-        }
+        let last = progress.load(ordering: .relaxed)
+        return last >= 0 && start + .nanoseconds(last) + patience <= .now
     }
 }
 

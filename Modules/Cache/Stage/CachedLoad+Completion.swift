@@ -113,35 +113,31 @@ extension CachedLoad {
 }
 
 /// Several bodies, one after another, whose total length is known.
-final class CombinedBody: BodySource {
-    private struct State {
-        var position = 0
-        var left: Int64
-    }
-
-    private let pieces: [ResponseBody]
-    private let state: Lock<State>
+actor CombinedBody: BodySource {
+    private nonisolated let pieces: [ResponseBody]
+    private var position = 0
+    private var left: Int64
 
     init(_ pieces: [ResponseBody], length: Int64) {
         self.pieces = pieces
-        state = Lock(State(left: length))
+        left = length
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
-        while let piece = state.withLock({ pieces.indices.contains($0.position) ? pieces[$0.position] : nil }) {
-            if let octets = try await piece.next() {
-                state.withLock { $0.left -= Int64(octets.count) }
+        while position < pieces.count {
+            if let octets = try await pieces[position].next() {
+                left -= Int64(octets.count)
                 return octets
             }
-            state.withLock { $0.position += 1 }
+            position += 1
         }
-        guard state.withLock({ $0.left }) == 0 else {
+        guard left == 0 else {
             throw LoadError(.protocolViolation, at: .response, "The rest of an answer has another length than it says.")
         }
         return nil
     }
 
-    func discard() { for piece in pieces { piece.discard() } }
+    nonisolated func discard() { for piece in pieces { piece.discard() } }
 
-    var trailers: HTTPFields? { nil }
+    nonisolated var trailers: HTTPFields? { nil }
 }

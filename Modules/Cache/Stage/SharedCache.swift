@@ -4,20 +4,21 @@ internal import Synchronization
 /// Which cache the sessions of an instance use: the instance's own, or none.
 package final class SharedCache: Sendable {
     package let original: SecureCache
-    private let place: Lock<SecureCache?>
+    /// Each load reads it, and takes no lock for it.
     private let isOriginal = Atomic(true)
 
-    package init(_ original: SecureCache) {
-        self.original = original
-        place = Lock(original)
-    }
+    package init(_ original: SecureCache) { self.original = original }
 
     /// What the app has put there; caching is on only while it is the original.
     package var current: SecureCache? {
-        get { place.withLock { $0 } }
+        get {
+            guard let substitute = original.state.withLock({ $0.substitute }) else { return original }
+            return substitute.cache
+        }
         set {
-            place.withLock { $0 = newValue }
-            isOriginal.store(newValue === original, ordering: .releasing)
+            let isOriginal = newValue === original
+            original.state.withLock { $0.substitute = isOriginal ? nil : SecureCache.Substitute(cache: newValue) }
+            self.isOriginal.store(isOriginal, ordering: .releasing)
         }
     }
 

@@ -4,7 +4,6 @@ import Logging
 import Sallyport
 import SallyportAuthorization
 import SallyportSecureStore
-import SallyportTransport
 import SallyportURLLoading
 import SallyportWire
 
@@ -26,15 +25,13 @@ struct Client {
         let isNew = !FileManager.default.fileExists(atPath: location.store)
         let store = try await SecureStore.open(at: location.store, protectedBy: protection.protector())
         defer { store.close() }
-        let transport = Transport()
+        let authorization = try Authorization.open(store: store, logger: Self.silent)
         do {
-            let authorization = try Authorization.open(
-                store: store, application: nil, transport: transport, logger: Self.silent)
             let activation = try await authorization.activate(link: link, version: version, waits: waits)
-            await transport.shutdown()
+            await authorization.close()
             return ActivationReport(activation)
         } catch {
-            await transport.shutdown()
+            await authorization.close()
             if isNew, !Self.isWorthKeeping(store, after: error) { discard(store) }
             throw error
         }

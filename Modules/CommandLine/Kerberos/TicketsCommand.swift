@@ -6,6 +6,13 @@ import SallyportLoading
 import SallyportKerberos
 import SallyportSecureStore
 
+/// Tickets are looked at and removed; no KDC is asked.
+private struct NoTunnels: RoutedTunnels {
+    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
+        throw LoadError(.unsupported, at: .routing, "No KDC is asked here.")
+    }
+}
+
 /// Looks after the Kerberos tickets in an app's store.
 struct TicketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -20,7 +27,7 @@ struct TicketsCommand: AsyncParsableCommand {
             at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
             options: options)
         defer { store.close() }
-        return try await body(Kerberos(in: store, tunnels: LateTunnels()))
+        return try await body(Kerberos(in: store, tunnels: NoTunnels()))
     }
 }
 

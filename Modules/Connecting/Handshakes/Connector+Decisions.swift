@@ -1,3 +1,4 @@
+internal import SallyportBase
 package import SallyportCore
 internal import SallyportLoading
 package import SallyportTransport

@@ -1,5 +1,5 @@
 /// Asks the names of the inside: implemented by whoever speaks to the gateway, asked where a service is found by its name.
-package protocol NameLookup: Sendable {
+public protocol NameLookup: Sendable {
     /// The SRV records of a name (RFC 2782), in no order that says anything; empty where it has none.
     ///
     /// - Parameter name: with its leading labels, as `_kerberos._tcp.corp.example`.
@@ -8,14 +8,16 @@ package protocol NameLookup: Sendable {
 }
 
 /// Where a service is (RFC 2782).
-package struct ServiceRecord: Sendable, Hashable {
-    package var endpoint: Endpoint
+public struct ServiceRecord: Sendable, Hashable {
+    /// The host that gives the service, and its port.
+    public var endpoint: Endpoint
     /// The lowest is tried first.
-    package var priority: UInt16
+    public var priority: UInt16
     /// Of one priority, the highest is tried first.
-    package var weight: UInt16
+    public var weight: UInt16
 
-    package init(_ endpoint: Endpoint, priority: UInt16 = 0, weight: UInt16 = 0) {
+    /// Priority and weight are 0 where they are not said.
+    public init(_ endpoint: Endpoint, priority: UInt16 = 0, weight: UInt16 = 0) {
         self.endpoint = endpoint
         self.priority = priority
         self.weight = weight

@@ -25,11 +25,9 @@ package actor Relay {
     private let resolver: any NameResolver
     private let group: any EventLoopGroup
     private let logger: Logger
-    private let registry = TunnelRegistry()
+    private let registry: TunnelRegistry
     /// Shared with the gateway's other listeners.
     private let connections: Connections
-    /// A lock, because connections are accepted synchronously. It guards one reference.
-    private let context: Lock<NIOSSLContext>
     private var phase = Phase.idle
 
     /// Throws `.invalid` where certificate, key or authority cannot be used.
@@ -44,7 +42,7 @@ package actor Relay {
         self.connections = connections
         self.group = group
         self.logger = logger
-        context = Lock(try RelayTLS.context(identity: identity, trust: configuration.trust))
+        registry = TunnelRegistry(tls: try RelayTLS.context(identity: identity, trust: configuration.trust))
     }
 
     /// The tunnels that are open or being opened, of all instances.
@@ -53,8 +51,7 @@ package actor Relay {
     /// Uses a renewed certificate for connections from now on, and accepts instances' certificates of these
     /// authorities, DER. Throws `.invalid`, and then changes nothing.
     package nonisolated func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
-        let renewed = try RelayTLS.context(identity: identity, trust: trust)
-        context.withLock { $0 = renewed }
+        registry.use(try RelayTLS.context(identity: identity, trust: trust))
     }
 
     /// Asks the policy anew for every open tunnel, and resets those that it refuses: within a second, the time that
@@ -132,8 +129,8 @@ extension Relay {
             ownPorts: ports.union([UInt16(channel.localAddress?.port ?? 0)]))
         guard let ticket = connections.admit(channel) else { throw ChannelError.ioOnClosedChannel }
         let tunnel = Tunnel(client: channel, services: services)
-        guard registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }
-        let tls = NIOSSLServerHandler(context: context.withLock { $0 })
+        guard let context = registry.admit(tunnel) else { throw ChannelError.ioOnClosedChannel }
+        let tls = NIOSSLServerHandler(context: context)
         let peer = RelayPeer(policy: policy)
         let watch = ConnectionWatch(ticket, tls: tls) { peer.identify($0) }
         do {

@@ -148,14 +148,14 @@ struct CredentialBook {
     /// - Returns: the servers that had credentials, and the sessions to be ended.
     mutating func forget(
         _ method: AuthenticationMethod?
-    ) -> (cleared: [CredentialStorage.Cleared], sessions: [any AuthenticationSession]) {
+    ) -> (cleared: [CredentialPlace], sessions: [any AuthenticationSession]) {
         func isMeant(_ space: ProtectionSpace) -> Bool {
             space.kind == .server && (method == nil || space.method == method)
         }
         let known = accepted.filter { $0.value.keys.contains(where: isMeant) }.keys
-            .map { CredentialStorage.Cleared(principal: $0.principal, origin: $0.origin) }
+            .map { CredentialPlace(principal: $0.principal, origin: $0.origin) }
         let set = defaults.keys.filter { isMeant($0.space) }
-            .map { CredentialStorage.Cleared(principal: $0.principal, origin: $0.space.origin) }
+            .map { CredentialPlace(principal: $0.principal, origin: $0.space.origin) }
         let ended = sessions.filter { method == nil || $0.key.space.method == method }
         for key in ended.keys { sessions[key] = nil }
         defaults = defaults.filter { method != nil && $0.key.space.method != method }

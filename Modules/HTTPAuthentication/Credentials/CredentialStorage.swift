@@ -6,14 +6,7 @@ internal import Synchronization
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
 /// cleared.
-public actor CredentialStorage {
-    /// Where a principal's credentials were cleared.
-    package struct Cleared: Sendable, Hashable {
-        package let principal: Principal
-        /// Scheme, host and port.
-        package let origin: String
-    }
-
+public actor CredentialStorage: InstancePart {
     /// A credential that may be sent unasked.
     struct Known: Sendable {
         let space: ProtectionSpace
@@ -25,23 +18,11 @@ public actor CredentialStorage {
     private var book = CredentialBook()
     /// Read by each load, so that a load without credentials does not wait for the actor.
     private nonisolated let isEmpty = Atomic(true)
-    private let whenClearing: @Sendable (AuthenticationMethod?) async -> Void
-    private let whenCleared: @Sendable ([Cleared]) async -> Void
+    private let followers: [any CredentialFollower]
 
-    public init() { self.init(whenClearing: { _ in }, whenCleared: { _ in }) }
-
-    /// - Parameters:
-    ///   - whenClearing: called with the method of each ``clear(for:)``, even if nothing was stored, so that a scheme
-    ///     drops what it keeps itself.
-    ///   - whenCleared: called by each ``clear(for:)`` that cleared something, so that the principal's other data for
-    ///     those servers is removed too.
-    package init(
-        whenClearing: @escaping @Sendable (AuthenticationMethod?) async -> Void,
-        whenCleared: @escaping @Sendable ([Cleared]) async -> Void
-    ) {
-        self.whenClearing = whenClearing
-        self.whenCleared = whenCleared
-    }
+    /// - Parameter followers: called by each ``clear(for:)``, one after the other, so that the principal's other data for
+    ///   those servers is removed too: `Kerberos` with its tickets, jars, the cache.
+    public init(followedBy followers: [any CredentialFollower] = []) { self.followers = followers }
 
     /// Sets what default handling answers a challenge with; nil takes it back.
     public func setDefault(
@@ -57,14 +38,19 @@ public actor CredentialStorage {
     /// Loads in progress are not ended. Connections on which a server knows the user (NTLM) are closed; the others are
     /// separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
-        let cleared = await forget(method)
-        await whenClearing(method)
-        if !cleared.isEmpty { await whenCleared(cleared) }
+        let places = await forget(method)
+        for follower in followers { await follower.credentialsCleared(for: method, at: places) }
     }
+
+    /// Forgets all credentials.
+    public func withdrawn(_ change: AccessChange) async { await forget() }
+
+    /// The same.
+    public func shutdown() async { await forget() }
 
     /// Forgets credentials alone; gives where servers had them.
     @discardableResult
-    package func forget(_ method: AuthenticationMethod? = nil) async -> [Cleared] {
+    func forget(_ method: AuthenticationMethod? = nil) async -> [CredentialPlace] {
         let (cleared, sessions) = book.forget(method)
         publish()
         for session in sessions { await session.end() }

@@ -23,16 +23,18 @@ public struct NTLMScheme: ConnectionScheme {
         package static let system = Surroundings(nonce: randomOctets, time: systemTime)
     }
 
-    /// A scheme that answers with NTLMv2 alone.
-    public init() { self.init(in: .system) }
-
     /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
-    package static let v1 = AuthenticationMethod("ntlmv1")
+    public static let v1 = AuthenticationMethod("ntlmv1")
 
-    /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered.
-    package init(
-        in surroundings: Surroundings = .system, allowsV1: @escaping @Sendable () -> Bool = { false }
-    ) {
+    /// Answers with NTLMv2, unless something else is said.
+    ///
+    /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered with NTLM2
+    ///   session and NTLMv1, both of which an eavesdropper can break.
+    public init(allowsV1: @escaping @Sendable () -> Bool = { false }) {
+        self.init(in: .system, allowsV1: allowsV1)
+    }
+
+    package init(in surroundings: Surroundings, allowsV1: @escaping @Sendable () -> Bool = { false }) {
         self.allowsV1 = allowsV1
         self.surroundings = surroundings
     }

@@ -1,25 +1,26 @@
 internal import HTTPTypes
 internal import SallyportBase
-package import SallyportCore
-package import SallyportHTTPAuthentication
+public import SallyportCore
+public import SallyportHTTPAuthentication
 internal import SallyportLoading
 
-/// Kerberos by the scheme Negotiate (RFC 4559).
-package struct NegotiateScheme: AuthenticationScheme {
+/// Kerberos by the scheme Negotiate (RFC 4559), among the schemes of an `AuthenticationStage`.
+public struct NegotiateScheme: AuthenticationScheme {
     private let kerberos: Kerberos
 
-    package init(_ kerberos: Kerberos) { self.kerberos = kerberos }
+    /// - Parameter kerberos: has the tickets.
+    public init(_ kerberos: Kerberos) { self.kerberos = kerberos }
 
-    package var method: AuthenticationMethod { .negotiate }
+    public var method: AuthenticationMethod { .negotiate }
 
     /// A token in a challenge is an answer's end; the next answer begins anew.
-    package func takes(_ offered: OfferedScheme) -> Bool { offered.parameters.isEmpty }
+    public func takes(_ offered: OfferedScheme) -> Bool { offered.parameters.isEmpty }
 
     /// Not a user without a realm, who may be known by another scheme.
-    package func takes(_ credential: Credential) -> Bool { KerberosUser(parsing: credential.user) != nil }
+    public func takes(_ credential: Credential) -> Bool { KerberosUser(parsing: credential.user) != nil }
 
     /// Whose tickets there are is not asked.
-    package func credentialAtHand(
+    public func credentialAtHand(
         in space: ProtectionSpace, of principal: Principal
     ) async throws(LoadError) -> Credential? {
         do throws(KerberosError) {
@@ -31,7 +32,7 @@ package struct NegotiateScheme: AuthenticationScheme {
         }
     }
 
-    package func makeSession(
+    public func makeSession(
         _ offered: OfferedScheme, in space: ProtectionSpace, of principal: Principal
     ) -> (any AuthenticationSession)? {
         guard let host = (try? RequestURL(space.origin))?.endpoint?.host else { return nil }

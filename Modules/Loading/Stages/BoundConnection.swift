@@ -10,7 +10,7 @@ internal import Synchronization
 package final class BoundConnection: Sendable {
     /// Unique within the process.
     package let number: UInt64
-    private let closing = Lock<(@Sendable () -> Void)?>(nil)
+    private let closing = SetOnce<@Sendable () -> Void>()
     private static let numbers = Atomic<UInt64>(0)
 
     package init() { number = Self.numbers.add(1, ordering: .relaxed).newValue }
@@ -18,10 +18,10 @@ package final class BoundConnection: Sendable {
     deinit { close() }
 
     /// Sets how the connection is closed; called by the code that makes it. Only the first call counts.
-    package func closes(by close: @escaping @Sendable () -> Void) { closing.withLock { $0 = $0 ?? close } }
+    package func closes(by close: @escaping @Sendable () -> Void) { closing.set(close) }
 
     /// Closes it; one that is used again is made anew.
-    package func close() { closing.withLock { $0 }?() }
+    package func close() { closing.value?() }
 }
 
 /// How an exchange uses a connection of its owner's.

@@ -1,5 +1,5 @@
 public import SallyportAuthorization
-package import SallyportConnecting
+public import SallyportConnecting
 public import SallyportCore
 
 /// Finds out what is in the way: the documents' `GDDiagnostic`, and `GDConnectivityManager`'s reset.
@@ -7,29 +7,16 @@ public struct Diagnostics: Sendable {
     private let authorization: Authorization
     private let connector: Connector
     private let reachability: Reachability?
-    private let resetting: @Sendable () -> Bool
 
-    /// One apart from `Sallyport`, whose connections it does not know: its ``forceResetAllConnections()`` closes those to the
-    /// gateway's control port, the event stream among them, and no others.
-    ///
-    /// - Parameter reachability: tells whether there is a network, and whether it changed during a check.
-    public init(_ authorization: Authorization, reachability: Reachability? = nil) {
-        let connector = Connector(gate: authorization, decisions: authorization)
-        self.init(authorization, through: connector, reachability: reachability) {
-            authorization.callChannel(drops: true)
-            return true
-        }
-    }
-
-    /// - Parameter resetting: closes all connections.
-    package init(
-        _ authorization: Authorization, through connector: Connector, reachability: Reachability?,
-        resetting: @escaping @Sendable () -> Bool
-    ) {
+    /// - Parameters:
+    ///   - connector: what the app's sessions and sockets connect by. If nil, ``forceResetAllConnections()`` knows none of
+    ///     their connections, and closes those to the gateway's control port alone, the event stream among them.
+    ///   - reachability: tells whether there is a network, and whether it changed during a check.
+    public init(_ authorization: Authorization, through connector: Connector? = nil, reachability: Reachability? = nil)
+    {
         self.authorization = authorization
-        self.connector = connector
+        self.connector = connector ?? Connector(gate: authorization, decisions: authorization)
         self.reachability = reachability
-        self.resetting = resetting
     }
 
     /// Tries to reach a server by every way that the policy gives: direct, or each relay of its cluster, all at once
@@ -81,7 +68,11 @@ public struct Diagnostics: Sendable {
     ///
     /// - Returns: whether it is in progress, which it always is.
     @discardableResult
-    public func forceResetAllConnections() -> Bool { resetting() }
+    public func forceResetAllConnections() -> Bool {
+        connector.resetConnections()
+        authorization.resetConnections()
+        return true
+    }
 
     /// The settings that hold now, as text of a line each: identity, lease, routes, relays, TLS, the state of the link.
     /// Nothing in it is secret.

@@ -2,13 +2,14 @@ public import SallyportAuthorization
 internal import SallyportBase
 public import SallyportCore
 package import SallyportWire
+internal import Synchronization
 
 /// Looks names up from inside, where the gateway stands: the documents' `nslookup` (RFC 8484 by the gateway's
 /// `/dns-query`).
 ///
 /// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks. Copies of this value
 /// share what they count.
-public struct Names: Sendable {
+public struct Names: InstancePart {
     /// How many look-ups may be under way at once; one more is refused with ``NameError/Code/couldNotPerformService``.
     public static let maximumLookups = 64
     /// The longest time that may be given to a look-up.
@@ -16,10 +17,24 @@ public struct Names: Sendable {
 
     private let source: any NameSource
     let detached = DetachedTasks()
-    private let underWay = CountBox()
+    private let underWay = UnderWay()
 
-    private final class CountBox: Sendable {
-        let count = Lock(0)
+    /// How many look-ups are under way.
+    private final class UnderWay: Sendable {
+        private let count = Atomic(0)
+
+        /// False where there are as many as may be.
+        func begin() -> Bool {
+            var known = count.load(ordering: .relaxed)
+            while known < Names.maximumLookups {
+                let (isDone, found) = count.compareExchange(expected: known, desired: known + 1, ordering: .relaxed)
+                if isDone { return true }
+                known = found
+            }
+            return false
+        }
+
+        func end() { count.subtract(1, ordering: .relaxed) }
     }
 
     /// Asks the gateway of an authorization.
@@ -43,10 +58,10 @@ public struct Names: Sendable {
         guard limit > .zero, limit <= Self.maximumTime else {
             throw NameError(.parameterError, "A look-up has more than no time, and at most \(Self.maximumTime).")
         }
-        guard begin() else {
+        guard underWay.begin() else {
             throw NameError(.couldNotPerformService, "\(Self.maximumLookups) look-ups are under way already.")
         }
-        defer { underWay.count.withLock { $0 -= 1 } }
+        defer { underWay.end() }
         let outcome: NameOutcome
         do throws(LoadError) {
             outcome = try await source.outcome(of: query, within: limit)
@@ -74,14 +89,6 @@ public struct Names: Sendable {
             return .success(try await lookUp(name, type, within: limit))
         } catch {
             return .failure(error)
-        }
-    }
-
-    private func begin() -> Bool {
-        underWay.count.withLock { count in
-            guard count < Self.maximumLookups else { return false }
-            count += 1
-            return true
         }
     }
 

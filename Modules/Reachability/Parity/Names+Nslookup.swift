@@ -30,5 +30,5 @@ extension Names {
     }
 
     /// Ends what ``nslookup(_:type:within:completion:)`` began. Idempotent.
-    package func shutdown() async { await detached.shutdown() }
+    public func shutdown() async { await detached.shutdown() }
 }

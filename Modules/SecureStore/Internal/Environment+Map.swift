@@ -4,11 +4,13 @@ internal import SallyportBase
 // The map: its address, the pages of it that a snapshot uses, and its growth.
 extension Environment {
     /// The state that any thread may read. It changes only while no transaction reads through the map.
-    struct Mapping: Sendable {
+    struct Shared: Sendable {
         /// Where the map lies; it moves when its size changes.
         var map: FileMap
         /// The pages of the snapshot that was read last.
         var pages: SnapshotPages?
+        /// Readers' transactions without a snapshot.
+        var idle: [IdleReader] = []
     }
 
     static func map(of environment: OpaquePointer, _ path: String) throws(StoreError) -> FileMap {
@@ -22,9 +24,8 @@ extension Environment {
     /// The pages of the snapshot that a transaction reads; found once for each snapshot.
     func pages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> SnapshotPages {
         let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
-        let mapping = mapping.withLock { $0 }
-        if let known = mapping.pages, known.transaction == number { return known }
-        let map = mapping.map
+        let (map, known) = shared.withLock { ($0.map, $0.pages) }
+        if let known, known.transaction == number { return known }
         let found: SnapshotPages
         if isReadOnly {
             found = unsafe try SnapshotPages(transaction, environment, map)
@@ -35,7 +36,7 @@ extension Environment {
             guard let reader = unsafe reader else { throw StoreError(.internalFailure, "LMDB gave no transaction.") }
             found = unsafe try SnapshotPages(reader, environment, map)
         }
-        self.mapping.withLock { $0.pages = found }
+        shared.withLock { $0.pages = found }
         return found
     }
 
@@ -59,13 +60,13 @@ extension Environment {
     private func resize(_ size: Int) throws(StoreError) {
         dropIdleReaders()
         // Nothing can be read until the new address is known.
-        mapping.withLock { $0 = Mapping(map: FileMap(start: 0, length: 0)) }
+        shared.withLock { ($0.map, $0.pages) = (FileMap(start: 0, length: 0), nil) }
         try Self.check(unsafe mdb_env_set_mapsize(environment, size))
         let found = unsafe try Self.map(of: environment, path)
-        mapping.withLock { $0 = Mapping(map: found) }
+        shared.withLock { $0.map = found }
     }
 
     func dropIdleReaders() {
-        while let reader = idle.withLock({ $0.popLast() }) { reader.tree.abort() }
+        while let reader = shared.withLock({ $0.idle.popLast() }) { reader.tree.abort() }
     }
 }

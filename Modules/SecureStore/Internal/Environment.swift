@@ -1,6 +1,7 @@
 internal import CLMDB
 internal import Glibc
 internal import SallyportBase
+internal import Synchronization
 
 /// The one LMDB environment of an open store.
 ///
@@ -16,8 +17,8 @@ final class Environment: @unchecked Sendable {
     let gate = Gate()
     /// Who reads the file beside the map is inside, for as long as its snapshot must stay.
     private let pins = Gate()
-    private let isClosing = Lock(false)
-    let mapping: Lock<Mapping>
+    private let isClosing = Atomic(false)
+    let shared: Lock<Shared>
     let maximumSize: Int
     let path: String
     /// Whether the file may have been cut: a reading through the map beyond its end would end the process.
@@ -25,8 +26,6 @@ final class Environment: @unchecked Sendable {
     /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
     private let mappedFile: FileIdentity?
     private var isClosed = false
-    /// Readers' transactions without a snapshot.
-    let idle = Lock<[IdleReader]>([])
     private static let idleLimit = 8
 
     struct IdleReader: @unchecked Sendable {
@@ -58,7 +57,7 @@ final class Environment: @unchecked Sendable {
             try Self.check(unsafe mdb_env_open(created, directory, flags, 0o600))
             unsafe database = try Self.openDatabase(created, isReadOnly: options.isReadOnly)
             if !options.isReadOnly { try Self.check(unsafe mdb_reader_check(created, nil)) }
-            mapping = Lock(Mapping(map: unsafe try Self.map(of: created, path)))
+            shared = Lock(Shared(map: unsafe try Self.map(of: created, path)))
         } catch {
             unsafe mdb_env_close(created)
             throw error
@@ -79,7 +78,7 @@ final class Environment: @unchecked Sendable {
 
     /// Waits for readers to leave, tells those who hold a snapshot to, then closes. Idempotent.
     func close() {
-        isClosing.withLock { $0 = true }
+        isClosing.store(true, ordering: .releasing)
         pins.alone {
             gate.alone {
                 guard !isClosed else { return }
@@ -139,9 +138,9 @@ extension Environment {
         if isKnownUniquelyReferenced(&tree) {
             tree.reset()
             let reader = IdleReader(tree: tree)
-            let isKept = idle.withLock { idle in
-                guard idle.count < Self.idleLimit else { return false }
-                idle.append(reader)
+            let isKept = shared.withLock { shared in
+                guard shared.idle.count < Self.idleLimit else { return false }
+                shared.idle.append(reader)
                 return true
             }
             if !isKept { tree.abort() }
@@ -171,7 +170,7 @@ extension Environment {
     }
 
     private func renewed() throws(StoreError) -> Tree? {
-        guard !isClosed, let tree = idle.withLock({ $0.popLast() })?.tree else { return nil }
+        guard !isClosed, let tree = shared.withLock({ $0.idle.popLast() })?.tree else { return nil }
         do throws(StoreError) {
             try tree.renew()
             return tree
@@ -236,12 +235,11 @@ extension Environment {
     ) throws(StoreError) -> Result {
         pins.enter()
         defer { pins.leave() }
-        guard !isClosing.withLock({ $0 }) else { throw StoreError(.closed, "The store is closed.") }
+        guard !isClosing.load(ordering: .acquiring) else { throw StoreError(.closed, "The store is closed.") }
         let tree = try enter()
         gate.leave()
         defer { tree.abort() }
-        let isClosing = isClosing
-        return try body(tree.identifier) { isClosing.withLock { $0 } }
+        return try body(tree.identifier) { [self] in isClosing.load(ordering: .acquiring) }
     }
 
     /// What LMDB counts, and the file's size.

@@ -1,5 +1,3 @@
-internal import SallyportBase
-
 extension Writer {
     /// One writer's part: runs against the open tree, and is told how it ended.
     struct Part: Sendable {
@@ -20,24 +18,30 @@ extension Writer.Part {
         ring: KeyRing, _ body: @escaping @Sendable (WriteTransaction) throws -> Value,
         finish: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) -> Writer.Part {
-        let outcome = Lock<Result<Value, any Error>?>(nil)
+        let run = Run<Value>()
         return Writer.Part(
             prepare: { tree, changes in
                 let transaction = WriteTransaction(tree: tree, ring: ring, changes: changes)
                 defer { transaction.end() }
                 let result = Result { try body(transaction) }
-                outcome.withLock { $0 = result }
+                run.result = result
                 guard case .success = result else { return false }
                 changes = transaction.changes
                 return true
             },
             finish: { failure in
-                switch (outcome.withLock { $0 }, failure) {
+                switch (run.result, failure) {
                 case (.failure(let error)?, _): finish(.failure(error))
                 case (_, let failure?): finish(.failure(failure))
                 case (.success(let value)?, nil): finish(.success(value))
                 case (nil, nil): finish(.failure(StoreError(.internalFailure, "The writer did not run.")))
                 }
             })
+    }
+
+    /// What a part's closure came to, of the last time that it ran.
+    private final class Run<Value>: @unchecked Sendable {
+        // SAFETY: the writer's thread alone prepares parts and finishes them.
+        var result: Result<Value, any Error>?
     }
 }

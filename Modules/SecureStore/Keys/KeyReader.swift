@@ -1,27 +1,14 @@
-internal import SallyportBase
-
 /// Reads the data keys again, for who reads beside a process that rotates; only where the file is another one.
 struct KeyReader: Sendable {
-    private let path: String
-    private let protector: any KeyProtector
-    private let memory: KeyMemory
-    private let last: Lock<Files.Identity?>
+    let path: String
+    let protector: any KeyProtector
+    let memory: KeyMemory
 
-    init(path: String, protector: any KeyProtector, memory: KeyMemory) {
-        self.path = path
-        self.protector = protector
-        self.memory = memory
-        last = Lock(nil)
-    }
+    /// Another one where the file is.
+    var identity: Files.Identity? { Files.identity(of: "\(path)/\(KeyRingFile.name)") }
 
-    /// None where nothing changed since the last call, or the file cannot be opened.
+    /// None where the file cannot be opened.
     func dataKeys() -> [KeyRing.DataKey] {
-        let identity = Files.identity(of: "\(path)/\(KeyRingFile.name)")
-        let isNew = last.withLock { last in
-            defer { last = identity }
-            return last != identity
-        }
-        guard isNew else { return [] }
-        return (try? KeyRingFile.open(in: path, protectedBy: protector, memory: memory))?.ring.dataKeys ?? []
+        (try? KeyRingFile.open(in: path, protectedBy: protector, memory: memory))?.ring.dataKeys ?? []
     }
 }

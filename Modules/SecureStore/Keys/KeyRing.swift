@@ -17,17 +17,25 @@ final class KeyRing: Sendable {
         /// Out of the file, but readers of this process may still see records under them.
         var retired: [DataKey] = []
         var ciphers: [[UInt8]: RecordCipher] = [:]
+        /// Those of collections' records that no ``RecordKeys`` has at hand.
+        var recordKeys: [RecordKeyName: AEADKey] = [:]
+        /// Of who reads beside a process that rotates, and which file it read last.
+        var reader: KeyReader?
+        var lastRead: Files.Identity?
     }
 
-    /// How many collections' keys are kept ready.
+    private struct RecordKeyName: Hashable {
+        let id: UInt32
+        let info: [UInt8]
+    }
+
+    /// How many collections' keys are kept ready, and how many of their other keys.
     private static let cipherLimit = 1024
 
     let memory: KeyMemory
     let indexKey: MasterKey
     private let namesKey: MACKey
     private let state: Lock<State>
-    /// Reads the file again; for who reads beside a process that rotates.
-    private let reload: Lock<(@Sendable () -> [DataKey])?> = Lock(nil)
 
     init(memory: KeyMemory, indexKey: MasterKey, dataKeys: [DataKey]) {
         precondition(!dataKeys.isEmpty, "A ring has a data key.")
@@ -51,19 +59,45 @@ final class KeyRing: Sendable {
     /// Nil where no such key was ever in the ring, or it was retired before this store was opened.
     func dataKey(id: UInt32) -> MasterKey? {
         if let key = known(id) { return key }
-        guard let reload = reload.withLock({ $0 }) else { return nil }
-        let keys = reload()
+        guard let reader = state.withLock({ $0.reader }) else { return nil }
+        readAgain(by: reader)
+        return known(id)
+    }
+
+    /// Only where the file is another one.
+    private func readAgain(by reader: KeyReader) {
+        let identity = reader.identity
+        let isNew = state.withLock { state in
+            defer { state.lastRead = identity }
+            return state.lastRead != identity
+        }
+        guard isNew else { return }
+        let keys = reader.dataKeys()
         state.withLock { state in
             for key in keys where !state.dataKeys.contains(where: { $0.id == key.id }) { state.dataKeys.append(key) }
         }
-        return known(id)
     }
 
     private func known(_ id: UInt32) -> MasterKey? {
         state.withLock { state in (state.dataKeys + state.retired).first { $0.id == id }?.key }
     }
 
-    func setReload(_ body: @escaping @Sendable () -> [DataKey]) { reload.withLock { $0 = body } }
+    /// Keys that are not known are looked for in the file, which a process beside may change.
+    func follow(_ reader: KeyReader) { state.withLock { $0.reader = reader } }
+
+    /// The key of a collection's records under a data key; nil where there is no such data key.
+    ///
+    /// - Parameter info: the collection's.
+    func recordKey(id: UInt32, info: [UInt8]) -> AEADKey? {
+        let name = RecordKeyName(id: id, info: info)
+        if let key = state.withLock({ $0.recordKeys[name] }) { return key }
+        guard let key = dataKey(id: id)?.aeadKey(for: info) else { return nil }
+        state.withLock { state in
+            if state.recordKeys.count >= Self.cipherLimit { state.recordKeys = [:] }
+            state.recordKeys[name] = key
+        }
+        return key
+    }
 
     /// Adds a data key, which encrypts from now on. Call when the file with it is on the disk.
     ///
@@ -109,7 +143,7 @@ final class KeyRing: Sendable {
 
     /// Clears every key. Only for a closed store.
     func clear() {
-        state.withLock { $0.ciphers = [:] }
+        state.withLock { ($0.ciphers, $0.recordKeys) = ([:], [:]) }
         memory.clear()
     }
 }

@@ -1,13 +1,10 @@
-internal import SallyportBase
-
-/// The keys that encrypt one collection's records: one from each data key, made when first used.
+/// The keys that encrypt one collection's records: one from each data key, the others made when first used.
 final class RecordKeys: Sendable {
     /// It keeps the ciphers, and these with them; a transaction keeps it.
     private weak let ring: KeyRing?
     private let info: [UInt8]
     /// Of the data key that was current when this was made: that of most records, found without a lock.
     private let first: (id: UInt32, key: AEADKey)
-    private let others = Lock<[(id: UInt32, key: AEADKey)]>([])
 
     init(ring: KeyRing, identifier: [UInt8]) {
         self.ring = ring
@@ -25,9 +22,6 @@ final class RecordKeys: Sendable {
     /// Nil where the ring has no such data key.
     func key(id: UInt32) -> AEADKey? {
         if id == first.id { return first.key }
-        if let key = others.withLock({ others in others.first { $0.id == id }?.key }) { return key }
-        guard let key = ring?.dataKey(id: id)?.aeadKey(for: info) else { return nil }
-        others.withLock { $0.append((id, key)) }
-        return key
+        return ring?.recordKey(id: id, info: info)
     }
 }

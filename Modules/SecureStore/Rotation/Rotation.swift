@@ -1,55 +1,40 @@
-internal import SallyportBase
-
-/// How far the encryption anew of old records has come. Changed on the writer's thread only, read anywhere.
+/// How far the encryption anew of old records has come: a value.
 ///
 /// Nothing of it is kept on the disk: a record names its data key, so a walk from the start finds what is left.
-final class Rotation: Sendable {
-    private struct State {
-        /// Where the walk goes on; nil when none is under way.
-        var cursor: [UInt8]?
-        var damaged = 0
-        var waiters: [CheckedContinuation<StoreError?, Never>] = []
-    }
+struct Rotation: Sendable {
+    typealias Waiter = CheckedContinuation<StoreError?, Never>
 
-    private let state = Lock(State())
+    /// Where the walk goes on; nil when none is under way.
+    private(set) var cursor: [UInt8]?
+    private var damaged = 0
+    private var waiters: [Waiter] = []
 
     /// Where the whole tree begins: no place is before it.
     private static let start: [UInt8] = [0]
 
-    var cursor: [UInt8]? { state.withLock { $0.cursor } }
     var isUnderWay: Bool { cursor != nil }
 
-    func begin() {
-        state.withLock { state in
-            state.cursor = Self.start
-            state.damaged = 0
-        }
-    }
+    mutating func begin() { (cursor, damaged) = (Self.start, 0) }
 
     /// Takes note of a batch; true when the walk is at its end and every record has the current key.
-    func advance(to next: [UInt8]?, damaged: Int) -> Bool {
-        state.withLock { state in
-            state.cursor = next
-            state.damaged += damaged
-            return next == nil && state.damaged == 0
-        }
+    mutating func advance(to next: [UInt8]?, damaged: Int) -> Bool {
+        cursor = next
+        self.damaged += damaged
+        return next == nil && self.damaged == 0
     }
 
-    /// Ends the walk and tells those who wait.
-    func end(_ failure: StoreError?) {
-        let (waiters, damaged) = state.withLock { state in
-            state.cursor = nil
-            defer { state.waiters = [] }
-            return (state.waiters, state.damaged)
-        }
-        var outcome = failure
-        if outcome == nil, damaged > 0 {
-            outcome = StoreError(.damaged, "\(damaged) records do not verify, and keep their old key in the ring.")
-        }
-        for waiter in waiters { waiter.resume(returning: outcome) }
+    /// Ends the walk.
+    ///
+    /// - Returns: those who wait for it, and what they are told.
+    mutating func end(_ failure: StoreError?) -> (waiters: [Waiter], outcome: StoreError?) {
+        cursor = nil
+        defer { waiters = [] }
+        guard failure == nil, damaged > 0 else { return (waiters, failure) }
+        let message = "\(damaged) records do not verify, and keep their old key in the ring."
+        return (waiters, StoreError(.damaged, message))
     }
 
-    func wait(_ waiter: CheckedContinuation<StoreError?, Never>) { state.withLock { $0.waiters.append(waiter) } }
+    mutating func wait(_ waiter: Waiter) { waiters.append(waiter) }
 }
 
 /// What one transaction of a rotation does at most.

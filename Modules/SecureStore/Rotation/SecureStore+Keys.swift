@@ -1,5 +1,3 @@
-internal import SallyportBase
-
 extension SecureStore {
     /// Puts the store's keys under another protector, without touching the data. Afterwards the old one opens nothing.
     ///
@@ -8,8 +6,7 @@ extension SecureStore {
     public func changeProtector(to protector: some KeyProtector) async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
             let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
-            keyFile.withLock { $0 = file }
-            self.protector.withLock { $0 = protector }
+            upkeep.protect(file, by: protector)
         }
     }
 
@@ -23,7 +20,7 @@ extension SecureStore {
     public func rotateDataKey() async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
             let key = ring.makeDataKey()
-            try file().write(ring, dataKeys: ring.dataKeys + [key])
+            try upkeep.keyFile.write(ring, dataKeys: ring.dataKeys + [key])
             ring.add(key)
             if rotatesInBackground { startRotation() }
         }
@@ -37,8 +34,8 @@ extension SecureStore {
         let failure = await withCheckedContinuation { (continuation: CheckedContinuation<StoreError?, Never>) in
             let isQueued = enqueueOnWriter { [self] in
                 guard ring.dataKeys.count > 1 else { return continuation.resume(returning: nil) }
-                rotation.wait(continuation)
-                if !rotation.isUnderWay { startRotation() }
+                upkeep.waitForRotation(continuation)
+                if upkeep.cursor == nil { startRotation() }
             }
             if !isQueued { continuation.resume(returning: StoreError(.closed, "The store is closed.")) }
         }
@@ -73,10 +70,8 @@ extension SecureStore {
         return writer?.enqueue(part) ?? false
     }
 
-    private func file() -> KeyRingFile { keyFile.withLock { $0 } }
-
     func startRotation() {
-        rotation.begin()
+        upkeep.beginRotation()
         writer?.startBackgroundWork()
     }
 }
@@ -84,11 +79,10 @@ extension SecureStore {
 /// The background work of a store: the next batch of a rotation.
 struct RotationWork: Sendable {
     let ring: KeyRing
-    let rotation: Rotation
-    let keyFile: Lock<KeyRingFile>
+    let upkeep: Upkeep
 
     func nextPart() -> Writer.Part? {
-        guard let cursor = rotation.cursor else { return nil }
+        guard let cursor = upkeep.cursor else { return nil }
         return Writer.Part.transaction(ring: ring) {
             try $0.reencrypt(from: cursor)
         } finish: { result in
@@ -96,7 +90,7 @@ struct RotationWork: Sendable {
                 let batch = try result.get()
                 committed(batch.next, batch.damaged)
             } catch {
-                rotation.end(
+                upkeep.endRotation(
                     error as? StoreError
                         ?? StoreError(.internalFailure, "Records could not be encrypted anew.", underlying: error))
             }
@@ -104,16 +98,16 @@ struct RotationWork: Sendable {
     }
 
     private func committed(_ next: [UInt8]?, _ damaged: Int) {
-        let isDone = rotation.advance(to: next, damaged: damaged)
+        let isDone = upkeep.advanceRotation(to: next, damaged: damaged)
         guard next == nil else { return }
         do throws(StoreError) {
             if isDone {
-                try keyFile.withLock { $0 }.write(ring, dataKeys: [ring.current])
+                try upkeep.keyFile.write(ring, dataKeys: [ring.current])
                 ring.retireOldKeys()
             }
-            rotation.end(nil)
+            upkeep.endRotation(nil)
         } catch {
-            rotation.end(error)
+            upkeep.endRotation(error)
         }
     }
 }

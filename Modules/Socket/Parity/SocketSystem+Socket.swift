@@ -1,3 +1,4 @@
+internal import SallyportConnecting
 internal import SallyportCore
 internal import SallyportLoading
 
@@ -27,7 +28,7 @@ extension SocketSystem {
     /// - Throws: `notAuthorized`, `withdrawn`.
     func checkAuthorized() throws(SocketError) {
         do throws(LoadError) {
-            try gate.requireAuthorized()
+            try connector.gate?.requireAuthorized()
         } catch {
             throw SocketError(error)
         }

@@ -46,13 +46,13 @@ final class TunnelStream: @unchecked Sendable {
 
     /// Ties the pipes' hooks to a stream that does not exist yet when they are made.
     private final class Wake: Sendable {
-        private let stream = Lock<WeakStream>(WeakStream())
-        private struct WeakStream { weak var stream: TunnelStream? }
+        private struct Tie: Sendable { weak let stream: TunnelStream? }
+        private let made = SetOnce<Tie>()
 
-        func tie(_ stream: TunnelStream) { self.stream.withLock { $0.stream = stream } }
+        func tie(_ stream: TunnelStream) { made.set(Tie(stream: stream)) }
 
         func callAsFunction() {
-            guard let stream = stream.withLock({ $0.stream }) else { return }
+            guard let stream = made.value?.stream else { return }
             stream.engine.post(.pump(stream))
         }
     }

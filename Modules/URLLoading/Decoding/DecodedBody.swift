@@ -3,20 +3,15 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A body that is decoded while it is read, in bounded pieces, on the task that reads it.
-final class DecodedBody: BodySource {
-    private let encoded: ResponseBody
-    private let state: Lock<State>
-
-    /// Touched by the one consumer only; the lock makes that safe to say and is never contended.
-    private struct State: ~Copyable {
-        var decoder: BodyDecoder
-        var isOver = false
-    }
+/// A body that is decoded while it is read, in bounded pieces.
+actor DecodedBody: BodySource {
+    private nonisolated let encoded: ResponseBody
+    private var decoder: BodyDecoder
+    private var isOver = false
 
     init(_ encoded: ResponseBody, codings: [ContentCoding], limit: InflationLimit) {
         self.encoded = encoded
-        state = Lock(State(decoder: BodyDecoder(codings: codings, limit: limit)))
+        decoder = BodyDecoder(codings: codings, limit: limit)
     }
 
     func next() async throws(LoadError) -> [UInt8]? {
@@ -29,24 +24,19 @@ final class DecodedBody: BodySource {
     }
 
     private func nextChunk() async throws(LoadError) -> [UInt8]? {
-        while true {
-            let piece = try state.withLock { state throws(LoadError) in
-                state.isOver ? [] : try state.decoder.nextPiece()
-            }
-            if let piece { return piece.isEmpty ? nil : piece }
-            let chunk = try await encoded.next()
-            try state.withLock { state throws(LoadError) in
-                if let chunk {
-                    state.decoder.received(chunk)
-                } else {
-                    state.isOver = true
-                    try state.decoder.ended()
-                }
+        while !isOver {
+            if let piece = try decoder.nextPiece() { return piece.isEmpty ? nil : piece }
+            if let chunk = try await encoded.next() {
+                decoder.received(chunk)
+            } else {
+                isOver = true
+                try decoder.ended()
             }
         }
+        return nil
     }
 
-    func discard() { encoded.discard() }
+    nonisolated func discard() { encoded.discard() }
 
-    var trailers: HTTPFields? { encoded.trailers }
+    nonisolated var trailers: HTTPFields? { encoded.trailers }
 }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// What the sessions of one instance share, or the system sessions of the process: the policy if there is one, the
 /// connections, the handlers, and the switch that turns loading on and off.
 ///
-/// Two locks: the registry's, and that of the plugins' loads. Both are leaves. The switch consists of two atomics,
+/// Two locks: the registry's, and that of the loads which no transport knows. Both are leaves. The switch is two atomics,
 /// because each load reads it.
 final class LoadingEngine: Sendable {
     /// What system sessions share: connections of their own, made directly from this machine. Never shut down, since
@@ -18,8 +18,7 @@ final class LoadingEngine: Sendable {
     let gate: (any AccessGate)?
     let connector: Connector
     let registry: ProtocolRegistry
-    let handlerLoads = HandlerLoads()
-    let waitingLoads = WaitingLoads()
+    let loads = LoadsUnderWay()
     /// Whether the gateway can be reached; nil if that is not known.
     let infrastructure: (any InfrastructureStatus)?
     /// Stages of other modules, between Decoding and the connector.
@@ -51,11 +50,10 @@ final class LoadingEngine: Sendable {
         }
         let wasAuthorized = gate.map { WasAuthorized($0) }
         registry = ProtocolRegistry(logger: logger) { wasAuthorized?.isTrue ?? false }
-        observation = gate?.onAccessChange { [handlerLoads, waitingLoads] change in
+        observation = gate?.onAccessChange { [loads] change in
             if case .open = change.to { wasAuthorized?.note() }
             guard let failure = change.ending.map({ LoadError($0) }) else { return }
-            handlerLoads.end(with: failure)
-            waitingLoads.end(with: failure)
+            loads.end(with: failure)
         }
     }
 
@@ -105,8 +103,7 @@ final class LoadingEngine: Sendable {
         connector.end(failure) { scope in
             if case .session(let tag) = scope { isAffected(tag) } else { false }
         }
-        handlerLoads.end(with: failure, where: isAffected)
-        waitingLoads.end(with: failure, where: isAffected)
+        loads.end(with: failure, where: isAffected)
     }
 
     /// - Throws: `notAuthorized` or `withdrawn`, else `disabled`.

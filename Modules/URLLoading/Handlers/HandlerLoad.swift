@@ -24,13 +24,12 @@ final class HandlerLoad: Sendable {
     let tunnels: any RoutedTunnels
     private let state = Lock(HandlerLoadStateMachine())
     private let pipe: BodyPipe
-    private let work = Lock<Task<Void, Never>?>(nil)
 
     init(tag: String, http: LoadChain, tunnels: any RoutedTunnels) {
         self.tag = tag
         self.http = http
         self.tunnels = tunnels
-        pipe = BodyPipe(hooks: BodyPipe.Hooks(wasDiscarded: { [work] in work.withLock { $0 }?.cancel() }))
+        pipe = BodyPipe(hooks: BodyPipe.Hooks(wasDiscarded: { [state] in state.withLock { $0.task }?.cancel() }))
     }
 
     /// Runs the handler; returns with its head. `onEnd` is called once, when the handler has returned.
@@ -42,7 +41,7 @@ final class HandlerLoad: Sendable {
             await perform(handler, request, in: context)
             onEnd()
         }
-        work.withLock { $0 = task }
+        if state.withLock({ $0.started(task) }) { task.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 perform(state.withLock { $0.callerWaits(continuation) })
@@ -55,7 +54,7 @@ final class HandlerLoad: Sendable {
     /// Ends the load from outside.
     func end(with failure: LoadError) {
         finish(failure)
-        work.withLock { $0 }?.cancel()
+        state.withLock { $0.task }?.cancel()
     }
 }
 

@@ -21,7 +21,15 @@ struct HandlerLoadStateMachine: Sendable {
 
     private var state = State.idle
     private(set) var hasBegun = false
+    /// What carries the handler out.
+    private(set) var task: Task<Void, Never>?
     private var hasEnded = false
+
+    /// - Returns: whether it must be cancelled at once: the load has ended before.
+    mutating func started(_ task: Task<Void, Never>) -> Bool {
+        self.task = task
+        return hasEnded
+    }
 
     mutating func callerWaits(_ caller: Caller) -> Action? {
         guard case .ready(let outcome) = state else {

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 internal import Synchronization
@@ -10,7 +11,7 @@ internal import Synchronization
 final class RunningLoads: Sendable {
     private let count = Atomic(0)
     private let isFinishing = Atomic(false)
-    private let none = Outcome<Void>()
+    private let none = AwaitedValue<Result<Void, LoadError>>()
 
     /// Counts one more; ``end()`` must follow.
     ///
@@ -36,7 +37,7 @@ final class RunningLoads: Sendable {
     func finish() async throws(LoadError) {
         isFinishing.store(true, ordering: .sequentiallyConsistent)
         if count.load(ordering: .sequentiallyConsistent) == 0 { none.set(.success(())) }
-        try await none.value()
+        try await none.result()
     }
 }
 

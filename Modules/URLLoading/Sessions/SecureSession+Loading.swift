@@ -1,6 +1,7 @@
-public import HTTPTypes
+internal import HTTPTypes
 internal import Logging
 public import SallyportBase
+internal import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
 
@@ -119,10 +120,10 @@ extension SecureSession {
         _ request: LoadRequest, with handler: any RequestHandler, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse? {
         try engine.checkAuthorized()
-        let loads = engine.handlerLoads
+        let loads = engine.loads
         let load = HandlerLoad(tag: tag, http: chain, tunnels: tunnels.of(context.principal))
-        loads.insert(load)
-        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(load) }
+        let number = loads.insert(tag) { load.end(with: $0) }
+        let outcome = await load.run(handler, handler.canonicalForm(of: request), in: context) { loads.remove(number) }
         switch outcome {
         case .response(let response): return response
         case .declined: return nil

@@ -32,7 +32,7 @@ public final class SecureSession: Sendable {
     /// The trust scopes under which a stored response must have been received to be used.
     private let trust: TrustScopes
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
-    let tunnels: SessionTunnels
+    let tunnels: ConnectorTunnels
     let observer: LoadObserver?
     let logger: Logger
 
@@ -57,7 +57,7 @@ public final class SecureSession: Sendable {
         chain = LoadChain(
             [RedirectStage(configuration, sites: engine.sites), DecodingStage()] + engine.stages(configuration)
                 + [ConnectorStage(connector: engine.connector, settings: settings, waiter: waiter)])
-        tunnels = SessionTunnels(
+        tunnels = ConnectorTunnels(
             connector: engine.connector, settings: settings, answerTimeout: configuration.resourceTimeout,
             onRecord: configuration.onRecord, logger: logger)
     }

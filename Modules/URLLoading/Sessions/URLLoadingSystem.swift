@@ -12,7 +12,7 @@ public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadSt
 ///
 /// Secure communication is on from the first successful `authorize()`; ``disable()`` and ``enable()`` switch it.
 /// Withdrawal of the authorization refuses every request with its code, whatever the switch says.
-public final class URLLoadingSystem: Sendable {
+public final class URLLoadingSystem: InstancePart {
     /// The handlers of all sessions of this instance.
     public var protocols: ProtocolRegistry { engine.registry }
 
@@ -39,7 +39,7 @@ public final class URLLoadingSystem: Sendable {
         logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
-            connector: Connector(gate: gate, decisions: decisions, control: controlTLSVersions), gate: gate,
+            connector: Connector(gate: gate, decisions: decisions, controlTLSVersions: controlTLSVersions),
             ownsConnector: true, stages: stages, principalKey: principalKey, infrastructure: infrastructure,
             sites: sites, logger: logger)
     }
@@ -53,29 +53,32 @@ public final class URLLoadingSystem: Sendable {
     ) {
         let connector = Connector(gate: gate, client: client, decisions: decisions, control: controlTLSVersions)
         self.init(
-            connector: connector, gate: gate, ownsConnector: true, stages: stages, principalKey: principalKey,
-            system: system, infrastructure: infrastructure, sites: sites, logger: logger)
+            connector: connector, ownsConnector: true, stages: stages, principalKey: principalKey, system: system,
+            infrastructure: infrastructure, sites: sites, logger: logger)
     }
 
-    /// For sessions that share a connector with other parts of an instance, which shuts the connector down.
-    package convenience init(
-        connector: Connector, gate: any AccessGate, stages: @escaping SessionStages,
-        principalKey: Redacted<[UInt8]>?, infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?,
-        logger: Logger
+    /// Sessions that share a connector with other parts of an instance, and ask its gate. The parameters are those of
+    /// ``init(gate:stages:decisions:controlTLSVersions:principalKey:infrastructure:sites:logger:)``.
+    ///
+    /// - Parameter connector: its maker shuts it down, after the sessions.
+    public convenience init(
+        connector: Connector, stages: @escaping SessionStages = { _ in [] }, principalKey: Redacted<[UInt8]>? = nil,
+        infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil,
+        logger: Logger = Logger(label: "sallyport.loading")
     ) {
         self.init(
-            connector: connector, gate: gate, ownsConnector: false, stages: stages, principalKey: principalKey,
+            connector: connector, ownsConnector: false, stages: stages, principalKey: principalKey,
             infrastructure: infrastructure, sites: sites, logger: logger)
     }
 
     private init(
-        connector: Connector, gate: any AccessGate, ownsConnector: Bool, stages: @escaping SessionStages,
-        principalKey: Redacted<[UInt8]>?, system: LoadingEngine = .process,
-        infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?, logger: Logger
+        connector: Connector, ownsConnector: Bool, stages: @escaping SessionStages, principalKey: Redacted<[UInt8]>?,
+        system: LoadingEngine = .process, infrastructure: (any InfrastructureStatus)?, sites: (any SiteRules)?,
+        logger: Logger
     ) {
         self.ownsConnector = ownsConnector
         engine = LoadingEngine(
-            gate: gate, connector: connector, stages: stages, principals: PrincipalNames(key: principalKey),
+            gate: connector.gate, connector: connector, stages: stages, principals: PrincipalNames(key: principalKey),
             infrastructure: infrastructure, sites: sites, logger: logger)
         current = Lock(SecureSession(SessionConfiguration(), of: engine))
         self.system = SecureSession(SessionConfiguration(), of: system, registry: engine.registry)
@@ -137,18 +140,6 @@ public final class URLLoadingSystem: Sendable {
     /// Deregisters ``SecureHTTPHandler`` and invalidates all sessions but the shared one; ``SecureSession/shared``
     /// becomes the system session. Sockets, tokens and names are not touched.
     public func disable() { engine.disable(except: session.tag) }
-
-    // MARK: Connections
-
-    /// Lets no new load use the connections that there are: they lead nowhere any more. Loads in flight go on.
-    package func retireConnections() { engine.connector.client.closeConnections { _ in true } }
-
-    /// Closes all connections and tunnels; loads in flight end with `connectionLost`, and the next connect anew.
-    package func resetConnections() {
-        engine.connector.end(LoadError(.connectionLost, "All connections were reset.")) { scope in
-            if case .session(_) = scope { true } else { false }
-        }
-    }
 
     // MARK: End
 

@@ -9,7 +9,7 @@ struct ConnectivityWaiter: Sendable {
     var isOn = false
     /// Names the session whose loads wait.
     var tag = ""
-    var loads = WaitingLoads()
+    var loads = LoadsUnderWay()
     var infrastructure: (any InfrastructureStatus)?
     var rule = ConnectivityRule()
 
@@ -61,7 +61,8 @@ struct ConnectivityWaiter: Sendable {
     private func wait(
         _ pause: ConnectivityRule.Pause, until deadline: ContinuousClock.Instant, after failure: LoadError
     ) async throws(LoadError) {
-        let (number, end) = loads.insert(tag)
+        let (end, ending) = AsyncStream.makeStream(of: LoadError.self, bufferingPolicy: .bufferingOldest(1))
+        let number = loads.insert(tag) { _ = ending.yield($0) }
         defer { loads.remove(number) }
         let wake = min(deadline, .now + pause.longest)
         let infrastructure = pause.endsWithInfrastructure ? infrastructure : nil
@@ -101,7 +102,7 @@ extension ConnectivityWaiter {
     init(_ configuration: SessionConfiguration, tag: String, _ engine: LoadingEngine) {
         isOn = configuration.waitsForConnectivity
         self.tag = tag
-        loads = engine.waitingLoads
+        loads = engine.loads
         infrastructure = engine.infrastructure
     }
 }

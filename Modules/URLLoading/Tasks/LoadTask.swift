@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import SallyportBase
 internal import SallyportCore
 public import SallyportLoading
 
@@ -27,7 +28,7 @@ public final class LoadTask<Value: Sendable>: Sendable {
 
     deinit { work.decide { $0.abandoned() } }
 
-    public var state: LoadTaskState { work.control.state }
+    public var state: LoadTaskState { work.control.phase }
 
     /// Begins the load, or goes on with it.
     public func resume() { work.decide { $0.resumed() } }
@@ -66,7 +67,7 @@ public final class LoadTask<Value: Sendable>: Sendable {
     public var value: Value {
         get async throws(LoadError) {
             work.decide { $0.beganByValue() }
-            return try await work.outcome.value()
+            return try await work.outcome.result()
         }
     }
 }

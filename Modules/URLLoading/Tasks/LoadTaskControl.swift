@@ -7,30 +7,56 @@ internal import SallyportLoading
 final class LoadTaskControl: TransferControl {
     let sentProgress = ProgressBoard()
     let receivedProgress = ProgressBoard()
-    private let machine: Lock<LoadTaskStateMachine>
-    private let deadline = Lock<ContinuousClock.Instant?>(nil)
-    private let response = Lock<HTTPResponse?>(nil)
 
-    init(priority: Double) { machine = Lock(LoadTaskStateMachine(priority: priority)) }
+    private struct State {
+        var machine: LoadTaskStateMachine
+        /// Of the whole load, once it has begun.
+        var deadline: ContinuousClock.Instant?
+        var head: HTTPResponse?
+        /// What carries the load out, while it does.
+        var work: Task<Void, Never>?
+    }
 
-    /// Runs a decision; what it does to the load itself is the caller's.
+    private let state: Lock<State>
+
+    init(priority: Double) { state = Lock(State(machine: LoadTaskStateMachine(priority: priority))) }
+
+    private func withMachine<Result: Sendable>(_ body: (inout LoadTaskStateMachine) -> Result) -> Result {
+        state.withLock { body(&$0.machine) }
+    }
+
+    /// Runs a decision; what begins or ends the load itself is the caller's.
     @discardableResult
     func decide(
         _ decision: (inout LoadTaskStateMachine) -> LoadTaskStateMachine.Actions
     ) -> LoadTaskStateMachine.Actions {
-        let actions = machine.withLock { decision(&$0) }
+        let actions = withMachine(decision)
         for proceeder in actions.proceeders { proceeder.resume() }
         for listener in actions.listeners { listener() }
         return actions
     }
 
-    var state: LoadTaskState { machine.withLock { $0.state } }
-    var isCancelled: Bool { machine.withLock { $0.isCancelled } }
+    var phase: LoadTaskState { withMachine { $0.state } }
+    var isCancelled: Bool { withMachine { $0.isCancelled } }
 
     /// The head of the answer, once it is there.
-    var head: HTTPResponse? { response.withLock { $0 } }
+    var head: HTTPResponse? { state.withLock { $0.head } }
 
-    func answered(_ head: HTTPResponse) { response.withLock { $0 = head } }
+    func answered(_ head: HTTPResponse) { state.withLock { $0.head = head } }
+
+    /// Takes what carries the load out from now on. A cancellation that came before found nothing to cancel.
+    func workStarted(_ work: Task<Void, Never>) {
+        let isCancelled = state.withLock { state in
+            state.work = work
+            return state.machine.isCancelled
+        }
+        if isCancelled { work.cancel() }
+    }
+
+    func cancelWork() { state.withLock { $0.work }?.cancel() }
+
+    /// The value is there, or why there is none.
+    func workEnded() { state.withLock { $0.work = nil } }
 
     /// The load is over, its body with it.
     func ended() {
@@ -41,16 +67,16 @@ final class LoadTaskControl: TransferControl {
 
     // MARK: TransferControl
 
-    var isSuspended: Bool { machine.withLock { $0.isSuspended } }
-    var priority: Double { machine.withLock { $0.priority } }
+    var isSuspended: Bool { withMachine { $0.isSuspended } }
+    var priority: Double { withMachine { $0.priority } }
 
-    func attach(_ listener: @escaping @Sendable () -> Void) -> UInt64 { machine.withLock { $0.attached(listener) } }
+    func attach(_ listener: @escaping @Sendable () -> Void) -> UInt64 { withMachine { $0.attached(listener) } }
 
-    func detach(_ number: UInt64) { machine.withLock { $0.detached(number) } }
+    func detach(_ number: UInt64) { withMachine { $0.detached(number) } }
 
-    func began(until deadline: ContinuousClock.Instant) { self.deadline.withLock { $0 = deadline } }
+    func began(until deadline: ContinuousClock.Instant) { state.withLock { $0.deadline = deadline } }
 
-    func waits(_ isWaiting: Bool) { machine.withLock { $0.waits(isWaiting) } }
+    func waits(_ isWaiting: Bool) { withMachine { $0.waits(isWaiting) } }
 
     func sent(_ octets: Int64, of total: Int64?) {
         sentProgress.set(TransferProgress(completed: octets, total: total))
@@ -62,14 +88,14 @@ final class LoadTaskControl: TransferControl {
     }
 
     private func waitUntilResumed() async throws(LoadError) {
-        guard let deadline = deadline.withLock({ $0 }) else { return await park() }
+        guard let deadline = state.withLock({ $0.deadline }) else { return await park() }
         guard await untilDeadline(deadline, { await self.park() }) != nil || Task.isCancelled else {
             throw LoadError(.resourceTimeout, "The time for the whole load is over; it was suspended.")
         }
     }
 
     private func park() async {
-        let number = machine.withLock { $0.drawNumber() }
+        let number = withMachine { $0.drawNumber() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { proceeder in
                 decide { $0.proceeds(number, proceeder) }

@@ -7,14 +7,13 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
     typealias Load = @Sendable (LoadRequest, LoadTaskControl) async throws(LoadError) -> Value
 
     let control: LoadTaskControl
-    let outcome = Outcome<Value>()
+    let outcome = AwaitedValue<Result<Value, LoadError>>()
     private let request: LoadRequest
     private let begin: EarliestBegin
     private let delegates: DelegateResponder
     /// Whether the value has a body that comes yet, with which the task ends.
     private let hasBody: Bool
     private let load: Load
-    private let running = Lock<Task<Void, Never>?>(nil)
 
     init(
         _ request: LoadRequest, _ options: LoadTaskOptions, asking delegates: DelegateResponder, hasBody: Bool = false,
@@ -32,7 +31,7 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
         let actions = control.decide(decision)
         if actions.starts { start() }
         if actions.endsUnstarted { complete(.failure(.cancelled())) }
-        if actions.cancels { running.withLock { $0 }?.cancel() }
+        if actions.cancels { control.cancelWork() }
     }
 
     private func start() {
@@ -46,9 +45,7 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
             await run()
             loads.end()
         }
-        running.withLock { $0 = task }
-        // A cancellation that came in between found no task.
-        if control.isCancelled { task.cancel() }
+        control.workStarted(task)
     }
 
     private func run() async {
@@ -63,7 +60,7 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
         let isFailure = if case .failure = result { true } else { false }
         if !hasBody || isFailure { control.ended() }
         outcome.set(result)
-        running.withLock { $0 = nil }
+        control.workEnded()
     }
 
     // MARK: Before the load
@@ -83,37 +80,10 @@ final class LoadTaskWork<Value: Sendable>: Sendable {
     }
 }
 
-/// A result that is set once, and the tasks that wait for it.
-final class Outcome<Value: Sendable>: Sendable {
-    private typealias Waiting = Waiter<Result<Value, LoadError>>
-
-    private struct State {
-        var result: Result<Value, LoadError>?
-        var waiters: [UInt64: Waiting] = [:]
-    }
-
-    private let state = Lock(State())
-
-    /// The first call counts.
-    func set(_ result: Result<Value, LoadError>) {
-        let waiters = state.withLock { state in
-            guard state.result == nil else { return [Waiting]() }
-            state.result = result
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
-        }
-        for waiter in waiters { waiter.resume(returning: result) }
-    }
-
+extension AwaitedValue {
     /// - Throws: the failure; `cancelled` if the caller is cancelled before.
-    func value() async throws(LoadError) -> Value {
-        let result = await state.wait(orCancelled: .failure(.cancelled())) { state, waiter in
-            if let result = state.result { return result }
-            state.waiters[waiter.number] = waiter
-            return nil
-        } leave: { state, number in
-            state.waiters.removeValue(forKey: number)
-        }
+    func result<Success: Sendable>() async throws(LoadError) -> Success where Value == Result<Success, LoadError> {
+        guard let result = await wait() else { throw .cancelled() }
         return try result.get()
     }
 }

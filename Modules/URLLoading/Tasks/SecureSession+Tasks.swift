@@ -1,5 +1,6 @@
 public import HTTPTypes
 public import SallyportBase
+internal import SallyportConnecting
 public import SallyportCore
 public import SallyportLoading
 

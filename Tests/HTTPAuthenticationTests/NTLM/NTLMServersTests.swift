@@ -24,7 +24,8 @@ struct NTLMServersTests {
         let loading: URLLoadingSystem
 
         init(allowsNTLMv1: Bool = false) {
-            let stage = AuthenticationStage(credentials: credentials).answering(NTLMScheme { allowsNTLMv1 })
+            let schemes: [any AuthenticationScheme] = [NTLMScheme { allowsNTLMv1 }, DigestScheme(), BasicScheme()]
+            let stage = AuthenticationStage(credentials: credentials, schemes: schemes)
             loading = URLLoadingSystem(gate: OpenGate(), stages: { _ in [stage] })
         }
     }

@@ -118,7 +118,7 @@ import Testing
         let (reader, _) = try KeyRingFile.open(in: fixture.directory, protectedBy: .keyFile(fixture.keyFile))
         let keys = KeyReader(
             path: fixture.directory, protector: .keyFile(fixture.keyFile), memory: reader.memory)
-        reader.setReload { keys.dataKeys() }
+        reader.follow(keys)
         try await store.rotateDataKey()
         #expect(reader.dataKey(id: 2) != nil)
         #expect(reader.dataKey(id: 3) == nil)

@@ -18,7 +18,7 @@ struct World: Sendable {
     init(added: TLSVersions = TLSVersions([])) throws {
         let items = [("TLS1.0", TLSVersion.tls10), ("TLS1.1", .tls11)].filter { added.contains($0.1) }.map(\.0)
         sockets = SocketSystem(
-            connector: Connector(gate: gate, control: try ControlTLSVersions(items)), gate: gate,
+            connector: Connector(gate: gate, controlTLSVersions: try ControlTLSVersions(items)),
             logger: .init(label: "test"))
         gateway = try TestAuthority(name: "Gateway")
         origin = try TestAuthority(name: "Origin")

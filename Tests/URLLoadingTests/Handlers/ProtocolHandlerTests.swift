@@ -93,14 +93,14 @@ private struct SecondHandler: ProtocolHandler {
         let response = try await fixture.loading.session.bytes(for: .get("test:endless"))
         _ = try await response.body.next()
         response.body.discard()
-        let loads = fixture.loading.session.engine.handlerLoads
+        let loads = fixture.loading.session.engine.loads
         while loads.count > 0 { await Task.yield() }
     }
 
     @Test func withdrawalEndsAHandlerWithItsCode() async throws {
         fixture.loading.protocols.register(TestHandler.self)
         let task = Task { try await fixture.loading.session.text("test:hangs") }
-        let loads = fixture.loading.session.engine.handlerLoads
+        let loads = fixture.loading.session.engine.loads
         while loads.count == 0 { await Task.yield() }
         fixture.gate.withdraw(.wiped)
         await #expect(throws: LoadError(.withdrawn, "")) { try await task.value }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import SallyportCore
+import SallyportLoading
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import SallyportBase
+import SallyportConnecting
 import SallyportCore
 import SallyportLoading
 import SallyportTransport

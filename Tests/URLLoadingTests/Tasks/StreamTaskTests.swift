@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportConnecting
 import SallyportCore
 import SallyportLoading
 import SallyportTransport

@@ -1,11 +1,14 @@
 internal import NIOCore
+internal import NIOSSL
 internal import SallyportBase
 
-/// All connections of a relay on all loops, and how many tunnels each instance has.
+/// All connections of a relay on all loops, how many tunnels each instance has, and with what TLS new ones begin.
 ///
 /// A lock and no actor: event loops call it at each accept, CONNECT and close, and must not wait.
 final class TunnelRegistry: Sendable {
     private struct State {
+        /// Of connections from now on.
+        var tls: NIOSSLContext
         var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]
         var counts: [String: Int] = [:]
         /// The sum of `counts`.
@@ -14,18 +17,23 @@ final class TunnelRegistry: Sendable {
         var isClosed = false
     }
 
-    private let state = Lock(State())
+    private let state: Lock<State>
+
+    init(tls: NIOSSLContext) { state = Lock(State(tls: tls)) }
+
+    /// Connections that are admitted from now on use it.
+    func use(_ tls: NIOSSLContext) { state.withLock { $0.tls = tls } }
 
     var tunnelCount: Int { state.withLock { $0.reserved } }
 
-    /// Registers a connection, on its loop; false after ``close(on:)``.
-    func admit(_ tunnel: Tunnel) -> Bool {
+    /// Registers a connection, on its loop, and returns the context that its TLS begins with; nil after ``close(on:)``.
+    func admit(_ tunnel: Tunnel) -> NIOSSLContext? {
         let bound = NIOLoopBound(tunnel, eventLoop: tunnel.client.eventLoop)
         let id = ObjectIdentifier(tunnel)
         return state.withLock { state in
-            guard !state.isClosed else { return false }
+            guard !state.isClosed else { return nil }
             state.tunnels[id] = bound
-            return true
+            return state.tls
         }
     }
 

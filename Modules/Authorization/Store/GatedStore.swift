@@ -1,4 +1,4 @@
-internal import SallyportCore
+public import SallyportCore
 public import SallyportSecureStore
 
 /// The app's store behind the gate: it opens only while the app is authorized.
@@ -9,7 +9,10 @@ public struct GatedStore: Sendable {
     let store: SecureStore
     let gate: any AccessGate
 
-    init(_ store: SecureStore, gate: any AccessGate) {
+    /// - Parameters:
+    ///   - store: the caller's, who closes it.
+    ///   - gate: asked before each use: an ``Authorization``, as a rule.
+    public init(_ store: SecureStore, gate: any AccessGate) {
         self.store = store
         self.gate = gate
     }

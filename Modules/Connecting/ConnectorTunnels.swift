@@ -1,32 +1,46 @@
-internal import Logging
-internal import SallyportConnecting
-internal import SallyportCore
-internal import SallyportLoading
+package import Logging
+package import SallyportCore
+package import SallyportLoading
 internal import SallyportTransport
 
-/// The streams of bytes of one session and principal, by the policy and with the settings of its loads.
-struct SessionTunnels: RoutedTunnels {
+/// Streams of bytes by the policy and with the same settings, in the name of one principal: those of a session, and those
+/// of the connector's own.
+package struct ConnectorTunnels: RoutedTunnels {
     let connector: Connector
     let settings: ConnectionSettings
     /// How long the app may take to answer questions about a server's certificate.
     let answerTimeout: Duration
-    /// Told the record of each stream when it is over.
+    /// Called with the record of each stream when it is over.
     let onRecord: (@Sendable (LoadRecord) -> Void)?
     let logger: Logger
-    var principal: Principal?
+    private var principal: Principal?
 
-    func of(_ principal: Principal) -> SessionTunnels {
+    /// - Parameters:
+    ///   - answerTimeout: has no effect without a responder.
+    ///   - onRecord: called with the record of each stream when it is over.
+    package init(
+        connector: Connector, settings: ConnectionSettings, answerTimeout: Duration = .zero,
+        onRecord: (@Sendable (LoadRecord) -> Void)? = nil, logger: Logger = Logger(label: "sallyport.connecting")
+    ) {
+        self.connector = connector
+        self.settings = settings
+        self.answerTimeout = answerTimeout
+        self.onRecord = onRecord
+        self.logger = logger
+    }
+
+    package func of(_ principal: Principal) -> ConnectorTunnels {
         var tunnels = self
         tunnels.principal = principal
         return tunnels
     }
 
-    func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
+    package func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         try await open(request, asking: nil)
     }
 
     /// - Parameter responder: is asked about the server's certificate; if nil, verification alone decides.
-    func open(
+    package func open(
         _ request: RoutedTunnelRequest, asking responder: (any ChallengeResponder)?
     ) async throws(LoadError) -> ByteStream {
         var opening = TunnelRequest(to: request.endpoint, isSecure: request.isSecure)

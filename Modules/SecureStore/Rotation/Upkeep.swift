@@ -1,0 +1,62 @@
+internal import SallyportBase
+
+/// What an open store has besides its data: the file of its keys and their protector, how far a rotation has come, and the
+/// claims to the directory that its closing gives up.
+///
+/// A lock and no actor: the writer's thread and a `deinit` ask.
+final class Upkeep: Sendable {
+    private struct State {
+        var keyFile: KeyRingFile
+        var protector: any KeyProtector
+        var rotation = Rotation()
+        /// Nil where the store is read only, and once it is closed.
+        var writerLock: WriterLock?
+        /// Whether ``OpenDirectories`` has the directory for this store.
+        var isEntered = true
+    }
+
+    private let state: Lock<State>
+
+    init(_ keyFile: KeyRingFile, _ protector: any KeyProtector, _ writerLock: WriterLock?) {
+        state = Lock(State(keyFile: keyFile, protector: protector, writerLock: writerLock))
+    }
+
+    var keyFile: KeyRingFile { state.withLock { $0.keyFile } }
+    var protector: any KeyProtector { state.withLock { $0.protector } }
+
+    func protect(_ keyFile: KeyRingFile, by protector: any KeyProtector) {
+        state.withLock { ($0.keyFile, $0.protector) = (keyFile, protector) }
+    }
+
+    // MARK: The rotation
+
+    /// Where the walk goes on; nil when none is under way.
+    var cursor: [UInt8]? { state.withLock { $0.rotation.cursor } }
+
+    func beginRotation() { state.withLock { $0.rotation.begin() } }
+
+    func advanceRotation(to next: [UInt8]?, damaged: Int) -> Bool {
+        state.withLock { $0.rotation.advance(to: next, damaged: damaged) }
+    }
+
+    /// Ends the walk and tells those who wait.
+    func endRotation(_ failure: StoreError?) {
+        let (waiters, outcome) = state.withLock { $0.rotation.end(failure) }
+        for waiter in waiters { waiter.resume(returning: outcome) }
+    }
+
+    func waitForRotation(_ waiter: Rotation.Waiter) { state.withLock { $0.rotation.wait(waiter) } }
+
+    // MARK: The end
+
+    /// Lets the next opener write.
+    func releaseLock() { state.withLock { $0.writerLock.take() }?.markClean() }
+
+    /// - Returns: whether this is the first call.
+    func leave() -> Bool {
+        state.withLock { state in
+            defer { state.isEntered = false }
+            return state.isEntered
+        }
+    }
+}
