@@ -37,6 +37,11 @@ let package = Package(
         .package(name: "sallyport", path: "../.."),
         // Heads and fields of requests and answers.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // The neighbours of `OutsideNames`.
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         extending("Checks"),
@@ -86,6 +91,17 @@ let package = Package(
                 "SallyportLoading", "SallyportReachability", "SallyportSecureStore", "SallyportSocket",
                 "SallyportURLLoading",
             ]),
+        // No composition: one file with the front door and its neighbours, whose names must not meet.
+        .executableTarget(
+            name: "OutsideNames",
+            dependencies: [
+                .product(name: "Sallyport", package: "sallyport"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ], path: "Names", swiftSettings: settings),
         // No composition: the gateway that the others are let in by.
         .executableTarget(
             name: "Enterprise",
