@@ -145,7 +145,7 @@ public final class URLLoadingSystem: InstancePart {
 
     /// Ends all loads with `sessionInvalidated` and frees the connections. Idempotent.
     public func shutdown() async {
-        Self.defaultInstance.withLock { if $0 === self { $0 = nil } }
+        resignAsDefault()
         engine.shutdown()
         if ownsConnector { await engine.connector.shutdown() }
     }
@@ -155,28 +155,4 @@ public final class URLLoadingSystem: InstancePart {
     }
 
     private var isWithdrawn: Bool { !isAuthorized && !engine.isUnauthorized }
-
-    // MARK: The default instance
-
-    private static let defaultInstance = Lock<URLLoadingSystem?>(nil)
-
-    /// The instance to which Dynamics' singletons correspond; nil before there is one.
-    public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
-
-    /// Makes this the instance that ``SecureSession/shared`` is of.
-    public func makeDefault() { Self.defaultInstance.withLock { $0 = self } }
-
-    /// Makes this the default instance where there is none.
-    public func makeDefaultIfFirst() { Self.defaultInstance.withLock { $0 = $0 ?? self } }
-}
-
-extension SecureSession {
-    /// The session of the default instance; the system session before authorization and while secure communication
-    /// is switched off: direct, without cookies, cache, authentication, relay or store. While authorization is
-    /// withdrawn it refuses every request with `withdrawn`.
-    ///
-    /// The value changes with each `authorize()` and `enable()`: ask for it where you use it.
-    public static var shared: SecureSession { URLLoadingSystem.default?.shared ?? processSystem }
-
-    private static let processSystem = SecureSession(SessionConfiguration(), of: .process)
 }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportConnecting
 import SallyportCore
 import SallyportLoading
@@ -56,6 +57,19 @@ import Testing
             }
             client.end()
         }
+    }
+
+    @Test func streamLeavesItsRecordWithTheSession() async throws {
+        let records = Lock<[LoadRecord]>([])
+        var configuration = SessionConfiguration()
+        configuration.onRecord = { record in records.withLock { $0.append(record) } }
+        let server = try echo(isSecure: false)
+        let stream = try await loading.makeSession(configuration).streamTask(to: server.endpoint)
+        try await stream.write([1, 2, 3])
+        stream.closeWrite()
+        while try await stream.read() != nil {}
+        #expect(try await eventually { records.withLock { $0.map { $0.outcome } } == ["complete"] })
+        #expect(records.withLock { $0.first?.bodyOctets } == 3)
     }
 
     @Test(arguments: [false, true], [false, true])
