@@ -37,7 +37,7 @@ public actor Authorization {
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
-    /// What anyone may read without waiting, and who hears of events.
+    /// What is read without waiting, and the delegate.
     struct Published: Sendable {
         var state = AuthorizationState.notAuthorized
         var document: ConfigurationDocument?

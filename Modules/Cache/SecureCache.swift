@@ -42,7 +42,7 @@ public final class SecureCache: Sendable {
         var substitute: Substitute?
     }
 
-    /// Nil where the app has put nothing there.
+    /// Nil if the app has put nothing there.
     struct Substitute: Sendable { let cache: SecureCache? }
 
     /// Nil for an object that is not the instance's: it keeps nothing.

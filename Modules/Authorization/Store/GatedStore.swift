@@ -10,7 +10,7 @@ public struct GatedStore: Sendable {
     let gate: any AccessGate
 
     /// - Parameters:
-    ///   - store: the caller's, who closes it.
+    ///   - store: the caller closes it.
     ///   - gate: asked before each use: an ``Authorization``, as a rule.
     public init(_ store: SecureStore, gate: any AccessGate) {
         self.store = store

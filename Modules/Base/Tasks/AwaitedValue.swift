@@ -1,4 +1,4 @@
-/// A value that comes once, and all who wait for it.
+/// A value that comes once, and the tasks that wait for it.
 package final class AwaitedValue<Value: Sendable>: Sendable {
     private let known = SetOnce<Value>()
     /// Their streams end when the value has come.
@@ -15,7 +15,7 @@ package final class AwaitedValue<Value: Sendable>: Sendable {
         waiting.finish()
     }
 
-    /// - Returns: the value; nil where the task is cancelled before.
+    /// - Returns: the value; nil if the task is cancelled before.
     package func wait() async -> Value? {
         if Task.isCancelled { return nil }
         if known.value == nil { for await _ in waiting.follow(buffering: .bufferingNewest(1)) {} }

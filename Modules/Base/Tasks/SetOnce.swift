@@ -14,6 +14,6 @@ package struct SetOnce<Value: Sendable>: ~Copyable, Sendable {
     /// Nil before it is set.
     package var value: Value? { box.load()?.value }
 
-    /// Keeps the value where there is none yet.
+    /// Keeps the value if there is none yet.
     package func set(_ value: Value) { _ = box.storeIfNil(Box(value)) }
 }

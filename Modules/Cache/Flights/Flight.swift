@@ -2,7 +2,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import Synchronization
 
-/// A load of a request that others may wait for, since its answer may be stored for them.
+/// A load that other loads may wait for, since its answer may be stored for them.
 ///
 /// One load leads. Those that follow wait for it in short steps and go on their own where it proves of no use: nothing
 /// that happens to the leader fails them.
@@ -64,7 +64,7 @@ final class Flight: Sendable {
     }
 }
 
-/// The leader's part in a flight: whoever lets go of it without a word has ended it.
+/// The leader's part in a flight. Releasing it without a landing ends the flight.
 final class FlightLead: Sendable {
     let flight: Flight
     private let onLanding: @Sendable (Flight) -> Void

@@ -33,7 +33,7 @@ extension SecureCache {
     /// The longest that one takes.
     static let timeBehind = Duration.seconds(60)
 
-    /// Runs `body`, once for each key at a time, in a task that nobody waits for.
+    /// Runs `body`, once for each key at a time, in a task that is not awaited.
     fileprivate func goOnBehind(_ key: RequestKey, _ body: @escaping @Sendable () async -> Void) {
         guard state.withLock({ $0.behind.insert(key).inserted }) else { return }
         let hasBegun = revalidations.begin(atMost: Self.limitBehind) { [weak self] in

@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// A stored body as it is read, piece by piece: no snapshot of the store is held between two of them.
 actor StoredBody: BodySource {
-    /// Gives what follows so many octets, when the store does not any more.
+    /// Gives what follows so many bytes, when the store no longer does.
     typealias Recovery = @Sendable (_ given: Int64) async throws(LoadError) -> ResponseBody
 
     private let recover: Recovery
@@ -72,7 +72,7 @@ actor StoredBody: BodySource {
     }
 }
 
-/// A body without its first octets.
+/// A body without its first bytes.
 actor SkippingBody: BodySource {
     private nonisolated let body: ResponseBody
     private var skip: Int64

@@ -15,7 +15,7 @@ final class Environment: @unchecked Sendable {
     let environment: OpaquePointer
     private let database: MDB_dbi
     let gate = Gate()
-    /// Who reads the file beside the map is inside, for as long as its snapshot must stay.
+    /// Held shared by each reader of the file beside the map, for as long as its snapshot must stay.
     private let pins = Gate()
     private let isClosing = Atomic(false)
     let shared: Lock<Shared>
@@ -29,7 +29,8 @@ final class Environment: @unchecked Sendable {
     private static let idleLimit = 8
 
     struct IdleReader: @unchecked Sendable {
-        // SAFETY: nobody else holds the transaction, and who takes it out of the list has it alone.
+        // SAFETY: the list holds the only reference to the transaction, under the lock `shared`; the thread that takes it
+        // out of the list is the only one that uses it.
         let tree: Tree
     }
 

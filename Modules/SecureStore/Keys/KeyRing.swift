@@ -19,7 +19,7 @@ final class KeyRing: Sendable {
         var ciphers: [[UInt8]: RecordCipher] = [:]
         /// Those of collections' records that no ``RecordKeys`` has at hand.
         var recordKeys: [RecordKeyName: AEADKey] = [:]
-        /// Of who reads beside a process that rotates, and which file it read last.
+        /// Of a reader beside a process that rotates, and the file that it read last.
         var reader: KeyReader?
         var lastRead: Files.Identity?
     }

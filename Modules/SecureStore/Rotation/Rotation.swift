@@ -25,7 +25,7 @@ struct Rotation: Sendable {
 
     /// Ends the walk.
     ///
-    /// - Returns: those who wait for it, and what they are told.
+    /// - Returns: the watchers that wait for it, and what they are told.
     mutating func end(_ failure: StoreError?) -> (waiters: [Waiter], outcome: StoreError?) {
         cursor = nil
         defer { waiters = [] }

@@ -9,7 +9,7 @@ final class Upkeep: Sendable {
         var keyFile: KeyRingFile
         var protector: any KeyProtector
         var rotation = Rotation()
-        /// Nil where the store is read only, and once it is closed.
+        /// Nil if the store is read only, and once it is closed.
         var writerLock: WriterLock?
         /// Whether ``OpenDirectories`` has the directory for this store.
         var isEntered = true
@@ -39,7 +39,7 @@ final class Upkeep: Sendable {
         state.withLock { $0.rotation.advance(to: next, damaged: damaged) }
     }
 
-    /// Ends the walk and tells those who wait.
+    /// Ends the walk and tells the tasks that wait.
     func endRotation(_ failure: StoreError?) {
         let (waiters, outcome) = state.withLock { $0.rotation.end(failure) }
         for waiter in waiters { waiter.resume(returning: outcome) }

@@ -32,9 +32,9 @@ struct OutsideSockets {
 
         do throws(LoadError) {
             try await sockets.connect(to: "other.example:443", isSecure: true).close()
-            show("a server that nobody listed is refused", false)
+            show("a server that is not listed is refused", false)
         } catch {
-            show("a server that nobody listed is refused", error.code == .refusedByPolicy)
+            show("a server that is not listed is refused", error.code == .refusedByPolicy)
         }
         await parts.shutdown()
         store.close()

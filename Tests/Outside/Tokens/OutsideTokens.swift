@@ -6,7 +6,7 @@ import SallyportAuthorization
 import SallyportBase
 import SallyportSecureStore
 
-/// Authorization and tokens: an app that tells a server who uses it, and the server, which checks the token off-line.
+/// Authorization and tokens: an app that proves its user to a server, and the server, which checks the token off-line.
 ///
 ///     OutsideTokens DIRECTORY LINK KEYS ISSUER
 ///
@@ -42,9 +42,9 @@ struct OutsideTokens {
         show("the token is \(verified.user)'s, and the sender has the key", verified.isProven)
         do throws(AuthTokenVerificationError) {
             _ = try await verifier.verify(token.reveal(), for: .init(user: "bob@corp.example", server: server))
-            show("it is nobody else's", false)
+            show("it is one user's only", false)
         } catch {
-            show("it is nobody else's", error.code == .wrongUser)
+            show("it is one user's only", error.code == .wrongUser)
         }
     }
 }
