@@ -1,6 +1,5 @@
 internal import Glibc
 internal import SallyportBase
-internal import Synchronization
 
 /// One thread that waits for descriptors, timers and work, and runs what became due: the executor of the actors that
 /// own C handles, and of any task that prefers it.
@@ -13,14 +12,14 @@ internal import Synchronization
 ///     await withTaskExecutorPreference(loop) { await handle(request) }
 ///
 /// The preference holds for `@concurrent` functions and child tasks (SE-0417).
-public final class EventLoop: SerialExecutor, TaskExecutor, CustomStringConvertible {
-    /// The thread's name, cut to 15 octets where the kernel shows it.
+///
+/// An actor that owns what belongs to the thread returns ``asUnownedSerialExecutor()`` as its `unownedExecutor`.
+public final class EventLoop: TaskExecutor, CustomStringConvertible {
+    /// The thread's name, cut to 15 bytes where the kernel shows it.
     public let name: String
 
-    let work = Lock(WorkQueue())
-    let bell = Bell()
-    /// The loop's `pthread_t`; 0 until the thread has started.
-    let thread = Atomic<UInt>(0)
+    let inbox = LoopInbox()
+    let actorExecutor: LoopExecutor
 
     // SAFETY: touched on the loop's thread only, which `LoopState`'s callers check in `state`.
     nonisolated(unsafe) private let loopState: LoopState
@@ -28,14 +27,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, CustomStringConverti
     /// Starts the thread. It runs until ``shutdown()``.
     public init(name: String) {
         self.name = name
-        unsafe loopState = LoopState(bell: bell)
+        actorExecutor = LoopExecutor(inbox)
+        unsafe loopState = LoopState(bell: inbox.bell)
         startThread()
     }
 
     public var description: String { "EventLoop(\(name))" }
 
     /// Whether the caller runs on the loop's thread.
-    public var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
+    public var isCurrent: Bool { inbox.isCurrent }
 
     /// What belongs to the thread; stops the process where another thread asks.
     var state: LoopState {
@@ -47,36 +47,21 @@ public final class EventLoop: SerialExecutor, TaskExecutor, CustomStringConverti
 // MARK: Executor
 
 extension EventLoop {
-    public func enqueue(_ job: consuming ExecutorJob) { require(enqueue(.job(UnownedJob(job)))) }
+    public func enqueue(_ job: consuming ExecutorJob) { inbox.require(.task(UnownedJob(job))) }
 
     /// Runs `body` on the loop, after what was enqueued before.
-    public func execute(_ body: @escaping @Sendable () -> Void) { require(enqueue(.closure(body))) }
+    public func execute(_ body: @escaping @Sendable () -> Void) { inbox.require(.closure(body)) }
 
     /// Runs `body` on the loop, after what was enqueued before, where the loop was not shut down.
     ///
     /// - Returns: whether it will run.
-    package func executeIfRunning(_ body: @escaping @Sendable () -> Void) -> Bool { enqueue(.closure(body)) }
-
-    private func require(_ isTaken: Bool) {
-        precondition(isTaken, "Work was enqueued on an event loop that has been shut down.")
-    }
-
-    private func enqueue(_ item: WorkQueue.Item) -> Bool {
-        switch work.withLock({ $0.enqueued(item) }) {
-        case .ring: bell.ring()
-        case .taken: break
-        case .refused: return false
-        }
-        return true
-    }
-
-    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }
+    package func executeIfRunning(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.enqueue(.closure(body)) }
 
     public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
 
-    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
-
-    public func checkIsolated() { precondition(isCurrent, "Expected to run on \(self).") }
+    /// The executor of actors on the loop: the executor of tasks, the loop itself, is another, so that a task on the loop
+    /// calls functions that are not isolated without passing through the loop's queue.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe actorExecutor.asUnownedSerialExecutor() }
 }
 
 // MARK: End
@@ -88,8 +73,8 @@ extension EventLoop {
     /// since nothing could ever run it. Call it from another executor.
     public func shutdown() async {
         await withCheckedContinuation { continuation in
-            switch work.withLock({ $0.shutdownRequested(continuation) }) {
-            case .ring: bell.ring()
+            switch inbox.queue.withLock({ $0.shutdownRequested(continuation) }) {
+            case .ring: inbox.bell.ring()
             case .resume: continuation.resume()
             case .none: break
             }

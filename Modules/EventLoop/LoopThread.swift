@@ -17,25 +17,25 @@ extension EventLoop {
     }
 
     fileprivate func runOnThread() {
-        thread.store(pthread_self(), ordering: .relaxed)
+        inbox.thread.store(pthread_self(), ordering: .relaxed)
         prepareThread()
         Heap.keepTop()
         var batch = Batch()
         while true {
             let isIdle = batch.isEmpty && !state.hasTurnWork
-            let rest = isIdle ? work.withLock { $0.rest() } : .awake
+            let rest = isIdle ? inbox.queue.withLock { $0.rest() } : .awake
             if case .ended(let waiters) = rest { return end(waiters) }
             let waits = if case .asleep = rest { true } else { false }
             state.look(waits: waits)
             // Before events are handled: what they enqueue, and others meanwhile, needs no bell.
-            if waits { work.withLock { $0.awoke() } }
+            if waits { inbox.queue.withLock { $0.awoke() } }
             state.handleEvents()
             var room = batchLimit
             repeat {
-                if batch.isEmpty { work.withLock { batch.refill(from: &$0) } }
+                if batch.isEmpty { inbox.queue.withLock { batch.refill(from: &$0) } }
                 room -= max(1, batch.run(on: self, upTo: room))
                 state.endTurn()
-            } while room > 0 && (!batch.isEmpty || state.hasTurnWork || work.withLock { $0.hasItems })
+            } while room > 0 && (!batch.isEmpty || state.hasTurnWork || inbox.queue.withLock { $0.hasItems })
         }
     }
 
@@ -73,7 +73,8 @@ private struct Batch {
         let end = min(items.count, next + limit)
         while next < end {
             switch items[next] {
-            case .job(let job):
+            case .task(let job): unsafe job.runSynchronously(on: loop.asUnownedTaskExecutor())
+            case .isolated(let job):
                 unsafe job.runSynchronously(
                     isolatedTo: loop.asUnownedSerialExecutor(), taskExecutor: loop.asUnownedTaskExecutor())
             case .closure(let body): body()

@@ -1,7 +1,10 @@
 /// What waits to be run on a loop, and whether its thread must be woken for more. Guarded by the loop's lock.
 struct WorkQueue: Sendable {
     enum Item: Sendable {
-        case job(UnownedJob)
+        /// A task that prefers the loop, outside of actors.
+        case task(UnownedJob)
+        /// A job of an actor on the loop.
+        case isolated(UnownedJob)
         case closure(@Sendable () -> Void)
     }
 

@@ -11,7 +11,8 @@ struct EventLoopTests {
         init(_ loop: EventLoop) { self.loop = loop }
         nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
         func add() {
-            loop.preconditionIsolated()
+            preconditionIsolated()
+            #expect(loop.isCurrent)
             count += 1
         }
     }
@@ -40,7 +41,26 @@ struct EventLoopTests {
         #expect(loop.isCurrent)
         await counter.add()
         #expect(loop.isCurrent)
-        #expect(loop.isIsolatingCurrentContext() == true)
+    }
+
+    @Test func nonisolatedCallsOfTasksOnTheLoopDoNotPassThroughItsQueue() async {
+        let loop = EventLoop(name: "test")
+        let order = await withTaskExecutorPreference(loop) { await overtakes(loop) }
+        #expect(order == ["call", "enqueued"])
+        await loop.shutdown()
+    }
+
+    /// What is enqueued before the call would run first if the call were enqueued, too.
+    @concurrent private func overtakes(_ loop: EventLoop) async -> [String] {
+        let order = Lock<[String]>([])
+        loop.execute { order.withLock { $0.append("enqueued") } }
+        await note("call", in: order)
+        await Task.yield()
+        return order.withLock { $0 }
+    }
+
+    @concurrent private func note(_ what: String, in order: Lock<[String]>) async {
+        order.withLock { $0.append(what) }
     }
 
     @Test func callbacksOnTheLoopAreIsolatedToItsActors() async {
