@@ -12,15 +12,16 @@ package final class Transport: Sendable {
 
     /// - Parameters:
     ///   - idleLifetime: the connections of a path are closed after the path was unused for this time, or up to twice
-    ///     as long. libcurl itself never reuses a connection that was idle for 118 s.
+    ///     as long. A connection that was idle for 118 s is never used again.
+    ///   - engine: what speaks HTTP/1.1.
     ///   - whenRelayBreaks: called when a relay ended or refused a connection. The loss is reported once it returns,
     ///     unless what it found out has ended the exchange or the tunnel with another error.
     package init(
-        loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60),
+        loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60), engine: HTTP1Engine = .chosen,
         whenRelayBreaks: (@Sendable () async -> Void)? = nil
     ) {
         engines = loops.loops.map {
-            TransportEngine(on: $0, idleLifetime: idleLifetime, whenRelayBreaks: whenRelayBreaks)
+            TransportEngine(on: $0, idleLifetime: idleLifetime, engine: engine, whenRelayBreaks: whenRelayBreaks)
         }
     }
 
@@ -47,7 +48,7 @@ package final class Transport: Sendable {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: Exchange.Continuation) in
                 exchange.continuation = continuation
-                exchange.engine.post(.start(exchange, path))
+                exchange.engine.start(exchange, via: path)
             }
         } onCancel: {
             exchange.isCancelled.store(true, ordering: .releasing)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Connections that one owner has to itself, and what proofs over them are bound to.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct BoundConnectionTests {
     private let transport = Transport()
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

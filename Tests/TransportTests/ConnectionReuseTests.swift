@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What a new connection takes over from an old one, where addresses of both kinds lead, and on which loop it lives.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct ConnectionReuseTests {
     private func get(
         _ transport: Transport, _ request: ExchangeRequest, _ path: ConnectionPath

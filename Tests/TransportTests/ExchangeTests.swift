@@ -7,7 +7,7 @@ import SallyportTransport
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct ExchangeTests {
     private let transport = Transport()
     private let path = ConnectionPath()

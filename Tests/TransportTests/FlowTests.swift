@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Back-pressure, time and cancellation.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct FlowTests {
     private let transport = Transport()
     private let path = ConnectionPath()

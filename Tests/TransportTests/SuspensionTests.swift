@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Exchanges that are suspended from outside, over HTTP/1.1 and HTTP/2.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct SuspensionTests {
     /// Suspended and resumed by the test.
     private final class Control: TransferControl {

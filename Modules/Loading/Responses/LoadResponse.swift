@@ -93,7 +93,7 @@ public struct ExchangeTiming: Sendable, Hashable {
     public var relaySecured: Duration = .zero
     /// The relay or the proxy has answered, and TLS with the server begins.
     public var relayAnswered: Duration = .zero
-    /// TLS with relay and server, CONNECT between them included.
+    /// TLS with the server stands; zero without TLS.
     public var secured: Duration = .zero
     /// The request was about to be sent.
     public var requestSent: Duration = .zero

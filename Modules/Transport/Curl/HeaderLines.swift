@@ -34,7 +34,7 @@ final class HeaderLines {
     deinit { unsafe storage.deallocate() }
 
     /// What the transport makes itself from URL and body; a second one of these makes two readings of one request.
-    private static func isOwnField(_ name: HTTPField.Name) -> Bool {
+    static func isOwnField(_ name: HTTPField.Name) -> Bool {
         switch name.canonicalName {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
             "te", "http2-settings", "proxy-authorization":

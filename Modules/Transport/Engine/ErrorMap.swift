@@ -72,15 +72,7 @@ struct ErrorMap {
 
     /// TLS 1.3 tells of a refused client certificate only after the handshake, so the alert counts at any step.
     private func certificateAlert(_ step: LoadError.Step) -> LoadError? {
-        guard let record = attempt.handshakes.last(where: \.refusedCertificate) else { return nil }
-        let refused: LoadError.Step =
-            switch record.peer {
-            case .relay: .relayTLS
-            case .proxy: .proxyTLS
-            case .server: .serverTLS
-            }
-        return LoadError(
-            .clientCertificateRefused, at: refused, "The peer refused the certificate, or the lack of one (TLS alert).")
+        HandshakeRecord.certificateRefusal(in: attempt.handshakes)
     }
 
     private func asking(_ code: CURLcode) -> LoadError {

@@ -32,6 +32,10 @@ final class Pool: DescriptorHandler, TurnObserver {
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
     private var idleHandles: [EasyHandle] = []
+    /// Connections of our own over which nothing goes.
+    var idle: IdleConnections
+    let engine: HTTP1Engine
+    let protocols: OriginProtocols
     /// What runs, and what waits for its turn.
     private var members: [ObjectIdentifier: any PoolMember] = [:]
     private var origins = OriginQueue()
@@ -52,8 +56,14 @@ final class Pool: DescriptorHandler, TurnObserver {
     private(set) lazy var watchdog = Watchdog(pool: self)
     private var turnTime: LoopInstant?
 
-    init(_ path: ConnectionPath, isMultiplexing: Bool, on loop: EventLoop) {
+    init(
+        _ path: ConnectionPath, isMultiplexing: Bool, engine: HTTP1Engine, knowing protocols: OriginProtocols,
+        on loop: EventLoop
+    ) {
         self.loop = loop
+        self.protocols = protocols
+        self.engine = engine
+        idle = IdleConnections(limit: path.owner == nil ? Self.maximumConnections : 1)
         self.isMultiplexing = isMultiplexing
         configuration = PathConfiguration(path)
         relays = RelayOrder(path.relay)
@@ -74,6 +84,7 @@ final class Pool: DescriptorHandler, TurnObserver {
     /// Takes no new member, and frees the connections once the last one is gone.
     func retire() {
         isRetired = true
+        closeIdleConnections()
         closeIfDone()
     }
 
@@ -103,16 +114,17 @@ final class Pool: DescriptorHandler, TurnObserver {
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
             to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
-            peer: configuration.path.addresses == nil ? nil : member.attempt.handle?.peer)
+            peer: configuration.path.addresses == nil ? nil : member.attempt.connection?.peer)
     }
 
     /// The connections that no member uses. For those with TLS, the lowest version that the path offers is assumed.
     var idleConnections: [OpenConnection] {
-        connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
-            OpenConnection(
-                to: origin.endpoint, through: configuration.path.relay?.cluster,
-                tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
-        }
+        idleHTTP1Connections
+            + connections.values.filter { $0.interest.isEmpty }.compactMap(\.origin).map { origin in
+                OpenConnection(
+                    to: origin.endpoint, through: configuration.path.relay?.cluster,
+                    tlsVersion: origin.isSecure ? configuration.path.versions.minimum : nil)
+            }
     }
 
     /// The time of this turn, read from the clock once.
@@ -134,7 +146,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     /// A member that has not begun is suspended, goes on, or has become more or less urgent: it stands elsewhere from now.
     func requeue(_ member: any PoolMember) {
-        guard members[ObjectIdentifier(member)] != nil, member.attempt.handle == nil else { return }
+        guard members[ObjectIdentifier(member)] != nil, !member.attempt.hasBegun else { return }
         if !member.attempt.isParked { origins.leftQueue(member) }
         member.attempt.isParked = member.isSuspended
         if !member.isSuspended, origins.admits(member) { begin(member) }
@@ -143,9 +155,18 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     private func begin(_ member: any PoolMember) {
         wasUsed = true
+        if let exchange = member as? Exchange, let origin = exchange.attempt.claim?.origin {
+            exchange.usesOwnHTTP = speaksHTTP1(for: exchange, to: origin)
+            if exchange.usesOwnHTTP, sendsOverIdleConnection(exchange, to: origin) { return }
+        }
+        dial(member)
+    }
+
+    /// Has libcurl make a connection, or carry the whole exchange.
+    func dial(_ member: any PoolMember) {
         let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
         let attempt = member.attempt
-        attempt.handle = handle
+        (attempt.handle, attempt.connection) = (handle, handle)
         attempt.step = .nameLookup
         attempt.relays = relays.order(now)
         handle.client = member
@@ -168,6 +189,9 @@ final class Pool: DescriptorHandler, TurnObserver {
     private func done(_ member: any PoolMember, _ handle: EasyHandle, _ code: CURLcode) {
         let attempt = member.attempt
         if code == CURLE_OK, let opening = member as? TunnelOpening { return opening.connected() }
+        if code == CURLE_OK, let exchange = member as? Exchange, exchange.usesOwnHTTP {
+            return connected(exchange, handle)
+        }
         guard code != CURLE_OK else { return remove(member, nil, isReusable: true) }
         let isRelayed = configuration.path.relay != nil
         let map = ErrorMap(
@@ -204,11 +228,15 @@ final class Pool: DescriptorHandler, TurnObserver {
         remove(loss.member, loss.failure, isReusable: true)
     }
 
+    /// The exchange of a connection of our own is over.
+    func completed(_ exchange: Exchange) { remove(exchange, nil, isReusable: true) }
+
     private func remove(_ member: any PoolMember, _ failure: LoadError?, isReusable: Bool) {
         member.finished(failure)
         members[ObjectIdentifier(member)] = nil
         if !member.attempt.isParked { origins.left(member) }
         if isRetired || origins.isStirred { scheduleTurn() }
+        if releasesConnection(of: member.attempt) { return }
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil
         handle.client = nil
@@ -219,9 +247,13 @@ final class Pool: DescriptorHandler, TurnObserver {
         if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
     }
 
+    /// Has libcurl close the connection that the handle has made. The handle is not used any more.
+    func remove(_ handle: EasyHandle) { _ = unsafe curl_multi_remove_handle(multi, handle.raw) }
+
     /// What the handshake of a member's connection agreed on.
     func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard isMultiplexing || !isMultiplexed else { return }
+        protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
         origins.learned(origin, isMultiplexed: isMultiplexed)
         if origins.isStirred { scheduleTurn() }
     }
@@ -298,6 +330,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         if readiness.contains(.write) { bits |= CURL_CSELECT_OUT }
         if readiness.contains(.hangUp) { bits |= CURL_CSELECT_ERR }
         act(descriptor, bits)
+        // At once: libcurl has a connection that it was only to make for idle, and may close it with its next call.
+        collectDone()
         scheduleTurn()
     }
 
@@ -336,6 +370,12 @@ final class Pool: DescriptorHandler, TurnObserver {
     func opened(_ descriptor: Int32, to origin: Origin?) {
         connections[descriptor] = Connection(origin: origin)
         if let origin { origins.opened(origin) }
+    }
+
+    /// A connection of our own to the origin is closed.
+    func closed(_ origin: Origin) {
+        origins.closed(origin)
+        if origins.isStirred { scheduleTurn() }
     }
 
     func willClose(_ descriptor: Int32) {

@@ -52,8 +52,14 @@ final class Attempt {
     /// What it waits for before it begins; nil if nothing limits it.
     var claim: OriginClaim?
     var step = LoadError.Step.routing
-    /// Nil before it begins.
+    /// libcurl's, while the transfer has one.
     var handle: EasyHandle?
+    /// What carries an exchange, or opens a tunnel; nil before it begins.
+    var connection: (any HTTPConnection)?
+    var hasBegun: Bool { connection != nil }
+    /// How often libcurl has closed the connection that it had just made.
+    var dials = 0
+    static let dialLimit = 5
     /// One for each handshake, the relay's first.
     var handshakes: [HandshakeRecord] = []
     /// The relays not tried yet, the one in use first.

@@ -13,6 +13,8 @@ actor TransportEngine {
         case cancel(Exchange)
         case resumeReceiving(Exchange)
         case resumeSending(Exchange)
+        /// There may be more to read than one turn of the loop takes.
+        case goOn(Exchange)
         case controlChanged(Exchange)
         case open(TunnelOpening, ConnectionPath)
         case cancelOpening(TunnelOpening)
@@ -51,6 +53,8 @@ actor TransportEngine {
     private var retired: [Pool] = []
     private var isShutDown = false
     private let idleLifetime: Duration
+    private let engine: HTTP1Engine
+    private let protocols = OriginProtocols()
     /// Broken connections through relays whose loss was not reported yet.
     var losses: [UnexplainedLoss] = []
     var isAsking = false
@@ -58,8 +62,12 @@ actor TransportEngine {
     private lazy var sweeper = LoopTimer { [weak self] in self?.assumeIsolated { $0.sweep() } }
 
     /// - Parameter idleLifetime: how long a path's connections idle before they are closed; up to twice as long.
-    init(on loop: EventLoop, idleLifetime: Duration, whenRelayBreaks: (@Sendable () async -> Void)?) {
+    init(
+        on loop: EventLoop, idleLifetime: Duration, engine: HTTP1Engine,
+        whenRelayBreaks: (@Sendable () async -> Void)?
+    ) {
         self.whenRelayBreaks = whenRelayBreaks
+        self.engine = engine
         CurlLibrary.prepare()
         self.loop = loop
         self.idleLifetime = idleLifetime
@@ -78,6 +86,13 @@ actor TransportEngine {
         var commands: [Command] = []
         takePosted(&commands)
         for command in commands { refuse(command) }
+    }
+
+    /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes an end
+    /// of all that was posted before.
+    nonisolated func start(_ exchange: Exchange, via path: ConnectionPath) {
+        guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path)) }
+        assumeIsolated { $0.start(exchange, path) }
     }
 
     nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
@@ -103,8 +118,8 @@ actor TransportEngine {
         case .open(let opening, _): opening.refuse(Self.invalidated())
         case .secure(_, let order): order.continuation(.failure(Self.invalidated()))
         case .shutdown(let continuation): continuation.resume()
-        case .cancel, .resumeReceiving, .resumeSending, .controlChanged, .cancelOpening, .pump, .end, .retire, .endAll,
-            .judge:
+        case .cancel, .resumeReceiving, .resumeSending, .goOn, .controlChanged, .cancelOpening, .pump, .end, .retire,
+            .endAll, .judge:
             break
         }
     }
@@ -115,6 +130,7 @@ actor TransportEngine {
         case .cancel(let exchange): exchange.pool?.end(exchange, .cancelled())
         case .resumeReceiving(let exchange): exchange.resumeReceiving()
         case .resumeSending(let exchange): exchange.resumeSending()
+        case .goOn(let exchange): (exchange.attempt.connection as? HTTP1Connection)?.goOn()
         case .controlChanged(let exchange): exchange.controlChanged()
         case .open(let opening, let path): open(opening, path)
         case .cancelOpening(let opening): opening.pool?.end(opening, .cancelled())
@@ -149,7 +165,7 @@ actor TransportEngine {
     private func pool(_ key: PoolKey) -> Pool {
         if let pool = pools[key] { return pool }
         if pools.isEmpty { scheduleSweep() }
-        let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, on: loop)
+        let pool = Pool(key.path, isMultiplexing: key.isMultiplexing, engine: engine, knowing: protocols, on: loop)
         if whenRelayBreaks != nil, key.path.relay != nil {
             pool.explains = { [weak self] loss in self?.assumeIsolated { $0.explain(loss) } }
         }
@@ -162,6 +178,7 @@ actor TransportEngine {
         let shared = PoolKey(path: path)
         guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
         if let pool = pools[shared], pool.isOneByOne(origin) { return pool }
+        if engine != .libcurl, protocols.isOneByOne(origin, at: .now) { return pool(shared) }
         return pool(PoolKey(path: path, isMultiplexing: false))
     }
 

@@ -10,11 +10,11 @@ struct Download {
 
     private let headerLimit: Int
     private(set) var head: [UInt8] = []
-    private var headerOctets = 0
+    private var headerBytes = 0
     private(set) var isHeadWhole = false
     var chunk: [UInt8] = []
     /// Bytes of the body so far.
-    private var bodyOctets = 0
+    private var bodyBytes = 0
     private var check = HeaderBlockCheck()
 
     init(headerLimit: Int) { self.headerLimit = headerLimit }
@@ -31,58 +31,74 @@ struct Download {
 
     /// Takes a line, which ends with its line break. An interim head (1xx) is never the answer's.
     mutating func received(_ line: UnsafeRawBufferPointer) -> HeaderFailure? {
-        headerOctets += line.count
-        guard headerOctets <= headerLimit else { return .tooLong }
+        headerBytes += line.count
+        guard headerBytes <= headerLimit else { return .tooLong }
         guard !isHeadWhole else {
             if line.count > 2 { unsafe trailers.append(contentsOf: line) }
             return nil
         }
         if head.isEmpty { head.reserveCapacity(512) }
-        let start = head.count
         unsafe head.append(contentsOf: line)
         let isBlank = unsafe line.count <= 2 && (line.first == 13 || line.first == 10)
-        guard isBlank else { return check.takes(head[start...]) ? nil : .malformed }
+        guard isBlank, check.status > 0 else { return unsafe check.takes(line) ? nil : .malformed }
         guard isInterim else {
             isHeadWhole = true
             return nil
         }
-        if status?.elementsEqual("103".utf8) == true, earlyHints.count < Self.hintLimit { earlyHints.append(head) }
+        if check.status == 100 { mayContinue = true }
+        if check.status == 103, earlyHints.count < Self.hintLimit { earlyHints.append(head) }
         head.removeAll(keepingCapacity: true)
         check = HeaderBlockCheck()
         return nil
     }
 
-    /// `HTTP/1.1 1xx` or `HTTP/2 1xx`; 101 was not asked for and is no interim answer.
-    private var isInterim: Bool {
-        guard let status else { return false }
-        return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
-    }
-
-    /// The three bytes of the head's status.
-    private var status: ArraySlice<UInt8>? {
-        guard let space = head.firstIndex(of: UInt8(ascii: " ")), space + 3 < head.count else { return nil }
-        return head[(space + 1)...(space + 3)]
-    }
+    /// 101 was not asked for and is no interim answer.
+    private var isInterim: Bool { (100..<200).contains(check.status) && check.status != 101 }
 
     /// The server does not do what `Expect` asks for (RFC 9110 §15.5.18).
-    var isExpectationFailed: Bool { status?.elementsEqual("417".utf8) == true }
+    var isExpectationFailed: Bool { check.status == 417 }
 
     /// Whether the server asks for authentication (RFC 9110 §15.5.2).
-    var isUnauthorized: Bool { status?.elementsEqual("401".utf8) == true }
+    var isUnauthorized: Bool { check.status == 401 }
 
-    var isHTTP2: Bool { head.starts(with: "HTTP/2".utf8) }
+    var isHTTP2: Bool { isHeadWhole && check.minorVersion == nil }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
     var isDelimitedByClose: Bool {
-        guard head.starts(with: "HTTP/1".utf8), let head = try? HeadParser.parse(head) else { return false }
-        let fields = head.headerFields
-        return fields[.contentLength] == nil && fields[.transferEncoding] == nil && bodyOctets > 0
+        isHeadWhole && check.minorVersion != nil && check.contentLength == nil && !check.isChunked && bodyBytes > 0
     }
 
-    mutating func append(_ octets: UnsafeRawBufferPointer) {
-        if chunk.isEmpty { chunk.reserveCapacity(octets.count < 4096 ? octets.count : Self.chunkSize + 16 << 10) }
-        bodyOctets += octets.count
-        unsafe chunk.append(contentsOf: octets)
+    // MARK: What HTTP/1.1 of our own needs of the head, once it is whole
+
+    var status: Int { check.status }
+    /// The server has said `100 Continue`.
+    private(set) var mayContinue = false
+
+    /// How the end of the body is found (RFC 9112 §6.3).
+    ///
+    /// - Parameter isHead: the request's method is HEAD.
+    func bodyLength(isHead: Bool) -> ResponseReader.BodyLength {
+        if isHead || check.status == 204 || check.status == 304 { return .none }
+        if check.isChunked { return .chunked }
+        return check.contentLength.map { .bytes($0) } ?? .untilClose
+    }
+
+    /// Whether the server keeps the connection open behind the response (RFC 9112 §9.3).
+    var keepsConnection: Bool {
+        guard !check.saysClose else { return false }
+        return check.minorVersion == 1 || check.saysKeepAlive && !check.isChunked
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        if chunk.isEmpty { chunk.reserveCapacity(bytes.count < 4096 ? bytes.count : Self.chunkSize + 16 << 10) }
+        bodyBytes += bytes.count
+        unsafe chunk.append(contentsOf: bytes)
+    }
+
+    /// Takes a chunk as it is, where none has begun.
+    mutating func take(_ chunk: [UInt8]) {
+        bodyBytes += chunk.count
+        self.chunk = chunk
     }
 
     mutating func takeChunk() -> [UInt8] {

@@ -32,17 +32,17 @@ final class Exchange: @unchecked Sendable {
     /// Set by the caller before the exchange is posted, and taken when it is answered.
     var continuation: Continuation?
 
-    private let url: String
-    private let lines: HeaderLines?
+    /// What libcurl reads while a transfer runs.
+    private var lines: HeaderLines?
     /// What differs between exchanges of one path.
-    private let proxyLines: HeaderLines?
-    private let upload: Upload
-    private var download: Download
+    private var proxyLines: HeaderLines?
+    let upload: Upload
+    private(set) var download: Download
     private var pipe: BodyPipe?
-    private var flow = TransferFlow()
+    private(set) var flow = TransferFlow()
     private var sends: SendRule
     private var clock: ExchangeClock
-    private let asksToContinue: Bool
+    let asksToContinue: Bool
     /// The connection that it has made, on a path with one owner.
     private var madeConnection: UInt64?
     private static let connectionNumbers = Atomic<UInt64>(0)
@@ -51,6 +51,10 @@ final class Exchange: @unchecked Sendable {
     /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
     private(set) var isExpectationRefused = false
     private var controlNumber: UInt64 = 0
+    /// Whether libcurl only makes the connection, over which the exchange then goes without it.
+    var usesOwnHTTP = false
+    /// Bytes of the request that connections of our own have sent, on all tries.
+    var sentOnConnections = 0
     private(set) var pool: Pool?
     private(set) var queueTime = Duration.zero
     /// What is known of TLS while the connection is there; nil if no report is wanted.
@@ -64,14 +68,11 @@ final class Exchange: @unchecked Sendable {
         let origin = Origin(
             endpoint: endpoint, isSecure: request.url.isSecure, isHTTP1Only: request.protocols == .http1Only)
         attempt = Attempt(OriginClaim(origin: origin, limit: request.connectionsPerOrigin))
-        url = request.url.absoluteText
         guard request.method != .connect else {
             throw LoadError(.invalidRequest, at: .routing, "A tunnel is opened by other means than a request.")
         }
         upload = try Upload(request.body)
         asksToContinue = request.asksToContinue
-        lines = HeaderLines(request.headerFields, extra: upload.extraLines(for: request))
-        proxyLines = request.proxyAuthorization.flatMap(HeaderLines.init(proxyAuthorization:))
         download = Download(headerLimit: request.headerLimit.octets)
         sends = SendRule(isIdempotent: request.isIdempotent, requiredConnection: request.requiredConnection)
         clock = ExchangeClock(deadline: request.deadline, idleTimeout: request.idleTimeout)
@@ -93,7 +94,7 @@ final class Exchange: @unchecked Sendable {
     func start(in pool: Pool) {
         self.pool = pool
         pool.start(self)
-        if attempt.handle == nil { pool.watchdog.watch(self) }
+        if !attempt.hasBegun { pool.watchdog.watch(self) }
     }
 
     func resumeReceiving() {
@@ -107,16 +108,16 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func flowChanged() {
-        guard let handle = attempt.handle, let pool else { return }
+        guard let connection = attempt.connection, let pool else { return }
         clock.active(at: pool.now)
-        _ = unsafe curl_easy_pause(handle.raw, flow.bits(isSendingPaused: upload.isPaused))
+        connection.flowChanged(flow, isSendingPaused: upload.isPaused)
         pool.scheduleTurn()
     }
 
     /// It was suspended or resumed, or is more or less urgent than it was.
     func controlChanged() {
         guard let pool else { return }
-        guard attempt.handle != nil else { return pool.requeue(self) }
+        guard attempt.hasBegun else { return pool.requeue(self) }
         if flow.hold(isSuspended, hasSent: sends.isBegun) { flowChanged() }
     }
 
@@ -131,10 +132,10 @@ final class Exchange: @unchecked Sendable {
     // MARK: Time
 
     /// The earliest instant at which the exchange may be overdue in its present state.
-    var dueAt: LoopInstant { clock.dueAt(hasBegun: attempt.handle != nil) }
+    var dueAt: LoopInstant { clock.dueAt(hasBegun: attempt.hasBegun) }
 
     func overdue(at now: LoopInstant) -> LoadError? {
-        clock.overdue(at: now, hasBegun: attempt.handle != nil, isPaused: isPaused, step: attempt.reachedStep)
+        clock.overdue(at: now, hasBegun: attempt.hasBegun, isPaused: isPaused, step: attempt.reachedStep)
     }
 
     private func active() { if let pool { clock.active(at: pool.now) } }
@@ -148,19 +149,44 @@ extension Exchange: PoolMember {
     var urgency: Urgency { request.control.map { Urgency($0.priority) } ?? .standard }
     var tlsVersion: TLSVersion? {
         guard request.url.isSecure, sends.isBegun else { return nil }
-        return attempt.handle?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
+        return attempt.connection?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
     }
 
-    func begins(with handle: EasyHandle) {
+    /// Its turn has come, on a connection or to make one.
+    func begins() {
         active()
         queueTime = .nanoseconds(clock.lastActivity.nanoseconds - attempt.start.nanoseconds)
         pool?.watchdog.watch(self)
-        handle.set(CURLOPT_URL, url)
-        unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
+    }
+
+    func begins(with handle: EasyHandle) {
+        begins()
+        handle.set(CURLOPT_URL, request.url.absoluteText)
         // A path whose exchanges speak for themselves has no lines of its own, and each has some.
+        proxyLines = request.proxyAuthorization.flatMap(HeaderLines.init(proxyAuthorization:))
         if let proxyLines {
             unsafe handle.set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(proxyLines.list))
         }
+        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
+        handle.set(CURLOPT_FORBID_REUSE, 0)
+        if usesOwnHTTP { dials(with: handle) } else { transfers(with: handle) }
+    }
+
+    private func dials(with handle: EasyHandle) {
+        // A handle that has made a connection for others keeps it.
+        handle.isPlain = false
+        handle.set(CURLOPT_CONNECT_ONLY, 1)
+        // One of libcurl's own that idles has its TLS elsewhere.
+        handle.set(CURLOPT_FRESH_CONNECT, 1)
+        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        handle.set(CURLOPT_PIPEWAIT, 0)
+        if pool?.configuration.path.proxy != nil { handle.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
+    }
+
+    private func transfers(with handle: EasyHandle) {
+        lines = HeaderLines(request.headerFields, extra: upload.extraLines(for: request))
+        unsafe handle.set(CURLOPT_HTTPHEADER, pointer: lines.map { unsafe UnsafeMutableRawPointer($0.list) })
         let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
         let version = isPlainHTTP ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         handle.set(CURLOPT_HTTP_VERSION, Int(version))
@@ -168,8 +194,6 @@ extension Exchange: PoolMember {
         // then for the end of what goes on there.
         let mayShare = !isPlainHTTP && attempt.claim.map { pool?.mayShare($0.origin) == true } == true
         handle.set(CURLOPT_PIPEWAIT, mayShare ? 1 : 0)
-        let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
         upload.configure(handle, request)
     }
 
@@ -194,7 +218,7 @@ extension Exchange: PoolMember {
     }
 
     private static func headless() -> LoadError {
-        LoadError(.protocolViolation, at: .response, "The answer has no head.")
+        LoadError(.connectionLost, at: .response, "The connection ended before the head of the answer was whole.")
     }
 
     func turnEnds() {
@@ -266,20 +290,26 @@ extension Exchange {
     }
 
     func willSendRequest() -> Bool {
+        // libcurl asks before it says that the connection stands, though it sends nothing.
+        if usesOwnHTTP, attempt.handle != nil { return true }
         if let madeConnection { pool?.connectionNumber = madeConnection }
         let verdict = sends.willSend(
             over: pool?.connectionNumber, hasSentNothing: hasSentNothing, canStartAnew: upload.canStartAnew)
         guard obeys(verdict) else { return false }
         attempt.step = upload.isSent ? .response : .request
         active()
-        if request.reporter != nil, request.url.isSecure { tls = attempt.handle?.tlsFacts }
+        if request.reporter != nil, request.url.isSecure { tls = attempt.connection?.tlsFacts }
         if flow.requestIsSent() { pool?.signal(self) }
-        guard let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake else { return true }
-        pool?.learned(origin, isMultiplexed: handshake.choseHTTP2)
+        if let pool, let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake {
+            pool.learned(origin, isMultiplexed: handshake.choseHTTP2)
+            // Later exchanges go over connections of our own, and this one would idle.
+            if !usesOwnHTTP, pool.speaksHTTP1(for: self, to: origin) { attempt.handle?.set(CURLOPT_FORBID_REUSE, 1) }
+        }
         return true
     }
 
-    private var hasSentNothing: Bool { attempt.handle?.long(CURLINFO_REQUEST_SIZE) == 0 }
+    /// On any try.
+    private var hasSentNothing: Bool { sentOnConnections == 0 && attempt.handle?.hasSentNothing ?? true }
 
     /// - Returns: whether the request is sent; if not, the attempt's failure says why.
     private func obeys(_ verdict: SendRule.Verdict) -> Bool {
@@ -303,16 +333,14 @@ extension Exchange {
         if let failure = unsafe download.received(line) {
             attempt.failure =
                 switch failure {
-                case .tooLong:
-                    LoadError(
-                        .responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
+                case .tooLong: tooLong
                 case .malformed:
                     LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
                 }
             return false
         }
         guard download.isHeadWhole else { return true }
-        if request.url.isSecure, download.isUnauthorized { channelBinding = attempt.handle?.channelBinding }
+        if request.url.isSecure, download.isUnauthorized { channelBinding = attempt.connection?.channelBinding }
         if asksToContinue, download.isExpectationFailed, upload.canStartAnew {
             isExpectationRefused = true
             return false
@@ -321,31 +349,63 @@ extension Exchange {
         return true
     }
 
+    /// Takes a piece of the body as it is.
+    func takes(chunk: [UInt8]) {
+        active()
+        if !download.chunk.isEmpty { pushChunk() }
+        download.take(chunk)
+        if chunk.count >= Download.chunkSize / 2 { pushChunk() }
+        pool?.signal(self)
+    }
+
     func received(body: UnsafeRawBufferPointer) -> Int {
         guard flow.mayReceive else { return Int(CURL_WRITEFUNC_PAUSE) }
+        unsafe takes(body: body)
+        return body.count
+    }
+
+    /// Takes a piece of the body, also where its reader has no room for more.
+    func takes(body: UnsafeRawBufferPointer) {
         active()
         unsafe download.append(body)
         if download.chunk.count >= Download.chunkSize { pushChunk() }
         pool?.signal(self)
-        return body.count
+    }
+
+    var tooLong: LoadError {
+        LoadError(.responseTooLarge, at: .response, "The header block is longer than \(request.headerLimit).")
     }
 
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard !flow.isHeld else { return Int(CURL_READFUNC_PAUSE) }
+        switch unsafe portion(into: buffer) {
+        case .bytes(let count): count
+        case .end: 0
+        case .paused: Int(CURL_READFUNC_PAUSE)
+        case .failed: Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    /// The next bytes of the body.
+    func portion(into buffer: UnsafeMutableRawBufferPointer) -> Upload.Portion {
+        guard !flow.isHeld else { return .paused }
         active()
-        let count = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
-        request.control?.sent(upload.sentOctets, of: upload.totalOctets)
-        if upload.isSent {
+        let portion = unsafe upload.fill(buffer) { [weak self] in self.map { $0.engine.post(.resumeSending($0)) } }
+        request.control?.sent(upload.sentBytes, of: upload.totalBytes)
+        if upload.isComplete {
             attempt.step = .response
             requestDone = clock.lastActivity
         }
-        return count
+        return portion
     }
 
     func rewindBody() -> Bool { sends.mayBeSentAgain(hasSentNothing) && upload.rewind() || failsOnce() }
 
+    /// Whether the exchange may find out by sending that its connection has ended. One that must not be sent twice, or over
+    /// no other, asks the connection before.
+    var maySendAgain: Bool { request.isIdempotent && request.requiredConnection == nil }
+
     /// Ends the exchange instead of sending it a second time.
-    private func failsOnce() -> Bool {
+    func failsOnce() -> Bool {
         attempt.failure = LoadError(
             .connectionLost, at: .request, "The connection ended, and the request is not one to be sent twice.")
         return false

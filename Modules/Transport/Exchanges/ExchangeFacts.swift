@@ -8,6 +8,14 @@ internal import SallyportLoading
 struct TLSFacts {
     var version: String
     var cipher: String?
+
+    /// - Parameter connection: a connection whose handshake is over; nil if it has none.
+    init?(_ connection: OpaquePointer) {
+        guard let name = unsafe SSL_get_version(connection) else { return nil }
+        unsafe version = String(cString: name)
+        let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
+        unsafe cipher = suite.map { unsafe String(cString: $0) }
+    }
 }
 
 extension TLSVersion {
@@ -32,22 +40,16 @@ extension EasyHandle {
     }
 
     /// Of the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
-    var tlsFacts: TLSFacts? {
-        guard let connection = unsafe sallyport_get_tls(raw).map({ OpaquePointer($0) }),
-            let version = unsafe SSL_get_version(connection)
-        else { return nil }
-        let suite = unsafe SSL_get_current_cipher(connection).flatMap { unsafe SSL_CIPHER_standard_name($0) }
-        return unsafe TLSFacts(version: String(cString: version), cipher: suite.map { unsafe String(cString: $0) })
-    }
+    var tlsFacts: TLSFacts? { unsafe sallyport_get_tls(raw).flatMap { unsafe TLSFacts(OpaquePointer($0)) } }
 
-    var sentOctets: LoadRecord.Octets {
+    var sentBytes: LoadRecord.Octets {
         var octets = LoadRecord.Octets()
         octets.head = long(CURLINFO_REQUEST_SIZE)
         octets.body = offset(CURLINFO_SIZE_UPLOAD_T)
         return octets
     }
 
-    var receivedOctets: LoadRecord.Octets {
+    var receivedBytes: LoadRecord.Octets {
         var octets = LoadRecord.Octets()
         octets.head = long(CURLINFO_HEADER_SIZE)
         octets.body = offset(CURLINFO_SIZE_DOWNLOAD_T)
@@ -79,16 +81,17 @@ extension Attempt {
         timing.nameLookup = timing.queue + handle.microseconds(CURLINFO_NAMELOOKUP_TIME_T)
         timing.connect = timing.queue + handle.microseconds(CURLINFO_CONNECT_TIME_T)
         tellHandshakes(to: &timing, isDirect: isDirect)
-        let secured = handle.microseconds(CURLINFO_APPCONNECT_TIME_T)
-        if secured > .zero { timing.secured = timing.queue + secured }
     }
 
-    /// What libcurl does not tell apart: the handshake with relay or proxy, and what follows until the server's.
+    /// By our clock, since libcurl does not tell apart the handshake with relay or proxy and what follows until the server's,
+    /// and counts from a later start than the attempt's.
     private func tellHandshakes(to timing: inout ExchangeTiming, isDirect: Bool) {
+        let inner = serverHandshake
+        if let agreed = inner?.agreed { timing.secured = elapsed(until: agreed) }
         guard !isDirect else { return }
         if let outer = handshakes.first, outer.peer != .server, let agreed = outer.agreed {
             timing.relaySecured = elapsed(until: agreed)
         }
-        if let inner = serverHandshake { timing.relayAnswered = elapsed(until: inner.start) }
+        if let inner { timing.relayAnswered = elapsed(until: inner.start) }
     }
 }

@@ -65,7 +65,15 @@ enum HeadParser {
             let name = unsafe FieldNames.name(of: UnsafeBufferPointer(rebasing: octets[line.lowerBound..<colon]))
         else { return nil }
         let value = unsafe trimmed(octets, colon + 1..<line.upperBound)
-        return unsafe HTTPField(name: name, lenientValue: octets[value])
+        return unsafe self.field(name, UnsafeBufferPointer(rebasing: octets[value]))
+    }
+
+    /// Most values are printable ASCII: a string is made of them without the check of each byte for what is kept of others.
+    private static func field(_ name: HTTPField.Name, _ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
+        var isPlain = true
+        for unsafebyte in unsafe value { isPlain = isPlain && byte &- 32 < 95 }
+        guard isPlain else { return unsafe HTTPField(name: name, lenientValue: Array(value)) }
+        return unsafe HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
     }
 
     private static func trimmed(_ octets: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Range<Int> {

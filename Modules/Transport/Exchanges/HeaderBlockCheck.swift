@@ -6,103 +6,166 @@ struct HeaderBlockCheck {
     private enum Line { case status, field, framing }
 
     private var last: Line?
-    private var contentLength: Int64?
-    private var isChunked = false
+    /// The status; 0 before its line.
+    private(set) var status = 0
+    /// Of HTTP/1: 0 or 1; nil for HTTP/2.
+    private(set) var minorVersion: Int?
+    private(set) var contentLength: Int64?
+    private(set) var isChunked = false
+    /// The server says that it closes the connection behind the response, or that it keeps it (RFC 9112 §9.6, §9.3).
+    private(set) var saysClose = false
+    private(set) var saysKeepAlive = false
 
     /// - Parameter line: with its line break. Not the blank one.
     /// - Returns: false for one that is refused.
-    mutating func takes(_ line: ArraySlice<UInt8>) -> Bool {
-        let octets = Self.content(line)
-        guard let first = octets.first, !octets.contains(where: { $0 == 0 || $0 == 13 }) else {
-            return false
-        }
-        guard let last else {
-            self.last = .status
-            return true
-        }
-        // A folded line (RFC 9112 §5.2) goes on with the value above it, which must not be one that libcurl has read.
-        if first == 32 || first == 9 { return last == .field }
-        return takesField(octets)
+    mutating func takes(_ line: UnsafeRawBufferPointer) -> Bool {
+        let line = unsafe Self.content(line)
+        guard let first = unsafe line.first, last != nil else { return unsafe takesStatus(line) }
+        // A folded line (RFC 9112 §5.2) goes on with the value above it, which must not be one that is read here.
+        if first == 32 || first == 9 { return unsafe last == .field && !Self.hasControl(line, from: 0) }
+        return unsafe takesField(line)
     }
 
-    private mutating func takesField(_ octets: ArraySlice<UInt8>) -> Bool {
-        guard let colon = octets.firstIndex(of: UInt8(ascii: ":")), colon > octets.startIndex,
-            octets[..<colon].allSatisfy(Self.isTokenOctet)
+    /// `HTTP/1.1 200`, `HTTP/1.0 200 OK`, `HTTP/2 200`.
+    private mutating func takesStatus(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard line.count >= 10, unsafe line[..<5].elementsEqual("HTTP/".utf8), unsafe !Self.hasControl(line, from: 5)
+        else { return false }
+        let space: Int
+        if unsafe line[5] == UInt8(ascii: "1") {
+            guard line.count >= 12, unsafe line[6] == UInt8(ascii: "."), case let minor = unsafe line[7] &- 48,
+                minor <= 1
+            else { return false }
+            minorVersion = Int(minor)
+            space = 8
+        } else {
+            guard unsafe line[5] == UInt8(ascii: "2") else { return false }
+            space = 6
+        }
+        guard unsafe line[space] == 32, case let end = space + 4, unsafe end == line.count || line[end] == 32,
+            let status = unsafe Self.number(line[(space + 1)..<end]), status >= 100
+        else { return false }
+        (self.status, last) = (Int(status), .status)
+        return true
+    }
+
+    private mutating func takesField(_ line: UnsafeRawBufferPointer) -> Bool {
+        var colon = 0
+        while unsafe colon < line.count && Self.isTokenByte(line[colon]) { colon += 1 }
+        guard colon > 0, colon < line.count, unsafe line[colon] == UInt8(ascii: ":"),
+            unsafe !Self.hasControl(line, from: colon)
         else { return false }
         last = .field
-        switch colon - octets.startIndex {
-        case 14: return takes(octets, colon, named: "content-length") { $0.takesLength($1) }
-        case 17: return takes(octets, colon, named: "transfer-encoding") { $0.takesCoding($1) }
+        switch colon {
+        case 10: return unsafe takes(line, colon, named: "connection") { unsafe $0.takesConnection($1) }
+        case 14: return unsafe takes(line, colon, named: "content-length") { unsafe $0.takesLength($1) }
+        case 17: return unsafe takes(line, colon, named: "transfer-encoding") { unsafe $0.takesCoding($1) }
         default: return true
         }
     }
 
     private mutating func takes(
-        _ octets: ArraySlice<UInt8>, _ colon: Int, named name: String,
-        _ take: (inout HeaderBlockCheck, ArraySlice<UInt8>) -> Bool
+        _ line: UnsafeRawBufferPointer, _ colon: Int, named name: StaticString,
+        _ take: (inout HeaderBlockCheck, Slice<UnsafeRawBufferPointer>) -> Bool
     ) -> Bool {
-        guard octets[..<colon].elementsEqual(name.utf8, by: { $0 | 0x20 == $1 }) else { return true }
-        last = .framing
-        return take(&self, octets[(colon + 1)...])
+        let name = unsafe UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        for index in 0..<colon where unsafe line[index] | 0x20 != name[index] { return true }
+        return unsafe take(&self, line[(colon + 1)...])
     }
 
-    /// The same length several times counts once (RFC 9110 §8.6).
-    private mutating func takesLength(_ value: ArraySlice<UInt8>) -> Bool {
-        var rest = value
-        while true {
-            let end = rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
-            guard let length = Self.number(Self.trimmed(rest[..<end])), contentLength ?? length == length else {
-                return false
-            }
-            contentLength = length
-            guard end < rest.endIndex else { return !isChunked }
-            rest = rest[(end + 1)...]
+    /// Never false: other options are none of ours.
+    private mutating func takesConnection(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
+        unsafe Self.forEachElement(of: value) { option in
+            if unsafe Self.isEqual(option, "close") { saysClose = true }
+            if unsafe Self.isEqual(option, "keep-alive") { saysKeepAlive = true }
+            return true
         }
     }
 
+    /// The same length several times counts once (RFC 9110 §8.6).
+    private mutating func takesLength(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
+        last = .framing
+        let isTaken = unsafe Self.forEachElement(of: value) { element in
+            guard let length = unsafe Self.number(element), contentLength ?? length == length else { return false }
+            contentLength = length
+            return true
+        }
+        guard isTaken else { return false }
+        return !isChunked
+    }
+
     /// No other coding was asked for, and none is allowed unasked (RFC 9112 §7).
-    private mutating func takesCoding(_ value: ArraySlice<UInt8>) -> Bool {
+    private mutating func takesCoding(_ value: Slice<UnsafeRawBufferPointer>) -> Bool {
+        last = .framing
         let isRefused = isChunked || contentLength != nil
         isChunked = true
-        return !isRefused && Self.trimmed(value).elementsEqual("chunked".utf8) { $0 | 0x20 == $1 }
+        return unsafe !isRefused && Self.isEqual(Self.trimmed(value), "chunked")
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
-    private static func content(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var end = line.endIndex
-        if end > 0, line[end - 1] == 10 { end -= 1 }
-        if end > 0, line[end - 1] == 13 { end -= 1 }
-        return line[..<end]
+    private static func content(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var end = line.count
+        if unsafe end > 0 && line[end - 1] == 10 { end -= 1 }
+        if unsafe end > 0 && line[end - 1] == 13 { end -= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: line[..<end])
     }
 
-    private static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var octets = octets
-        while let first = octets.first, first == 32 || first == 9 { octets = octets.dropFirst() }
-        while let last = octets.last, last == 32 || last == 9 { octets = octets.dropLast() }
-        return octets
+    /// Whether there is NUL or CR, which readers take for different things.
+    private static func hasControl(_ line: UnsafeRawBufferPointer, from start: Int) -> Bool {
+        for index in start..<line.count where unsafe line[index] == 0 || line[index] == 13 { return true }
+        return false
     }
 
-    private static func number(_ octets: ArraySlice<UInt8>) -> Int64? {
-        guard !octets.isEmpty && octets.count <= 19 else { return nil }
+    /// - Returns: whether `take` returned true for each element of a list. An empty value has one, which is empty.
+    private static func forEachElement(
+        of value: Slice<UnsafeRawBufferPointer>, _ take: (Slice<UnsafeRawBufferPointer>) -> Bool
+    ) -> Bool {
+        var rest = unsafe value
+        while let end = unsafe rest.firstIndex(of: UInt8(ascii: ",")) {
+            guard unsafe take(trimmed(rest[..<end])) else { return false }
+            unsafe rest = rest[(end + 1)...]
+        }
+        return unsafe take(trimmed(rest))
+    }
+
+    private static func trimmed(_ value: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var value = unsafe value
+        while let first = unsafe value.first, first == 32 || first == 9 { unsafe value.removeFirst() }
+        while let last = unsafe value.last, last == 32 || last == 9 { unsafe value.removeLast() }
+        return unsafe value
+    }
+
+    /// - Parameter text: in lower case, of letters and hyphens.
+    private static func isEqual(_ value: Slice<UnsafeRawBufferPointer>, _ text: StaticString) -> Bool {
+        unsafe value.elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) {
+            $0 | 0x20 == $1
+        }
+    }
+
+    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int64? {
+        guard unsafe !digits.isEmpty && digits.count <= 19 else { return nil }
         var number: Int64 = 0
-        for octet in octets {
-            guard (48...57).contains(octet) else { return nil }
+        for unsafedigit in unsafe digits {
+            guard (48...57).contains(digit) else { return nil }
             let (product, isLong) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isLonger) = product.addingReportingOverflow(Int64(octet - 48))
+            let (sum, isLonger) = product.addingReportingOverflow(Int64(digit - 48))
             guard !isLong && !isLonger else { return nil }
             number = sum
         }
         return number
     }
 
-    /// `tchar` (RFC 9110 §5.6.2), and the colon's place is known.
-    private static func isTokenOctet(_ octet: UInt8) -> Bool {
-        switch octet {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(octet)
+    /// `tchar` (RFC 9110 §5.6.2): the bits of the bytes below 64, and of those from 64 to 127.
+    private static let tokenBits: (UInt64, UInt64) = {
+        var bits: (UInt64, UInt64) = (0, 0)
+        for byte in "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8 {
+            if byte < 64 { bits.0 |= 1 << byte } else { bits.1 |= 1 << (byte - 64) }
         }
+        return bits
+    }()
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        guard byte < 128 else { return false }
+        return (byte < 64 ? tokenBits.0 : tokenBits.1) >> (byte & 63) & 1 == 1
     }
 }

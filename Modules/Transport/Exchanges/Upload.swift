@@ -42,9 +42,11 @@ final class Upload {
         if case .none = source { isSent = true }
     }
 
-    /// What libcurl has of it.
-    var sentOctets: Int64 { Int64(offset) }
-    var totalOctets: Int64? { length < 0 ? nil : length }
+    /// What the connection has of it.
+    var sentBytes: Int64 { Int64(offset) }
+    var totalBytes: Int64? { length < 0 ? nil : length }
+    /// Whether the length is not known before the end.
+    var isChunked: Bool { length < 0 }
 
     /// Lines that keep libcurl from making its own: it would wait for `100 Continue`, and call every body a form.
     func extraLines(for request: ExchangeRequest) -> [StaticString] {
@@ -54,10 +56,10 @@ final class Upload {
         return (fields[.expect] == nil ? [expectation] : []) + (fields[.contentType] == nil ? ["Content-Type:"] : [])
     }
 
-    private var hasBody: Bool { if case .none = source { false } else { true } }
+    var hasBody: Bool { if case .none = source { false } else { true } }
 
     /// Methods whose requests say `Content-Length: 0` where they have no body (RFC 9110 §8.6).
-    private static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
+    static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
         method == .post || method == .put || method == .patch
     }
 
@@ -78,11 +80,21 @@ final class Upload {
         handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, Int(min(max(1, milliseconds), 1 << 30)))
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
-    func fill(_ buffer: UnsafeMutableRawBufferPointer, wake: @escaping @Sendable () -> Void) -> Int {
+    /// What became of a request for bytes of the body.
+    enum Portion: Equatable {
+        case bytes(Int)
+        case end
+        /// The source has none now; it wakes the exchange when it has.
+        case paused
+        /// ``failure`` says why.
+        case failed
+    }
+
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, wake: @escaping @Sendable () -> Void) -> Portion {
         switch source {
-        case .none: return 0
+        case .none: return .end
         case .bytes(let bytes): return unsafe copy(bytes, to: buffer)
         case .produced(let produce):
             if pipe == nil { start(produce, wake: wake) }
@@ -90,46 +102,49 @@ final class Upload {
         }
     }
 
-    private func copy(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func copy(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Portion {
         let count = min(buffer.count, bytes.count - offset)
         unsafe buffer.copyBytes(from: bytes[offset..<offset + count])
         offset += count
         if offset == bytes.count { isSent = true }
-        return count
+        return count > 0 ? .bytes(count) : .end
     }
 
-    private func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func take(into buffer: UnsafeMutableRawBufferPointer) -> Portion {
         switch pipe?.take(upTo: buffer.count) {
         case .bytes(let bytes): return unsafe copyChunk(bytes, to: buffer)
         case .empty:
             isPaused = true
-            return Int(CURL_READFUNC_PAUSE)
+            return .paused
         case .end, nil: return endOfProduced()
         case .failed(let failure):
             self.failure = LoadError(
                 .requestBodyFailed, at: .request, "The request's body failed.", underlying: failure.underlying)
-            return Int(CURL_READFUNC_ABORT)
+            return .failed
         }
     }
 
-    private func copyChunk(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func copyChunk(_ bytes: [UInt8], to buffer: UnsafeMutableRawBufferPointer) -> Portion {
         guard length < 0 || offset + bytes.count <= length else { return wrongLength() }
         unsafe buffer.copyBytes(from: bytes)
         offset += bytes.count
-        return bytes.count
+        return .bytes(bytes.count)
     }
 
-    private func endOfProduced() -> Int {
+    private func endOfProduced() -> Portion {
         guard length < 0 || offset == length else { return wrongLength() }
         isSent = true
-        return 0
+        return .end
     }
 
     /// A body of another length than was said would end in the middle, or run into the next request.
-    private func wrongLength() -> Int {
+    private func wrongLength() -> Portion {
         failure = LoadError(.requestBodyFailed, at: .request, "The body has another length than it was said to have.")
-        return Int(CURL_READFUNC_ABORT)
+        return .failed
     }
+
+    /// Whether all bytes that were announced are with the connection, whatever the source still does.
+    var isComplete: Bool { isSent || length >= 0 && offset == length }
 
     /// Whether the body can be had from its start, as far as it was read by now.
     var canStartAnew: Bool { isReplayable || pipe == nil }

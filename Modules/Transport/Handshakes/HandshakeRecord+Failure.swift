@@ -52,3 +52,18 @@ extension HandshakeRecord {
             underlying: alert.map { TLSAlert(description: $0) })
     }
 }
+
+extension HandshakeRecord {
+    /// A peer's refusal of our certificate, or of the lack of one. TLS 1.3 tells of it only after the handshake.
+    static func certificateRefusal(in handshakes: [HandshakeRecord]) -> LoadError? {
+        guard let record = handshakes.last(where: \.refusedCertificate) else { return nil }
+        let step: LoadError.Step =
+            switch record.peer {
+            case .relay: .relayTLS
+            case .proxy: .proxyTLS
+            case .server: .serverTLS
+            }
+        return LoadError(
+            .clientCertificateRefused, at: step, "The peer refused the certificate, or the lack of one (TLS alert).")
+    }
+}

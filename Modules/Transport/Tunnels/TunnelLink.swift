@@ -31,9 +31,9 @@ struct TunnelLink: @unchecked Sendable {
     }
 
     let descriptor: Int32
-    private var handshakes: [HandshakeRecord]
+    private(set) var handshakes: [HandshakeRecord]
     /// The innermost; nil if there is no TLS.
-    private var tls: OpaquePointer?
+    private(set) var tls: OpaquePointer?
     /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
 

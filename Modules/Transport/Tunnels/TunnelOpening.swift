@@ -81,7 +81,7 @@ extension TunnelOpening: PoolMember {
         guard let handle = attempt.handle, let pool else { return }
         let descriptor = handle.socket
         pool.unwatch(descriptor)
-        let first = handle.firstOctets()
+        let first = handle.firstBytes()
         guard let link = TunnelLink(descriptor, attempt.handshakes) else {
             return pool.end(self, LoadError(.internalFailure, at: .serverTLS, "OpenSSL has no memory."))
         }
@@ -122,10 +122,10 @@ extension TunnelOpening: PoolMember {
 }
 
 extension EasyHandle {
-    /// What came with the end of the handshake. The call is made for another reason: by it the handle takes the connection
+    /// What lies ready on the connection. The first call is made for another reason: by it the handle takes the connection
     /// that it has just made; without it libcurl has it for idle, and closes it where it finds something to read on it
     /// (7.88, once a second, when another connection is made).
-    fileprivate func firstOctets() -> [UInt8] {
+    func firstBytes() -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
             // An end, or a failure, comes again.
             _ = unsafe curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What comes before and behind an answer: 100, 103, 417, trailers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct InterimTests {
     private let transport = Transport()
     private let path = ConnectionPath()

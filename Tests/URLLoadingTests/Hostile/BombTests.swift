@@ -8,7 +8,7 @@ import Testing
 @testable import SallyportURLLoading
 
 /// Bodies that grow: a small answer that would fill the memory.
-@Suite(.timeLimit(.minutes(2))) struct BombTests {
+@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct BombTests {
     struct Bomb: Sendable, CustomTestStringConvertible {
         let codings: [Deflater.Format]
         /// Octets, once all codings are undone.

@@ -6,7 +6,7 @@ import Testing
 @testable import SallyportURLLoading
 
 /// TLS that goes wrong: alerts, ends and garbage at each step (RFC 8446 §6).
-@Suite(.timeLimit(.minutes(2))) struct HandshakeFaultTests {
+@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct HandshakeFaultTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
     private let authority: TestAuthority
     private let ordeal: Ordeal

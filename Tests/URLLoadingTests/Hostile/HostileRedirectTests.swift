@@ -7,7 +7,7 @@ import Testing
 @testable import SallyportURLLoading
 
 /// Redirects that lead where nobody should go.
-@Suite(.timeLimit(.minutes(1))) struct HostileRedirectTests {
+@Suite(.timeLimit(.minutes(1)), .onBothEngines) struct HostileRedirectTests {
     private static func server(to location: String, status: Int = 302) throws -> TestServer {
         try TestServer { $0.answerAll("HTTP/1.1 \(status) T\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n") }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import SallyportURLLoading
 
 /// Answers that come octet by octet, or not at all. A real server would wait for a second where these wait for less.
-@Suite(.timeLimit(.minutes(2))) struct SlowAnswerTests {
+@Suite(.timeLimit(.minutes(2)), .onBothEngines) struct SlowAnswerTests {
     struct Pace: Sendable, CustomTestStringConvertible {
         let name: String
         let first: String

@@ -1,0 +1,115 @@
+internal import CCurl
+internal import SallyportCore
+internal import SallyportLoading
+
+// Exchanges over connections of our own, which libcurl makes. On the loop only.
+extension Pool {
+    /// Whether libcurl only makes the connection for an exchange.
+    func speaksHTTP1(for exchange: Exchange, to origin: Origin) -> Bool {
+        guard engine != .libcurl else { return false }
+        if origin.isSecure {
+            return engine == .own || origin.isHTTP1Only || protocols.isOneByOne(origin, at: now)
+        }
+        // Through an HTTP proxy, such requests are in absolute form.
+        guard let proxy = configuration.path.proxy?.proxy else { return true }
+        return proxy.kind == .socks5
+    }
+
+    /// Sends over a connection that idles.
+    ///
+    /// - Returns: false if there is none.
+    func sendsOverIdleConnection(_ exchange: Exchange, to origin: Origin) -> Bool {
+        while let connection = idle.take(to: origin) {
+            guard connection.isFresh, exchange.maySendAgain || connection.hasNothingToRead else {
+                close(connection)
+                continue
+            }
+            exchange.attempt.connection = connection
+            exchange.begins()
+            connection.carry(exchange)
+            return true
+        }
+        return false
+    }
+
+    /// libcurl has made the connection.
+    func connected(_ exchange: Exchange, _ handle: EasyHandle) {
+        let attempt = exchange.attempt
+        guard let origin = attempt.claim?.origin else { return }
+        let descriptor = handle.socket
+        unwatch(descriptor)
+        let first = handle.firstBytes()
+        guard let link = TunnelLink(descriptor, attempt.handshakes) else { return dialAgain(exchange, handle) }
+        let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
+        handle.client = nil
+        (attempt.handle, attempt.connection) = (nil, connection)
+        connection.carry(exchange)
+    }
+
+    /// libcurl has closed the connection before it was taken over: between the end of the handshake and that, it has it for
+    /// idle, and takes a ticket that comes meanwhile for the server's end (7.88).
+    private func dialAgain(_ exchange: Exchange, _ handle: EasyHandle) {
+        let attempt = exchange.attempt
+        attempt.dials += 1
+        guard attempt.dials < Attempt.dialLimit else {
+            return end(exchange, LoadError(.connectionLost, at: attempt.reachedStep, "The connection ended at once."))
+        }
+        handle.client = nil
+        remove(handle)
+        attempt.startOver()
+        dial(exchange)
+    }
+
+    /// Sends a request once more, over a new connection: the one that it went over had been used before, and ended without an
+    /// answer (RFC 9112 §9.3.1).
+    func sendAgain(_ exchange: Exchange) {
+        guard exchange.rewindBody() else {
+            return lost(exchange, exchange.attempt.failure ?? LoadError(.connectionLost, at: .request, ""))
+        }
+        if let connection = takeConnection(from: exchange.attempt) {
+            _ = connection.release()
+            close(connection)
+        }
+        exchange.attempt.startOver()
+        dial(exchange)
+    }
+
+    private func takeConnection(from attempt: Attempt) -> HTTP1Connection? {
+        defer { attempt.connection = nil }
+        return attempt.connection as? HTTP1Connection
+    }
+
+    /// Keeps or closes the connection of an exchange that is over.
+    ///
+    /// - Returns: false if libcurl carried it.
+    func releasesConnection(of attempt: Attempt) -> Bool {
+        guard let connection = takeConnection(from: attempt) else { return false }
+        if !connection.release() || isRetired || !idle.keep(connection) { close(connection) }
+        return true
+    }
+
+    /// A connection that idled has ended, or brought what nothing asked for.
+    func drop(_ connection: HTTP1Connection) {
+        idle.remove(connection)
+        close(connection)
+    }
+
+    func closeIdleConnections() {
+        for connection in idle.removeAll() { close(connection) }
+    }
+
+    private func close(_ connection: HTTP1Connection) {
+        guard let handle = connection.takeHandle() else { return }
+        remove(handle)
+        closed(connection.origin)
+    }
+
+    var idleHTTP1Connections: [OpenConnection] {
+        idle.all.map { connection in
+            OpenConnection(
+                to: connection.origin.endpoint, through: configuration.path.relay?.cluster,
+                tlsVersion: connection.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) },
+                peer: configuration.path.addresses == nil ? nil : connection.peer)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import CCurl
+internal import SallyportCore
+internal import SallyportLoading
+
+/// What carries an exchange, as the exchange sees it: a transfer of libcurl's, or a connection that speaks HTTP/1.1 by itself.
+/// On the loop only.
+protocol HTTPConnection: AnyObject {
+    /// The exchange may receive or send now what it could not before, or the other way round.
+    func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool)
+    /// Whether an earlier exchange made the connection.
+    var isReused: Bool { get }
+    /// Of TLS with the server; nil without.
+    var tlsFacts: TLSFacts? { get }
+    var channelBinding: ChannelBinding? { get }
+    /// The address and port that the connection leads to; nil before it is open.
+    var peer: Endpoint? { get }
+    var sentBytes: LoadRecord.Octets { get }
+    var receivedBytes: LoadRecord.Octets { get }
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts
+    /// When the phases of the exchange were done, counted from the start of its attempt.
+    ///
+    /// - Parameter queue: how long it waited for its turn.
+    func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming
+}
+
+extension EasyHandle: HTTPConnection {
+    func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool) {
+        _ = unsafe curl_easy_pause(raw, flow.bits(isSendingPaused: isSendingPaused))
+    }
+
+    var isReused: Bool { long(CURLINFO_NUM_CONNECTS) == 0 }
+
+    var hasSentNothing: Bool { long(CURLINFO_REQUEST_SIZE) == 0 }
+
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts {
+        var facts = attempt.connectionFacts(self, proxy: proxy)
+        facts.isReused = isReused
+        facts.httpVersion = long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) ? "HTTP/2" : "HTTP/1.1"
+        return facts
+    }
+
+    func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {
+        var timing = ExchangeTiming()
+        timing.queue = queue
+        timing.requestSent = queue + microseconds(CURLINFO_PRETRANSFER_TIME_T)
+        timing.firstByte = queue + microseconds(CURLINFO_STARTTRANSFER_TIME_T)
+        if !isReused { attempt.tellConnecting(to: &timing, self, isDirect: isDirect) }
+        return timing
+    }
+}

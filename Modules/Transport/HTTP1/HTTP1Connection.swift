@@ -1,0 +1,440 @@
+internal import HTTPTypes
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import SallyportLoading
+
+/// A connection that libcurl has made, over which one exchange after the other goes without it (RFC 9112). On the loop only.
+///
+/// What the server sends while no exchange goes on is the answer to nothing, and ends the connection.
+final class HTTP1Connection: HTTPConnection, DescriptorHandler {
+    /// What is read in one turn of the loop, in bytes.
+    static let turn = 192 << 10
+    /// How long a connection may idle and still be used: servers close theirs before long.
+    private static let longestIdleness = Duration.seconds(118)
+
+    let origin: Origin
+    let descriptor: Int32
+    /// Keeps libcurl's part of the connection alive; nil once that is closed.
+    private var handle: EasyHandle?
+    private unowned let pool: Pool
+    private let link: TunnelLink
+    private let isTLSWithServer: Bool
+    private let madeFacts: ConnectionFacts
+    private let hostLine: [UInt8]
+
+    private(set) var exchange: Exchange?
+    private var exchanges = 0
+    private var reader = ResponseReader(lineLimit: 0)
+    private var sending = RequestSending()
+    /// A line that is not whole yet, with what came behind it.
+    private var rest: [UInt8]
+    private var hasAnswer = false
+    private var isAnswerWhole = false
+    /// The connection serves no further exchange.
+    private var isSpent = false
+    /// Nothing more is read or sent.
+    private var isClosed = false
+    private var sentBody = 0
+    private var headBytes = 0
+    private var received = LoadRecord.Octets()
+    private var sentAt = LoopInstant.never
+    private var firstByteAt: LoopInstant?
+    private var idleSince = LoopInstant.never
+
+    /// There may be something to read that the socket does not tell of.
+    private var isReadable = true
+    private var readInterest = Interest.read
+    private var sendInterest: Interest = []
+    private var watched: Interest = []
+    private var isFlooding = false
+    private lazy var continueTimer = LoopTimer { [unowned self] in goOnSending() }
+
+    /// - Parameter first: what came while libcurl still read.
+    init(
+        _ link: TunnelLink, made handle: EasyHandle, by exchange: Exchange, to origin: Origin, first: [UInt8],
+        in pool: Pool
+    ) {
+        self.link = link
+        self.handle = handle
+        self.origin = origin
+        self.pool = pool
+        descriptor = link.descriptor
+        isTLSWithServer = exchange.attempt.serverHandshake != nil
+        madeFacts = exchange.attempt.connectionFacts(handle, proxy: pool.configuration.path.proxy)
+        hostLine = RequestHead.hostLine(for: exchange.request)
+        rest = first
+    }
+
+    // MARK: Exchanges
+
+    /// Sends a request, and gives its exchange the response.
+    func carry(_ exchange: Exchange) {
+        self.exchange = exchange
+        exchanges += 1
+        (hasAnswer, isAnswerWhole, firstByteAt) = (false, false, nil)
+        (received, sentBody) = (LoadRecord.Octets(), 0)
+        reader = ResponseReader(lineLimit: exchange.request.headerLimit.octets)
+        sentAt = pool.now
+        // A connection that idled has nothing to be read.
+        isReadable = !isReused
+        guard exchange.willSendRequest() else { return fail(exchange.attempt.failure ?? .cancelled()) }
+        begin(exchange)
+        send()
+        let first = rest
+        rest = []
+        if !first.isEmpty { take(first, exchange) }
+        receive()
+    }
+
+    private func begin(_ exchange: Exchange) {
+        var head: [UInt8] = []
+        RequestHead(request: exchange.request, upload: exchange.upload).append(to: &head, host: hostLine)
+        headBytes = head.count
+        let upload = exchange.upload
+        let awaitsContinue = exchange.asksToContinue
+        sending = RequestSending(
+            head: head, hasBody: upload.hasBody, isChunked: upload.isChunked, awaitsContinue: awaitsContinue)
+        guard awaitsContinue else { return }
+        let limit = exchange.request.continueTimeout ?? .seconds(1)
+        pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
+    }
+
+    private func goOnSending() {
+        sending.mayContinue()
+        send()
+        receive()
+    }
+
+    /// The exchange is over, or wants nothing more. The connection is kept for others if it may serve them.
+    ///
+    /// - Returns: whether it may.
+    func release() -> Bool {
+        exchange = nil
+        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
+        guard !isClosed, isAnswerWhole, sending.isOver, !isSpent, !isReadable || hasNothingToRead else { return false }
+        idleSince = pool.now
+        isReadable = false
+        watch()
+        return true
+    }
+
+    /// Whether the connection is open, and the server has sent nothing since the last answer. Records of TLS that carry no
+    /// bytes, such as tickets, are nothing.
+    var hasNothingToRead: Bool {
+        var byte: UInt8 = 0
+        let outcome = unsafe withUnsafeMutableBytes(of: &byte) { unsafe link.receive(into: $0) }
+        guard case .waits(let interest) = outcome else { return false }
+        readInterest = interest
+        return true
+    }
+
+    /// Whether it may still be used after it has idled.
+    var isFresh: Bool { pool.now < idleSince.advanced(by: Self.longestIdleness) }
+
+    // MARK: Sending
+
+    private func send() {
+        sendInterest = []
+        while let exchange, !sending.isOver {
+            if sending.isSent {
+                guard fill(exchange) else { return }
+                continue
+            }
+            switch unsafe sending.bytes.withUnsafeBytes({ unsafe link.send(.init(rebasing: $0[sending.start...])) }) {
+            case .moved(let count), .drained(let count): sent(count, exchange)
+            case .waits(let interest): return sendInterest = interest
+            // What the server said before it closed may still lie there.
+            case .ended, .failed: return giveUpSending()
+            }
+        }
+        if isAnswerWhole { finish() }
+    }
+
+    private func sent(_ count: Int, _ exchange: Exchange) {
+        exchange.sentOnConnections += count
+        sending.sent(count)
+    }
+
+    /// - Returns: whether there is something to send, or nothing more will be.
+    private func fill(_ exchange: Exchange) -> Bool {
+        guard sending.phase == .body else { return false }
+        switch unsafe sending.fill({ unsafe exchange.portion(into: $0) }) {
+        case .bytes(let count):
+            sentBody += count
+            if exchange.upload.isComplete { sending.bodyIsWhole() }
+            return true
+        case .end: return true
+        case .paused: return false
+        case .failed:
+            fail(
+                exchange.upload.failure
+                    ?? LoadError(.requestBodyFailed, at: .request, "The request's body ended early."))
+            return false
+        }
+    }
+
+    private func giveUpSending() {
+        sending.giveUp()
+        isSpent = true
+        isReadable = true
+        if isAnswerWhole { finish() }
+    }
+
+    // MARK: Receiving
+
+    private func receive() {
+        receiveFirst()
+        var allowance = Self.turn
+        while isReadable, let exchange, exchange.flow.mayReceive, !isAnswerWhole {
+            guard allowance > 0 else {
+                exchange.engine.post(.goOn(exchange))
+                break
+            }
+            let takesWhole = rest.isEmpty && isFlooding
+            let (chunk, outcome) = unsafe exchange.engine.scratch.chunk(expectingMuch: takesWhole) {
+                unsafe link.receive(into: $0)
+            }
+            isFlooding = Scratch.isMuch(chunk.count)
+            allowance -= chunk.count
+            willTake(outcome)
+            if !chunk.isEmpty { take(chunk, exchange) }
+            switch outcome {
+            case .ended: connectionEnded(isProper: true)
+            case .failed: connectionEnded(isProper: false)
+            case .moved, .drained, .waits: break
+            }
+        }
+        watch()
+    }
+
+    /// Reads by libcurl until the first answer begins: only within its own calls does it keep the tickets that come before
+    /// the answer, by which TLS sessions are resumed (7.88).
+    private func receiveFirst() {
+        guard isReadable, !isReused, isTLSWithServer, !hasAnswer, let exchange, let handle else { return }
+        let first = handle.firstBytes()
+        if !first.isEmpty { take(first, exchange) }
+    }
+
+    /// Before the bytes are read, by which the exchange may be over.
+    private func willTake(_ outcome: TunnelLink.Outcome) {
+        switch outcome {
+        case .moved: break
+        case .drained: waitToRead(until: .read)
+        case .waits(let interest): waitToRead(until: interest)
+        case .ended, .failed: (isReadable, isSpent) = (false, true)
+        }
+    }
+
+    private func waitToRead(until interest: Interest) {
+        isReadable = false
+        readInterest = interest
+    }
+
+    private func take(_ chunk: [UInt8], _ exchange: Exchange) {
+        if firstByteAt == nil { firstByteAt = pool.now }
+        hasAnswer = true
+        if rest.isEmpty, reader.takesAsBody(chunk.count) {
+            received.body += chunk.count
+            exchange.takes(chunk: chunk)
+            return reader.isWhole ? answerIsWhole() : ()
+        }
+        let bytes: [UInt8]
+        if rest.isEmpty {
+            bytes = chunk
+        } else {
+            rest += chunk
+            bytes = rest
+        }
+        let count = unsafe bytes.withUnsafeBytes { unsafe read($0, exchange) }
+        rest = count == bytes.count ? [] : Array(bytes[count...])
+    }
+
+    /// - Returns: how many bytes were read.
+    private func read(_ bytes: UnsafeRawBufferPointer, _ exchange: Exchange) -> Int {
+        var position = 0
+        while self.exchange === exchange {
+            switch unsafe reader.next(in: bytes, at: &position) {
+            case .line(let range):
+                received.head += range.count
+                unsafe took(line: UnsafeRawBufferPointer(rebasing: bytes[range]), exchange)
+            case .body(let range):
+                received.body += range.count
+                unsafe exchange.takes(body: UnsafeRawBufferPointer(rebasing: bytes[range]))
+            case .more:
+                if exchange.download.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) { fail(Self.notHTTP) }
+                return position
+            case .end:
+                if position < bytes.count { isSpent = true }
+                answerIsWhole()
+                return bytes.count
+            case .tooLong: fail(exchange.tooLong)
+            case .malformed: fail(Self.malformed)
+            }
+        }
+        return bytes.count
+    }
+
+    private static var malformed: LoadError {
+        LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
+    }
+
+    private static var notHTTP: LoadError {
+        LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP.")
+    }
+
+    /// Whether a line that is not whole yet may become a status line.
+    private static func mayBeHTTP(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
+        unsafe zip(line, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
+    }
+
+    private func took(line: UnsafeRawBufferPointer, _ exchange: Exchange) {
+        let wasWhole = exchange.download.isHeadWhole
+        guard unsafe exchange.received(headerLine: line) else {
+            return fail(exchange.attempt.failure ?? Self.malformed)
+        }
+        if sending.phase == .awaitsContinue, exchange.download.mayContinue {
+            pool.loop.set(continueTimer, at: nil)
+            goOnSending()
+        }
+        guard !wasWhole, exchange.download.isHeadWhole else { return }
+        headIsWhole(exchange)
+    }
+
+    private func headIsWhole(_ exchange: Exchange) {
+        let download = exchange.download
+        guard download.status != 101 else {
+            return fail(LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked."))
+        }
+        if !download.keepsConnection { isSpent = true }
+        let length = download.bodyLength(isHead: exchange.request.method == .head)
+        if length == .untilClose { isSpent = true }
+        reader.bodyFollows(length)
+        // A server that refuses a request reads no more of it (RFC 9112 §9.3): what is left would be sent for nothing.
+        guard !sending.isOver, download.status >= 400 || sending.phase == .awaitsContinue else { return }
+        if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
+        giveUpSending()
+    }
+
+    private func answerIsWhole() {
+        isAnswerWhole = true
+        if sending.isOver { finish() }
+    }
+
+    private func finish() {
+        guard let exchange else { return }
+        pool.completed(exchange)
+    }
+
+    // MARK: Ends
+
+    private func connectionEnded(isProper: Bool) {
+        guard let exchange else { return }
+        if isProper, reader.connectionEnded() {
+            sending.giveUp()
+            return answerIsWhole()
+        }
+        if !hasAnswer, isReused, exchange.attempt.failure == nil { return pool.sendAgain(exchange) }
+        fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
+    }
+
+    private static func lost(_ isProper: Bool, _ exchange: Exchange) -> LoadError {
+        let isCut = !isProper && exchange.download.isDelimitedByClose
+        return LoadError(
+            .connectionLost, at: exchange.attempt.step,
+            isCut
+                ? "The connection ended without close_notify." : "The connection ended before the answer was whole.")
+    }
+
+    /// Ends the exchange; nothing more is read or sent, also while the reason of a loss is asked for.
+    private func fail(_ failure: LoadError) {
+        guard let exchange else { return }
+        stop()
+        pool.lost(exchange, exchange.attempt.failure ?? failure)
+    }
+
+    private func stop() {
+        isSpent = true
+        isReadable = false
+        isClosed = true
+        exchange = nil
+        forget()
+    }
+
+    // MARK: Readiness
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        guard exchange != nil else { return speaksUnasked() }
+        isReadable = true
+        if !sendInterest.isEmpty { send() }
+        receive()
+    }
+
+    /// Reads what came while the connection idles.
+    private func speaksUnasked() {
+        if hasNothingToRead { watch() } else { pool.drop(self) }
+    }
+
+    func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool) {
+        if !isSendingPaused, !flow.isHeld { send() }
+        receive()
+    }
+
+    /// More may lie there than one turn takes.
+    func goOn() { receive() }
+
+    private func watch() {
+        guard !isClosed else { return }
+        var interest = sendInterest
+        if exchange?.flow.mayReceive ?? true { interest.formUnion(readInterest) }
+        guard interest != watched else { return }
+        if interest.isEmpty { return forget() }
+        watched = interest
+        pool.loop.watch(descriptor, for: interest, handler: self)
+    }
+
+    private func forget() {
+        watched = []
+        pool.loop.forget(descriptor)
+    }
+
+    /// Ends all use of the connection.
+    ///
+    /// - Returns: the handle with which libcurl closes it; nil if that was taken before.
+    func takeHandle() -> EasyHandle? {
+        stop()
+        return handle.take()
+    }
+
+    // MARK: Facts
+
+    var isReused: Bool { exchanges > 1 }
+    var tlsFacts: TLSFacts? { isTLSWithServer ? link.tlsFacts : nil }
+    var channelBinding: ChannelBinding? { isTLSWithServer ? link.channelBinding : nil }
+    private(set) lazy var peer: Endpoint? = handle?.peer
+
+    var sentBytes: LoadRecord.Octets {
+        var octets = LoadRecord.Octets()
+        (octets.head, octets.body) = (headBytes, sentBody)
+        return octets
+    }
+
+    var receivedBytes: LoadRecord.Octets { received }
+
+    func facts(of attempt: Attempt, proxy: ProxyAccess?) -> ConnectionFacts {
+        var facts = madeFacts
+        facts.httpVersion = "HTTP/1.1"
+        facts.isReused = isReused
+        if isReused { facts.proxyStatus = nil }
+        return facts
+    }
+
+    func timing(of attempt: Attempt, queue: Duration, isDirect: Bool) -> ExchangeTiming {
+        var timing = ExchangeTiming()
+        timing.queue = queue
+        timing.requestSent = attempt.elapsed(until: sentAt)
+        if let firstByteAt { timing.firstByte = attempt.elapsed(until: firstByteAt) }
+        if !isReused, let handle { attempt.tellConnecting(to: &timing, handle, isDirect: isDirect) }
+        return timing
+    }
+}

@@ -1,0 +1,72 @@
+internal import HTTPTypes
+internal import SallyportCore
+internal import SallyportLoading
+
+/// The request line and the fields of a request, as HTTP/1.1 has them (RFC 9112 §3).
+///
+/// `Host`, the body's framing and `Expect` are made here; what a request has of them in its fields is dropped, since a second
+/// one makes two readings of one request.
+struct RequestHead {
+    let request: ExchangeRequest
+    let upload: Upload
+
+    /// - Parameter host: the line `Host`, with its line break.
+    func append(to bytes: inout [UInt8], host: [UInt8]) {
+        let url = request.url
+        bytes.reserveCapacity(bytes.count + 512)
+        append(request.method.rawValue, to: &bytes)
+        bytes.append(32)
+        append(url.path, to: &bytes)
+        if let query = url.query {
+            bytes.append(UInt8(ascii: "?"))
+            append(query, to: &bytes)
+        }
+        append(" HTTP/1.1\r\n", to: &bytes)
+        bytes += host
+        appendFields(to: &bytes)
+        appendFraming(to: &bytes)
+        append("\r\n", to: &bytes)
+    }
+
+    /// What `host` is for ``append(to:host:)``.
+    static func hostLine(for request: ExchangeRequest) -> [UInt8] { Array("Host: \(request.url.hostField)\r\n".utf8) }
+
+    private func appendFields(to bytes: inout [UInt8]) {
+        var saysAccept = false
+        for field in request.headerFields where !HeaderLines.isOwnField(field.name) {
+            if field.name == .accept { saysAccept = true }
+            append(field.name.rawName, to: &bytes)
+            append(":", to: &bytes)
+            unsafe field.withUnsafeBytesOfValue { value in
+                if !value.isEmpty { bytes.append(32) }
+                unsafe bytes.append(contentsOf: value)
+            }
+            append("\r\n", to: &bytes)
+        }
+        if !saysAccept { append("Accept: */*\r\n", to: &bytes) }
+    }
+
+    private func appendFraming(to bytes: inout [UInt8]) {
+        guard upload.hasBody || Upload.expectsBody(request.method) else { return }
+        if upload.isChunked {
+            append("Transfer-Encoding: chunked\r\n", to: &bytes)
+        } else {
+            append("Content-Length: ", to: &bytes)
+            append(String(upload.totalBytes ?? 0), to: &bytes)
+            append("\r\n", to: &bytes)
+        }
+        if request.asksToContinue, request.headerFields[.expect] == nil {
+            append("Expect: 100-continue\r\n", to: &bytes)
+        }
+    }
+
+    private func append(_ text: String, to bytes: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    private func append(_ text: StaticString, to bytes: inout [UInt8]) {
+        unsafe bytes.append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}

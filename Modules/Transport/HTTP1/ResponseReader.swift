@@ -1,0 +1,213 @@
+internal import Glibc
+
+/// Divides the bytes of a connection into the lines of header blocks and the pieces of bodies (RFC 9112 §6.3, §7.1). A
+/// value without I/O, which keeps no bytes.
+///
+/// The lines themselves are judged by ``HeaderBlockCheck``. What frames a chunk is taken by the letter: a size has at most
+/// 16 digits, and CR LF ends each line and each chunk.
+struct ResponseReader {
+    /// How the end of a body is found.
+    enum BodyLength: Equatable {
+        case none
+        case bytes(Int64)
+        case chunked
+        /// By the end of the connection.
+        case untilClose
+    }
+
+    /// What lies at the reader's position, as a range of the bytes.
+    enum Piece: Equatable {
+        /// A line of a header block or a trailer section, with its line break; the blank one at its end too.
+        case line(Range<Int>)
+        case body(Range<Int>)
+        /// The response is whole. What follows was not asked for.
+        case end
+        /// The bytes from the position on are none, or a line that is not whole: they come again, with more behind them.
+        case more
+        case tooLong
+        case malformed
+    }
+
+    private enum State: Equatable {
+        case head, trailers
+        case length(Int64)
+        case chunkSize, chunkExtension
+        case chunk(Int64)
+        case chunkEnd
+        case untilClose
+        case whole
+    }
+
+    /// The longest line of a header block that is waited for, in bytes.
+    private let lineLimit: Int
+    private var state = State.head
+    /// How many bytes at the position were searched for the end of their line before.
+    private var searched = 0
+    /// The size of a chunk, as far as its digits were read.
+    private var size: Int64 = 0
+    private var digits = 0
+    /// The last byte was the CR of a line break whose LF is still to come.
+    private var isReturnRead = false
+
+    init(lineLimit: Int) { self.lineLimit = lineLimit }
+
+    /// The head of the final response is over.
+    mutating func bodyFollows(_ length: BodyLength) {
+        state =
+            switch length {
+            case .none: .whole
+            case .bytes(let count): count > 0 ? .length(count) : .whole
+            case .chunked: .chunkSize
+            case .untilClose: .untilClose
+            }
+    }
+
+    /// Takes so many bytes as a part of the body, if they can be nothing else.
+    mutating func takesAsBody(_ count: Int) -> Bool {
+        switch state {
+        case .untilClose: return true
+        case .length(let rest) where rest >= count:
+            state = rest > count ? .length(rest - Int64(count)) : .whole
+            return true
+        default: return false
+        }
+    }
+
+    var isWhole: Bool { state == .whole }
+
+    /// The server has ended the connection.
+    ///
+    /// - Returns: whether that is the end of the response.
+    mutating func connectionEnded() -> Bool {
+        if state == .untilClose { state = .whole }
+        return state == .whole
+    }
+
+    /// The next piece; moves the position behind it.
+    mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> Piece {
+        while true {
+            if state == .whole { return .end }
+            guard position < bytes.count else { return .more }
+            let piece: Piece?
+            switch state {
+            case .head, .trailers: return unsafe line(bytes, &position)
+            case .length(let rest): return body(bytes.count, &position, rest)
+            case .untilClose: return body(bytes.count, &position)
+            case .chunk(let rest): return chunk(bytes.count, &position, rest)
+            case .chunkSize: piece = unsafe readSize(bytes, &position)
+            case .chunkExtension: piece = unsafe skipExtension(bytes, &position)
+            case .chunkEnd: piece = unsafe readChunkEnd(bytes, &position)
+            case .whole: piece = .end
+            }
+            if let piece { return piece }
+        }
+    }
+
+    // MARK: Lines
+
+    private mutating func line(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece {
+        guard let end = unsafe Self.lineEnd(bytes, from: position + searched) else {
+            searched = bytes.count - position
+            guard searched > lineLimit else { return .more }
+            return state == .head ? .tooLong : .malformed
+        }
+        searched = 0
+        let line = position..<end
+        position = end
+        if state == .trailers, unsafe Self.isBlank(bytes[line.lowerBound], line.count) { state = .whole }
+        return .line(line)
+    }
+
+    /// The position behind the next LF.
+    private static func lineEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let found = unsafe memchr(base + start, 10, bytes.count - start)
+        else { return nil }
+        return unsafe UnsafeRawPointer(found) - base + 1
+    }
+
+    static func isBlank(_ first: UInt8, _ count: Int) -> Bool { count <= 2 && (first == 13 || first == 10) }
+
+    // MARK: Bodies
+
+    private mutating func body(_ end: Int, _ position: inout Int, _ rest: Int64 = .max) -> Piece {
+        let start = position
+        position += Int(min(Int64(end - position), rest))
+        if state != .untilClose {
+            let left = rest - Int64(position - start)
+            state = left > 0 ? .length(left) : .whole
+        }
+        return .body(start..<position)
+    }
+
+    private mutating func chunk(_ end: Int, _ position: inout Int, _ rest: Int64) -> Piece {
+        let start = position
+        position += Int(min(Int64(end - position), rest))
+        let left = rest - Int64(position - start)
+        state = left > 0 ? .chunk(left) : .chunkEnd
+        return .body(start..<position)
+    }
+
+    // MARK: What frames chunks
+
+    /// - Returns: nil to go on.
+    private mutating func readSize(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
+        while position < bytes.count {
+            let byte = unsafe bytes[position]
+            guard let digit = Self.hexadecimal(byte) else {
+                guard digits > 0, Self.mayFollowSize(byte) else { return .malformed }
+                state = .chunkExtension
+                return nil
+            }
+            guard digits < 16, size <= Int64.max >> 4 else { return .malformed }
+            size = size << 4 | digit
+            digits += 1
+            position += 1
+        }
+        return .more
+    }
+
+    /// A line break, or an extension, which white space may precede (RFC 9112 §7.1.1).
+    private static func mayFollowSize(_ byte: UInt8) -> Bool {
+        byte == 13 || byte == UInt8(ascii: ";") || byte == 32 || byte == 9
+    }
+
+    /// No extension has a meaning here.
+    private mutating func skipExtension(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
+        while position < bytes.count {
+            let isEnd = unsafe isLineEnd(bytes[position])
+            guard let isEnd else { return .malformed }
+            position += 1
+            guard isEnd else { continue }
+            state = size > 0 ? .chunk(size) : .trailers
+            (size, digits) = (0, 0)
+            return nil
+        }
+        return .more
+    }
+
+    private mutating func readChunkEnd(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
+        guard unsafe isReturnRead || bytes[position] == 13, let isEnd = unsafe isLineEnd(bytes[position]) else {
+            return .malformed
+        }
+        position += 1
+        if isEnd { state = .chunkSize }
+        return nil
+    }
+
+    /// - Returns: whether the byte is the LF behind a CR; nil if there is one without the other.
+    private mutating func isLineEnd(_ byte: UInt8) -> Bool? {
+        guard isReturnRead == (byte == 10) else { return nil }
+        isReturnRead = byte == 13
+        return byte == 10
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> Int64? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int64(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): Int64(byte - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): Int64(byte - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}

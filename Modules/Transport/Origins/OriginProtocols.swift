@@ -1,0 +1,24 @@
+internal import SallyportEventLoop
+
+/// The origins whose servers have chosen HTTP/1.1 (RFC 7301), for all paths of one loop. On the loop only.
+///
+/// A server may learn HTTP/2 at any time, so what is known counts for an hour. It decides nothing but how exchanges are
+/// carried: an origin that lies about it is spoken to by HTTP/1.1.
+final class OriginProtocols {
+    private static let lifetime = Duration.seconds(3600)
+    /// How many are kept; then all are forgotten.
+    private static let limit = 4096
+    private var known: [Origin: LoopInstant] = [:]
+
+    func learned(_ origin: Origin, isMultiplexed: Bool, at now: LoopInstant) {
+        if isMultiplexed { return known[origin] = nil }
+        if known.count >= Self.limit { known = [:] }
+        known[origin] = now.advanced(by: Self.lifetime)
+    }
+
+    /// Whether the origin takes one exchange at a time on each connection.
+    func isOneByOne(_ origin: Origin, at now: LoopInstant) -> Bool {
+        guard let end = known[origin] else { return false }
+        return now < end
+    }
+}
