@@ -58,6 +58,7 @@ extension Target.Dependency {
         name: "Instrumentation", package: "swift-distributed-tracing")
     static let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+    static let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
     static let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
     static let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
     static let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -483,7 +484,8 @@ let package = Package(
             "Gateway",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportGateway", "SallyportTransport",
-                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix, .nioSSL,
+                "SallyportWire", .crypto, .x509, .logging, .httpTypes, .hummingbirdCore, .nioCore, .nioPosix,
+                .nioEmbedded, .nioSSL,
             ]),
         tests(
             "CommandLine",

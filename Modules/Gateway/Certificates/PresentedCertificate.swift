@@ -9,6 +9,8 @@ struct PresentedCertificate: Sendable, Hashable {
     let name: InstanceName
     /// The serial number in hexadecimal.
     let serial: String
+    let start: Date
+    /// Its own or its authority's, whichever comes first.
     let end: Date
     /// The ``AuthorityCertificate/fingerprint`` of the authority that issued it.
     let authority: [UInt8]
@@ -43,6 +45,7 @@ struct AuthorityCertificate: Sendable {
             case .uniformResourceIdentifier(let uri)? = alternatives.first, let name = InstanceName(uri)
         else { throw refusal }
         return PresentedCertificate(
-            name: name, serial: CertificateAuthority.serial(of: leaf), end: leaf.notValidAfter, authority: fingerprint)
+            name: name, serial: CertificateAuthority.serial(of: leaf), start: leaf.notValidBefore,
+            end: min(leaf.notValidAfter, certificate.notValidAfter), authority: fingerprint)
     }
 }

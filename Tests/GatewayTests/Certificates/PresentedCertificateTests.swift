@@ -46,6 +46,47 @@ import X509
         try expectRefusal(Array(authority.instance(name, key: key, now: now).prefix(length)))
     }
 
+    /// A resumed session shows a certificate of which nothing but this says how long its authority's holds.
+    @Test func oneEndsWithItsAuthority() throws {
+        let day: TimeInterval = 86_400
+        let begun = now.addingTimeInterval(day - CertificateAuthority.Lifetime.authority)
+        let old = try CertificateAuthority(CertificateAuthority.create(name: "old", now: begun))
+        let presented = try old.instance(presented: old.instance(name, key: key, now: now), now: now)
+        #expect(!presented.isExpired(at: now.addingTimeInterval(day - 60)))
+        #expect(presented.isExpired(at: now.addingTimeInterval(day + 60)))
+    }
+
+    @Test func oneThatWasReadBeforeIsJudgedByTheTimeAgain() throws {
+        let authorities = try Authorities(AuthorityRecord(present: CertificateAuthority.create(name: "one", now: now)))
+        let der = try authorities.issuing.instance(name, key: key, now: now)
+        let presented = try authorities.instance(presented: der, now: now)
+        #expect(try authorities.instance(presented: der, now: now) == presented)
+        #expect(throws: GatewayError.self) {
+            try authorities.instance(presented: der, now: now.addingTimeInterval(-3600))
+        }
+    }
+
+    @Test func oneOfAFormerAuthorityThatWasReadBeforeEndsWithItsTime() throws {
+        let former = try CertificateAuthority(CertificateAuthority.create(name: "former", now: now))
+        let until = now.addingTimeInterval(60)
+        let authorities = try Authorities(
+            AuthorityRecord(
+                present: CertificateAuthority.create(name: "one", now: now),
+                former: [.init(certificate: former.der, until: until)]))
+        let der = try former.instance(name, key: key, now: now)
+        #expect(try authorities.instance(presented: der, now: now).authority == former.own.fingerprint)
+        #expect(throws: GatewayError.self) { try authorities.instance(presented: der, now: until) }
+    }
+
+    @Test func onesThatWereReadBeforeTakeBoundedRoom() throws {
+        let verified = VerifiedCertificates()
+        let presented = try authority.instance(presented: authority.instance(name, key: key, now: now), now: now)
+        let ders = (0...VerifiedCertificates.limit).map { Array("\($0)".utf8) }
+        for der in ders { verified.add(presented, from: der) }
+        #expect(ders.count { verified[$0] != nil } == 1)
+        #expect(verified[ders[ders.count - 1]] == presented)
+    }
+
     private func issue(_ usage: ExtendedKeyUsage.Usage, _ name: String) throws -> [UInt8] {
         try authority.issue(
             key: key, subject: "instance", usage: usage, alternative: .uniformResourceIdentifier(name), lifetime: 3600,

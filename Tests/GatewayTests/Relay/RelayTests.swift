@@ -432,6 +432,31 @@ import Testing
         try await origin.close()
     }
 
+    @Test func neitherReadsAndBothGetAllBeforeTheEnd() async throws {
+        let origin = try await TestOrigin()
+        try await RelayFixture.with { fixture in
+            let client = try await fixture.tunnel(to: origin.port)
+            let ends = [client, try await origin.accept()]
+            for end in ends { try await end.pauseReading() }
+            let octets = (0..<(16 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+            for end in ends {
+                end.send(octets)
+                end.closeOutput()
+            }
+            // Both ways are full.
+            for end in ends {
+                #expect(
+                    try await eventually { try await end.channel.getOption(.bufferedWritableBytes).get() > 0 })
+            }
+            for end in ends { try await end.resumeReading() }
+            for end in ends { #expect(try await end.rest() == octets) }
+            let line = "down=\(octets.count) instance=one result=ended"
+            #expect(try await eventually { fixture.log.lines.contains { $0.contains(line) } })
+            #expect(fixture.log.lines.contains { $0.contains("up=\(octets.count)") })
+        }
+        try await origin.close()
+    }
+
     @Test func aClientThatFailsResetsTheServersSide() async throws {
         let origin = try await TestOrigin()
         try await RelayFixture.with { fixture in

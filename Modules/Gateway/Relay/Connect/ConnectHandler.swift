@@ -172,24 +172,22 @@ extension ConnectHandler {
     private func open(_ origin: any Channel, _ grant: TunnelGrant, context: ChannelHandlerContext) {
         guard case .deciding(let early) = phase else { return origin.reset() }
         phase = .answered
-        let splices: [Tunnel.Side: SpliceHandler] = [
-            .client: SpliceHandler(.client, of: tunnel), .origin: SpliceHandler(.origin, of: tunnel),
-        ]
+        let splices = TunnelSplices(of: tunnel)
         do {
-            for case let (.client, splice) in splices {
-                try context.pipeline.syncOperations.addHandler(splice, position: .after(self))
-            }
-            for case let (.origin, splice) in splices { try origin.pipeline.syncOperations.addHandler(splice) }
+            try context.pipeline.syncOperations.addHandler(splices.client, position: .after(self))
+            try origin.pipeline.syncOperations.addHandler(splices.origin)
+            splices.client.join(splices.origin)
             try origin.syncOptions?.setOption(.autoRead, value: true)
         } catch {
+            splices.client.part()
             origin.reset()
             return tunnel.abort(.serverFailed)
         }
         tunnel.open(to: origin, grant: grant, splices: splices)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: Self.established)), promise: nil)
         if early.readableBytes > 0 {
-            tunnel.carry(early, from: .client)
-            tunnel.flush(from: .client)
+            splices.client.carry(early)
+            splices.client.send()
         }
         if inputEnded { tunnel.inputEnded(at: .client) }
         if holdsRead { context.channel.read() }

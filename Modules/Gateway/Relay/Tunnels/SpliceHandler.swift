@@ -1,6 +1,9 @@
 internal import NIOCore
 
-/// One side of an open tunnel: hands on what arrives, and reads only while the other side takes more.
+/// One side of an open tunnel: writes what arrives to the other side, and reads only while the other side takes more.
+///
+/// The two sides of a tunnel hold each other. They write from their own place in the pipeline, where the channel would
+/// begin at its end.
 final class SpliceHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -8,35 +11,66 @@ final class SpliceHandler: ChannelDuplexHandler {
 
     private let side: Tunnel.Side
     private let tunnel: Tunnel
+    private var other: SpliceHandler?
     private var context: ChannelHandlerContext?
     private var holdsRead = false
+    private var hasUnsent = false
+    /// How many bytes came from this side.
+    private(set) var byteCount = 0
 
     init(_ side: Tunnel.Side, of tunnel: Tunnel) {
         self.side = side
         self.tunnel = tunnel
     }
 
+    /// From now on each side's bytes go to the other, until ``part()``.
+    func join(_ other: SpliceHandler) {
+        self.other = other
+        other.other = self
+    }
+
+    /// Nothing is carried any more.
+    func part() {
+        other?.other = nil
+        other = nil
+    }
+
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) { tunnel.carry(unwrapInboundIn(data), from: side) }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { carry(unwrapInboundIn(data)) }
 
-    func channelReadComplete(context: ChannelHandlerContext) { tunnel.flush(from: side) }
+    func channelReadComplete(context: ChannelHandlerContext) { send() }
+
+    func carry(_ data: ByteBuffer) {
+        guard let context = other?.context else { return }
+        byteCount += data.readableBytes
+        hasUnsent = true
+        context.write(wrapOutboundOut(data), promise: nil)
+    }
+
+    /// Sends on what was carried: once for all that came in one turn of the loop, for which the clock is read once too.
+    func send() {
+        guard hasUnsent, let context = other?.context else { return }
+        hasUnsent = false
+        tunnel.carried(at: context.eventLoop.now)
+        context.flush()
+    }
 
     func read(context: ChannelHandlerContext) {
-        holdsRead = !tunnel.accepts(from: side)
+        holdsRead = other?.context?.channel.isWritable != true
         if !holdsRead { context.read() }
     }
 
     /// Does the read that was held back.
-    func resume() {
+    private func resume() {
         guard holdsRead, let context else { return }
         holdsRead = false
         context.read()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { tunnel.writable(at: side) }
+        if context.channel.isWritable { other?.resume() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

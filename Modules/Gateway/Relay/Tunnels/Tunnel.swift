@@ -21,18 +21,18 @@ final class Tunnel {
     private let services: RelayServices
     private var phase = Phase.requesting
     private var origin: (any Channel)?
-    private var splices: [Side: SpliceHandler] = [:]
+    private var splices: TunnelSplices?
     private var grant: TunnelGrant?
     /// Whose tunnel it is, once the policy said so.
     private(set) var instance: String?
     private var ends = TunnelEnds()
-    private var octets: (up: Int, down: Int) = (0, 0)
-    private var lastActivity = NIODeadline.now()
+    private var lastActivity: NIODeadline
     private var idleTimer: Scheduled<Void>?
 
     init(client: any Channel, services: RelayServices) {
         self.client = client
         self.services = services
+        lastActivity = client.eventLoop.now
     }
 
     var isOver: Bool { phase == .over }
@@ -46,13 +46,13 @@ final class Tunnel {
         return true
     }
 
-    /// Joins both sides. Both handlers are in their pipelines, and neither side has been read since.
-    func open(to origin: any Channel, grant: TunnelGrant, splices: [Side: SpliceHandler]) {
+    /// What both sides carry belongs to this tunnel from now on.
+    func open(to origin: any Channel, grant: TunnelGrant, splices: TunnelSplices) {
         self.origin = origin
         self.grant = grant
         self.splices = splices
         phase = .open
-        lastActivity = .now()
+        carried(at: client.eventLoop.now)
         scheduleIdleCheck(at: lastActivity + idleTimeout)
     }
 
@@ -69,23 +69,10 @@ final class Tunnel {
 // MARK: Carrying
 
 extension Tunnel {
-    func channel(_ side: Side) -> (any Channel)? { side == .client ? client : origin }
+    /// Bytes went from one side to the other.
+    func carried(at time: NIODeadline) { lastActivity = time }
 
-    /// Whether what is read from a side can go on to the other.
-    func accepts(from side: Side) -> Bool { channel(side.other)?.isWritable ?? false }
-
-    func carry(_ data: ByteBuffer, from side: Side) {
-        guard phase == .open else { return }
-        lastActivity = .now()
-        if side == .client { octets.up += data.readableBytes } else { octets.down += data.readableBytes }
-        channel(side.other)?.write(data, promise: nil)
-    }
-
-    /// What was carried from a side is sent on now.
-    func flush(from side: Side) { channel(side.other)?.flush() }
-
-    /// A side takes more: what was held back on the other is read.
-    func writable(at side: Side) { splices[side.other]?.resume() }
+    private func channel(_ side: Side) -> (any Channel)? { side == .client ? client : origin }
 
     private var idleTimeout: TimeAmount { .nanoseconds(services.configuration.idleTimeout.nanoseconds) }
 
@@ -95,7 +82,7 @@ extension Tunnel {
 
     private func checkIdle() {
         let deadline = lastActivity + idleTimeout
-        if deadline <= .now() { abort(.idle) } else { scheduleIdleCheck(at: deadline) }
+        if deadline <= client.eventLoop.now { abort(.idle) } else { scheduleIdleCheck(at: deadline) }
     }
 }
 
@@ -150,18 +137,20 @@ extension Tunnel {
         phase = .over
         idleTimer?.cancel()
         idleTimer = nil
-        splices = [:]
+        splices?.client.part()
+        splices = nil
         origin = nil
         if let instance { services.registry.release(instance: instance) }
         services.registry.remove(self)
     }
 
     private func log(_ grant: TunnelGrant, _ result: Result) {
+        let (up, down) = (splices?.client.byteCount ?? 0, splices?.origin.byteCount ?? 0)
         services.logger.info(
             "Tunnel",
             metadata: [
                 "instance": "\(grant.instance)", "target": "\(grant.target)", "address": "\(grant.address)",
-                "result": "\(result.rawValue)", "up": "\(octets.up)", "down": "\(octets.down)",
+                "result": "\(result.rawValue)", "up": "\(up)", "down": "\(down)",
             ])
     }
 }
