@@ -41,14 +41,15 @@ class Frame:
 
 
 def demangled(names):
-    """Swift's names in readable form, all at once; the names themselves where there is no Swift."""
+    """Names of Swift and C++ in readable form, all at once."""
     names = sorted(names)
-    try:
-        run = subprocess.run(
-            ["swift", "demangle", "--simplified"], input="\n".join(names), capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return {name: name for name in names}
-    return dict(zip(names, run.stdout.split("\n")))
+    text = "\n".join(names)
+    for command in (["swift", "demangle", "--simplified"], ["c++filt", "--no-params"]):
+        try:
+            text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue  # As they are.
+    return dict(zip(names, text.split("\n")))
 
 
 def readable(name, library):
@@ -74,18 +75,33 @@ def kind(name, library):
 def tree(stacks, root):
     """One frame below the other, from stacks of (function, library) and their costs."""
     names = demangled({name for stack in stacks for name, _ in stack})
+    keys = {}
     top = Frame(root, 6)
     for stack, cost in stacks.items():
-        if cost <= 0:
-            continue
-        frames = []
-        for name, library in stack:
-            key = (readable(names[name], library), kind(name, library))
-            # A part of a function that continues another part of it, or that has no name.
-            if not frames or frames[-1] != key:
-                frames.append(key)
-        top.add(frames, cost)
+        for frame in stack:
+            if frame not in keys:
+                keys[frame] = (readable(names[frame[0]], frame[1]), kind(*frame))
+        if cost > 0:
+            top.add(folded([keys[frame] for frame in stack]), cost)
     return top
+
+
+def folded(stack):
+    """A stack in which no function lies below itself: what a function calls on its way back to itself is cut out.
+
+    An asynchronous function jumps to the next one instead of calling it, which looks like a call that never returns: a
+    task that loops would lie below itself as often as it looped."""
+    found = {}
+    result = []
+    for frame in stack:
+        if frame in found:
+            for gone in result[found[frame] + 1:]:
+                del found[gone]
+            del result[found[frame] + 1:]
+        else:
+            found[frame] = len(result)
+            result.append(frame)
+    return result
 
 
 def draw(top, title, subtitle=""):

@@ -12,7 +12,7 @@ import callgrind
 import flamegraph
 
 # So many callers are told apart; what lies deeper loses its outermost ones.
-CALLERS = 64
+CALLERS = 48
 
 
 def text(value):

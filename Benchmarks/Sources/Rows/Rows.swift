@@ -68,7 +68,9 @@ enum Rows {
 
     private static func run(_ load: Row.Load, _ peer: String, _ operations: Int, _ setting: Setting) async throws {
         guard let peer = Peer(rawValue: peer) else { throw PeerFailure("there is no peer \(peer)") }
-        let job = try setting.job(load, peer: peer)
+        var job = try setting.job(load, peer: peer)
+        // Else the system's authorities are read before the first request, even over plain HTTP: half of a run.
+        job.authorityFile = setting.authorityFile
         let client: any PeerClient =
             switch peer {
             case .sallyport: try await SallyportClient(job: job, isOnLoop: false)
