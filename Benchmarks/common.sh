@@ -26,14 +26,18 @@ work_anywhere() { work_below "${TMPDIR:-/tmp}"; }
 # For what measures a disk: a memory file system would flatter it.
 work_on_disk() { work_below "${BENCH_DIRECTORY:-/var/tmp}"; }
 
-# The folder for what is built, and the kind of dependencies: a script that only counts sets its own.
-scratch=$here/.build
+# The folder for what is built: that of another build spares what is built there already. And the kind of dependencies.
+scratch=$(realpath -m "${SALLYPORT_BENCH_SCRATCH:-$here/.build}")
 needed=--bench
 
 # build PRODUCT…: with the optimiser on, into the folder `bin`, and what that and the servers need.
 build() {
     local product release=(build --package-path "$here" --scratch-path "$scratch" -c release)
     "$here/../Tests/Scripts/dependencies" "$needed" >&2
+    # With the versions of the package whose folder it is.
+    if [ -n "${SALLYPORT_BENCH_SCRATCH:-}" ] && [ -e "$here/../Package.resolved" ]; then
+        cp "$here/../Package.resolved" "$here/Package.resolved"
+    fi
     for product in "$@"; do swift "${release[@]}" --product "$product" >&2; done
     bin=$(swift "${release[@]}" --show-bin-path)
 }

@@ -2,26 +2,20 @@
 # Counts what some rows of the table take for each operation: instructions, allocations, hops and system calls, under
 # valgrind. Compares them with the ceilings in ceilings.json, and fails where one is above.
 #
-#   Benchmarks/counts.sh [--scratch FOLDER] [--build] [--update] [ROW/PEER…]
+#   Benchmarks/counts.sh [--build] [--update] [ROW/PEER…]
 #
-# `--scratch` builds in that folder, with what another build left there; `--build` only builds. `--update` writes
-# today's figures as ceilings.
+# `--build` only builds, `--update` writes today's figures as ceilings.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 count_only
 only_build='' options=()
 while [[ ${1:-} == --* ]]; do
     case "$1" in
-        --scratch) scratch=$(realpath -m "$2") && shift ;;
         --build) only_build=1 ;;
         --update) options+=("$1") ;;
         *) echo "counts.sh has no option $1" >&2 && exit 64 ;;
     esac
     shift
 done
-# With the versions of the package whose folder it is: what was built of them is not built again.
-if [ "$scratch" != "$here/.build" ] && [ -e "$here/../Package.resolved" ]; then
-    cp "$here/../Package.resolved" "$here/Package.resolved"
-fi
 build Rows SocketServer
 [ -z "$only_build" ] || exit 0
 work_anywhere
