@@ -3,7 +3,7 @@
 set -euo pipefail
 PATH="$PATH:/usr/sbin:/sbin"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-export SALLYPORT_BENCH_TABLE=$here/table.json SALLYPORT_BENCH_SETTING=
+export SALLYPORT_BENCH_TABLE=$here/table.json SALLYPORT_BENCH_SETTING= PYTHONDONTWRITEBYTECODE=1
 work=
 started=()
 
@@ -94,7 +94,9 @@ declare -A web=()
 start_web() {
     local key
     for key in direct_http direct_https relay_http relay_https; do web[$key]=$(free_port); done
-    mkdir "$work/www"
+    mkdir "$work/www" "$work/uploads"
+    # The server gave up being root.
+    chmod 777 "$work/uploads"
     head -c 128 /dev/urandom > "$work/www/small"
     head -c 1048576 /dev/urandom > "$work/www/1m"
     head -c 104857600 /dev/urandom > "$work/www/100m"
@@ -111,7 +113,7 @@ http {
         listen 127.0.0.1:${web[direct_https]} ssl; listen 127.0.0.1:${web[relay_https]} ssl;
         root $work/www; add_header Cache-Control no-store;
         client_max_body_size 0; client_body_buffer_size 256k;
-        location = /put { dav_methods PUT; }
+        location = /put { dav_methods PUT; root $work/uploads; }
     }
 }
 CONF
