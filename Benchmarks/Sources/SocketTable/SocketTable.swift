@@ -55,7 +55,7 @@ enum SocketTable {
                 let theirs = target.of.flatMap(Peer.init).flatMap({ costs[$0]?.cpu })
             else { return nil }
             print("    " + target.line(ours / theirs))
-            return target.isReached(ours / theirs) ? nil : target.line(ours / theirs)
+            return target.isReached(ours / theirs) ? nil : target.summary(ours / theirs)
         }
     }
 

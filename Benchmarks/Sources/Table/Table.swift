@@ -87,7 +87,7 @@ enum Table {
         targets.compactMap { target in
             guard let value = target.value(in: results) else { return nil }
             print("    " + target.line(value))
-            return target.isReached(value) ? nil : target.line(value)
+            return target.isReached(value) ? nil : target.summary(value)
         }
     }
 }

@@ -64,6 +64,11 @@ package struct Target: Codable, Sendable {
         return padded(subject, 48) + values.joined() + (isReached(value) ? "reached" : "missed")
     }
 
+    /// The same without columns, for a list.
+    package func summary(_ value: Double) -> String {
+        "\(peer): \(name) \(number(value)), to reach \(isLowest ? "≥" : "≤") \(number(bound))"
+    }
+
     package var name: String {
         let unit = quantity == .memory ? "memory over idle, MiB" : quantity.rawValue
         return unit + (of.map { " of \($0)'s" } ?? "")
