@@ -15,10 +15,17 @@ TESTS ?=
 SOAK ?= 10000
 # Seconds for which `make soak` fuzzes each parser.
 FUZZ ?= 600
+# What `make profile` looks at: a row of the benchmark table, or a program and its arguments; where the graph goes; and
+# the numbers of operations of its two runs, as in '100 300'.
+TARGET ?=
+PROGRAM ?=
+ARGS ?=
+OUT ?=
+OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test outside demo bench soak sanitize mutants lint clean
+.PHONY: help dependencies build install test outside demo bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -57,6 +64,15 @@ bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/cache.sh
 	Benchmarks/sockets.sh
 	Benchmarks/tokens.sh
+	Benchmarks/counts.sh
+
+counts: ## Counts instructions, allocations and system calls of an operation, and compares them with the ceilings.
+	Benchmarks/counts.sh
+
+# The shell script reads these.
+export TARGET PROGRAM ARGS OUT OPERATIONS
+profile: ## A flame graph and the counts of TARGET=ROW, or of PROGRAM=… ARGS=…; OUT=FILE.svg.
+	@Benchmarks/profile.sh
 
 # What is fuzzed is fuzzed even where a long run is red; either makes the whole red.
 soak: dependencies ## Long runs: transfers with random cancellation, 1 GiB through the relay, kills, power cuts, flipped bits, fuzzing.

@@ -7,22 +7,18 @@ let package = Package(
     name: "sallyport-benchmarks",
     dependencies: [
         .package(name: "sallyport", path: ".."),
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
+        // What is counted: Sallyport, and the peers in C.
         .target(
             name: "CurlMultiPeer", path: "Sources/CurlMultiPeer",
             linkerSettings: [.linkedLibrary("curl")]),
         .target(
             name: "Workloads",
             dependencies: [
-                "CurlMultiPeer",
+                "CurlMultiPeer", "SocketPeer",
                 .product(name: "SallyportBase", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportLoading", package: "sallyport"),
@@ -32,11 +28,47 @@ let package = Package(
                 .product(name: "SallyportCookies", package: "sallyport"),
                 .product(name: "SallyportHTTPAuthentication", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
+                .product(name: "SallyportSocket", package: "sallyport"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Sources/Workloads"),
+        .executableTarget(
+            name: "Rows",
+            dependencies: [
+                "Workloads",
+                .product(name: "SallyportCookies", package: "sallyport"),
+                .product(name: "SallyportEventLoop", package: "sallyport"),
+            ],
+            path: "Sources/Rows"),
+        .target(
+            name: "SocketPeer", path: "Sources/SocketPeer",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .executableTarget(
+            name: "SocketServer", path: "Sources/SocketServer",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    ]
+)
+
+// With SALLYPORT_BENCH_PEERS=0 the manifest is what is counted, and fetches no package for peers.
+if Context.environment["SALLYPORT_BENCH_PEERS"] != "0" {
+    package.dependencies += [
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+    ]
+    package.targets += [
+        .target(
+            name: "Peers",
+            dependencies: [
+                "Workloads",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
-            path: "Sources/Workloads"),
+            path: "Sources/Peers"),
         .target(
             name: "StorePeers", path: "Sources/StorePeers",
             linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlcipher")]),
@@ -50,29 +82,17 @@ let package = Package(
         .executableTarget(
             name: "CookieTable",
             dependencies: [
+                "Workloads",
                 .product(name: "SallyportCookies", package: "sallyport"),
                 .product(name: "SallyportCore", package: "sallyport"),
-                .product(name: "SallyportLoading", package: "sallyport"),
                 .product(name: "SallyportSecureStore", package: "sallyport"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Sources/CookieTable"),
         .target(
             name: "CachePeer", path: "Sources/CachePeer",
             linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("crypto")]),
         .executableTarget(
-            name: "CacheTable",
-            dependencies: [
-                "CachePeer",
-                .product(name: "SallyportCache", package: "sallyport"),
-                .product(name: "SallyportBase", package: "sallyport"),
-                .product(name: "SallyportCore", package: "sallyport"),
-                .product(name: "SallyportLoading", package: "sallyport"),
-                .product(name: "SallyportSecureStore", package: "sallyport"),
-                .product(name: "SallyportURLLoading", package: "sallyport"),
-            ],
-            path: "Sources/CacheTable"),
+            name: "CacheTable", dependencies: ["CachePeer", "Workloads"], path: "Sources/CacheTable"),
         .executableTarget(
             name: "AuthenticationTable",
             dependencies: [
@@ -87,21 +107,12 @@ let package = Package(
         .executableTarget(
             name: "NegotiateTable", dependencies: [.product(name: "Sallyport", package: "sallyport")],
             path: "Sources/NegotiateTable"),
-        .target(
-            name: "SocketPeer", path: "Sources/SocketPeer",
-            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .executableTarget(
-            name: "SocketServer", path: "Sources/SocketServer",
-            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .executableTarget(
             name: "SocketTable",
             dependencies: [
-                "SocketPeer",
+                "Workloads",
                 .product(name: "Sallyport", package: "sallyport"),
-                .product(name: "SallyportCore", package: "sallyport"),
                 .product(name: "SallyportEventLoop", package: "sallyport"),
-                .product(name: "SallyportLoading", package: "sallyport"),
-                .product(name: "SallyportSocket", package: "sallyport"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -114,11 +125,11 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Sources/TokenTable"),
-        .executableTarget(name: "Table", dependencies: ["Workloads"], path: "Sources/Table"),
+        .executableTarget(name: "Table", dependencies: ["Peers", "Workloads"], path: "Sources/Table"),
         .executableTarget(
             name: "HTTP",
-            dependencies: ["Workloads", .product(name: "Benchmark", package: "benchmark")],
+            dependencies: ["Peers", "Workloads", .product(name: "Benchmark", package: "benchmark")],
             path: "Benchmarks/HTTP",
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]),
     ]
-)
+}

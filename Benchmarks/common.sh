@@ -3,6 +3,7 @@
 set -euo pipefail
 PATH="$PATH:/usr/sbin:/sbin"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export SALLYPORT_BENCH_TABLE=$here/table.json SALLYPORT_BENCH_SETTING= PYTHONDONTWRITEBYTECODE=1
 work=
 started=()
 
@@ -25,12 +26,26 @@ work_anywhere() { work_below "${TMPDIR:-/tmp}"; }
 # For what measures a disk: a memory file system would flatter it.
 work_on_disk() { work_below "${BENCH_DIRECTORY:-/var/tmp}"; }
 
+# The folder for what is built: that of another build spares what is built there already. And the kind of dependencies.
+scratch=$(realpath -m "${SALLYPORT_BENCH_SCRATCH:-$here/.build}")
+needed=--bench
+
 # build PRODUCT…: with the optimiser on, into the folder `bin`, and what that and the servers need.
 build() {
-    local product
-    "$here/../Tests/Scripts/dependencies" --bench >&2
-    for product in "$@"; do swift build --package-path "$here" -c release --product "$product" >&2; done
-    bin=$(swift build --package-path "$here" -c release --show-bin-path)
+    local product release=(build --package-path "$here" --scratch-path "$scratch" -c release)
+    "$here/../Tests/Scripts/dependencies" "$needed" >&2
+    # With the versions of the package whose folder it is.
+    if [ -n "${SALLYPORT_BENCH_SCRATCH:-}" ] && [ -e "$here/../Package.resolved" ]; then
+        cp "$here/../Package.resolved" "$here/Package.resolved"
+    fi
+    for product in "$@"; do swift "${release[@]}" --product "$product" >&2; done
+    bin=$(swift "${release[@]}" --show-bin-path)
+}
+
+# For what is counted only: peers of other packages are neither fetched nor built.
+count_only() {
+    needed=--counts
+    export SALLYPORT_BENCH_PEERS=0
 }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -71,4 +86,78 @@ enrol() {
     mkdir -p "$1"
     admin key issue bench com.example.bench --json >"$1/link.json"
     python3 "$here/enroll.py" "$1/link.json" "$1" "$control"
+}
+
+# start_web: nginx on loopback, with files of three sizes and a folder that takes uploads; the ports for HTTP and HTTPS, by
+# the way that is taken to them, are in `web`.
+declare -A web=()
+start_web() {
+    local key
+    for key in direct_http direct_https relay_http relay_https; do web[$key]=$(free_port); done
+    mkdir "$work/www" "$work/uploads"
+    # The server gave up being root.
+    chmod 777 "$work/uploads"
+    head -c 128 /dev/urandom > "$work/www/small"
+    head -c 1048576 /dev/urandom > "$work/www/1m"
+    head -c 104857600 /dev/urandom > "$work/www/100m"
+    cat > "$work/nginx.conf" <<CONF
+daemon off; worker_processes 1; pid $work/nginx.pid; error_log $work/error.log crit;
+events { worker_connections 4096; }
+http {
+    access_log off; sendfile on; keepalive_requests 1000000; default_type application/octet-stream;
+    client_body_temp_path $work/body; proxy_temp_path $work/proxy; fastcgi_temp_path $work/fastcgi;
+    uwsgi_temp_path $work/uwsgi; scgi_temp_path $work/scgi;
+    ssl_certificate $work/server.pem; ssl_certificate_key $work/server.key;
+    server {
+        listen 127.0.0.1:${web[direct_http]}; listen 127.0.0.1:${web[relay_http]};
+        listen 127.0.0.1:${web[direct_https]} ssl; listen 127.0.0.1:${web[relay_https]} ssl;
+        root $work/www; add_header Cache-Control no-store;
+        client_max_body_size 0; client_body_buffer_size 256k;
+        location = /put { dav_methods PUT; root $work/uploads; }
+    }
+}
+CONF
+    nginx -p "$work" -c "$work/nginx.conf" 2>/dev/null &
+    started+=($!)
+}
+
+# start_sockets: the server of the socket rows, with its port for TLS in `socket_port` and for plain connections in
+# `plain_port`, by the process `socket_server`.
+start_sockets() {
+    "$bin/SocketServer" "$work/server.pem" "$work/server.key" >"$work/ports" &
+    socket_server=$!
+    started+=("$socket_server")
+    await test -s "$work/ports"
+    read -r socket_port plain_port <"$work/ports"
+}
+
+# route_by_relay: what the relay rows ask for goes through the gateway, with an identity.
+route_by_relay() {
+    local port
+    for port in "${web[relay_http]}" "${web[relay_https]}"; do
+        admin server add "localhost:$port" --route relay >/dev/null
+    done
+    enrol "$work"
+}
+
+# write_setting: where the servers are, into the file that SALLYPORT_BENCH_SETTING names.
+write_setting() {
+    export SALLYPORT_BENCH_SETTING=$work/setting.json
+    mkdir -p "$work/folder"
+    python3 - "$work" "${relay:-}" "${socket_port:-}" "${web[direct_http]:-}" "${web[direct_https]:-}" \
+        "${web[relay_http]:-}" "${web[relay_https]:-}" >"$SALLYPORT_BENCH_SETTING" <<'SETTING'
+import json, os, platform, sys
+work, relay, sockets, *ports = sys.argv[1:]
+kinds = [(path, scheme) for path in ("direct", "relay") for scheme in ("http", "https")]
+urls = {"direct": {}, "relay": {}}
+for (path, scheme), port in zip(kinds, ports):
+    if port: urls[path][scheme] = f"{scheme}://localhost:{port}"
+setting = {"urls": urls, "authorityFile": f"{work}/server.pem", "folder": f"{work}/folder",
+           "machine": f"{os.cpu_count()} cores, {platform.platform()}"}
+if relay:
+    setting["relay"] = {"url": f"https://localhost:{relay}", "authorityFile": f"{work}/ca.pem",
+                        "certificateFile": f"{work}/client.pem", "keyFile": f"{work}/client.key"}
+if sockets: setting["socketPort"] = int(sockets)
+print(json.dumps(setting))
+SETTING
 }

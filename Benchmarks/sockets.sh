@@ -6,12 +6,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work_anywhere
 build SocketTable SocketServer sallyport
 make_certificate
-"$bin/SocketServer" "$work/server.pem" "$work/server.key" >"$work/ports" &
-server=$!
-started+=("$server")
-await test -s "$work/ports"
-read -r secure plain <"$work/ports"
-[ "${1:-}" = --many ] || "$bin/SocketTable" "$secure" "$work/server.pem" "${ROUNDS:-5}"
+start_sockets
+[ "${1:-}" = --many ] || "$bin/SocketTable" "$socket_port" "$work/server.pem" "${ROUNDS:-5}"
 
 # A gateway has two descriptors for each; 1,000 are for everything else.
 limit=$(ulimit -Hn)
@@ -22,20 +18,20 @@ if [ "$limit" != unlimited ] && [ "$limit" -lt 17000 ]; then
 fi
 store=$work/store
 start_gateway --max-tunnels "$count"
-admin server add "127.0.0.1:$plain" --route relay >/dev/null
+admin server add "127.0.0.1:$plain_port" --route relay >/dev/null
 admin key issue bench com.example.bench >"$work/link"
 "$bin/sallyport" activate --link-file "$work/link" --store "$store" >/dev/null 2>&1
 
 resident() { awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"; }
-before=($(resident "$gateway") $(resident "$server"))
+before=($(resident "$gateway") $(resident "$socket_server"))
 mkfifo "$work/tell"
-"$bin/SocketTable" many "$count" "$store" "127.0.0.1:$plain" <"$work/tell" >"$work/many" &
+"$bin/SocketTable" many "$count" "$store" "127.0.0.1:$plain_port" <"$work/tell" >"$work/many" &
 client=$!
 started+=("$client")
 exec 8>"$work/tell"
 await sh -c "grep -q '^one more' '$work/many' || ! kill -0 $client 2>/dev/null"
 grep -q '^one more' "$work/many" || { echo "the client ended early" >&2; exit 1; }
-after=($(resident "$gateway") $(resident "$server") $(resident "$client"))
+after=($(resident "$gateway") $(resident "$socket_server") $(resident "$client"))
 read -r _ opened _ took _ idle full <<<"$(sed -n 's/,//; 1p' "$work/many")"
 each() { awk "BEGIN { printf \"%.1f\", ($2 - $1) / $count }"; }
 echo

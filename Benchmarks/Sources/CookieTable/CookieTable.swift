@@ -3,6 +3,7 @@ import Glibc
 import SallyportCookies
 import SallyportCore
 import SallyportSecureStore
+import Workloads
 
 /// Prints the figures of Docs/Cookies.md: the `Cookie` field for a URL out of 10,000 cookies, beside Foundation's
 /// storage, and how long 10,000 take to be read at the start.
@@ -22,10 +23,10 @@ struct CookieTable {
 
     /// Off the main actor, which would be a hop for each call.
     @concurrent private static func run(_ directory: String) async throws {
-        let store = try await fill(directory)
+        let store = try await Cookies.fill(directory)
         let jar = CookieJar(in: store)
-        let stage = try StagePeer(jar)
-        let idle = try StagePeer(CookieJar("empty", in: store))
+        let stage = try CookieStagePeer(jar)
+        let idle = try CookieStagePeer(CookieJar("empty", in: store))
         try await load(store)
         let foundation = try FoundationPeer()
         var (ours, bare, missed, empty, bareElsewhere): ([Double], [Double], [Double], [Double], [Double]) =
@@ -46,12 +47,6 @@ struct CookieTable {
         print("  at most 5 µs: \(field <= 5e-6 ? "reached" : "missed")")
         print("  HTTPCookieStorage at least 20 times: \(median(theirs) / field >= 20 ? "reached" : "missed")")
         store.close()
-    }
-
-    private static func fill(_ directory: String) async throws -> SecureStore {
-        let store = try await SecureStore.open(at: "\(directory)/store", protectedBy: .keyFile("\(directory)/key"))
-        try await CookieJar(in: store).set(try Cookies.all())
-        return store
     }
 
     /// The first request reads all cookies: of a process that has just begun, and of jars after the first.

@@ -2,22 +2,46 @@
 
 #include <curl/curl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+typedef struct {
+    CURL *curl;
+    curl_multi_peer *peer;
+    // Of the request that runs.
+    long sent;
+} transfer;
+
 struct curl_multi_peer {
     CURLM *multi;
-    CURL **handles;
+    transfer *transfers;
+    long sends;
     int concurrency;
     int epoll;
     long timeout;
     long long octets;
 };
 
+// As a program does that wants the body: it lies in a buffer of the program's own afterwards.
 static size_t on_body(char *data, size_t size, size_t count, void *context) {
-    (void)data;
-    *(long long *)context += (long long)(size * count);
-    return size * count;
+    static char room[CURL_MAX_READ_SIZE];
+    size_t length = size * count;
+    memcpy(room, data, length < sizeof room ? length : sizeof room);
+    ((transfer *)context)->peer->octets += (long long)length;
+    return length;
+}
+
+static size_t on_send(char *room, size_t size, size_t count, void *context) {
+    static char data[1 << 20];
+    transfer *transfer = context;
+    size_t length = size * count, rest = (size_t)(transfer->peer->sends - transfer->sent);
+    if (length > rest) length = rest;
+    if (length > sizeof data) length = sizeof data;
+    memcpy(room, data, length);
+    transfer->sent += (long)length;
+    transfer->peer->octets += (long long)length;
+    return length;
 }
 
 static int on_timer(CURLM *multi, long timeout, void *context) {
@@ -43,14 +67,26 @@ static int on_socket(CURL *handle, curl_socket_t descriptor, int what, void *con
     return 0;
 }
 
-static CURL *make_handle(curl_multi_peer *peer, const curl_multi_peer_options *options) {
-    CURL *handle = curl_easy_init();
-    if (!handle) return NULL;
+static void prepare_sending(transfer *transfer, long length) {
+    // Without it libcurl asks first whether it may send, and waits.
+    static struct curl_slist no_question = {.data = "Expect:"};
+    curl_easy_setopt(transfer->curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(transfer->curl, CURLOPT_HTTPHEADER, &no_question);
+    curl_easy_setopt(transfer->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)length);
+    curl_easy_setopt(transfer->curl, CURLOPT_UPLOAD_BUFFERSIZE, 256L * 1024);
+    curl_easy_setopt(transfer->curl, CURLOPT_READFUNCTION, on_send);
+    curl_easy_setopt(transfer->curl, CURLOPT_READDATA, transfer);
+}
+
+static int prepare(transfer *transfer, const curl_multi_peer_options *options) {
+    CURL *handle = transfer->curl = curl_easy_init();
+    if (!handle) return 0;
     curl_easy_setopt(handle, CURLOPT_URL, options->url);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L * 1024);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &peer->octets);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(handle, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(handle, CURLOPT_PROXY, options->proxy_url ? options->proxy_url : "");
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -61,7 +97,8 @@ static CURL *make_handle(curl_multi_peer *peer, const curl_multi_peer_options *o
         curl_easy_setopt(handle, CURLOPT_PROXY_SSLCERT, options->proxy_certificate_file);
         curl_easy_setopt(handle, CURLOPT_PROXY_SSLKEY, options->proxy_key_file);
     }
-    return handle;
+    if (options->sends > 0) prepare_sending(transfer, options->sends);
+    return 1;
 }
 
 curl_multi_peer *curl_multi_peer_new(const curl_multi_peer_options *options, int concurrency) {
@@ -72,20 +109,26 @@ curl_multi_peer *curl_multi_peer_new(const curl_multi_peer_options *options, int
     peer->epoll = epoll_create1(EPOLL_CLOEXEC);
     peer->concurrency = concurrency;
     peer->timeout = -1;
-    peer->handles = calloc((size_t)concurrency, sizeof *peer->handles);
+    peer->sends = options->sends;
+    peer->transfers = calloc((size_t)concurrency, sizeof *peer->transfers);
     curl_multi_setopt(peer->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(peer->multi, CURLMOPT_SOCKETDATA, peer);
     curl_multi_setopt(peer->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(peer->multi, CURLMOPT_TIMERDATA, peer);
     curl_multi_setopt(peer->multi, CURLMOPT_MAXCONNECTS, (long)concurrency);
     for (int index = 0; index < concurrency; index++) {
-        peer->handles[index] = make_handle(peer, options);
-        if (!peer->handles[index]) {
+        peer->transfers[index].peer = peer;
+        if (!prepare(&peer->transfers[index], options)) {
             curl_multi_peer_free(peer);
             return NULL;
         }
     }
     return peer;
+}
+
+static void start(transfer *transfer) {
+    transfer->sent = 0;
+    curl_multi_add_handle(transfer->peer->multi, transfer->curl);
 }
 
 // Takes finished transfers out and starts the next ones. Returns how many ended, or -1 where one failed.
@@ -101,7 +144,9 @@ static long reap(curl_multi_peer *peer, long *to_start) {
         ended++;
         if (*to_start > 0) {
             (*to_start)--;
-            curl_multi_add_handle(peer->multi, handle);
+            transfer *next = NULL;
+            curl_easy_getinfo(handle, CURLINFO_PRIVATE, (char **)&next);
+            start(next);
         }
     }
     return ended;
@@ -114,7 +159,7 @@ long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
     int still = 0;
     peer->octets = 0;
     for (int index = 0; index < peer->concurrency && to_start > 0; index++, to_start--) {
-        curl_multi_add_handle(peer->multi, peer->handles[index]);
+        start(&peer->transfers[index]);
     }
     while (running > 0) {
         int count = peer->timeout == 0 ? 0 : epoll_wait(peer->epoll, events, 64, (int)peer->timeout);
@@ -138,12 +183,13 @@ long long curl_multi_peer_run(curl_multi_peer *peer, long total) {
 
 void curl_multi_peer_free(curl_multi_peer *peer) {
     for (int index = 0; index < peer->concurrency; index++) {
-        if (!peer->handles[index]) continue;
-        curl_multi_remove_handle(peer->multi, peer->handles[index]);
-        curl_easy_cleanup(peer->handles[index]);
+        CURL *handle = peer->transfers[index].curl;
+        if (!handle) continue;
+        curl_multi_remove_handle(peer->multi, handle);
+        curl_easy_cleanup(handle);
     }
     curl_multi_cleanup(peer->multi);
     close(peer->epoll);
-    free(peer->handles);
+    free(peer->transfers);
     free(peer);
 }

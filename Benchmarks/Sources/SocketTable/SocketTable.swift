@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
+import Workloads
 
 /// Prints the figures of Docs/Performance.md: echo and bulk over TLS, beside NIOSSL and OpenSSL in C. Every peer does every
 /// work in a process of its own, in interleaved rounds; the median round counts, by the process's CPU time.
 ///
 ///     SocketTable PORT AUTHORITY [ROUNDS]
-///     SocketTable worker PEER WORK PORT AUTHORITY             (what the table starts for itself)
+///     SocketTable worker PEER ROW PORT  AUTHORITY             (what the table starts for itself)
 ///     SocketTable many COUNT STORE HOST:PORT                  (so many at once through a gateway; see sockets.sh)
 @main
 enum SocketTable {
@@ -30,47 +31,39 @@ enum SocketTable {
     }
 
     private static func table(port: String, authority: String, rounds: Int) throws {
+        let table = try RowTable.read()
         var missed: [String] = []
-        for work in Work.allCases {
+        for row in table.rows {
+            guard let socket = row.socket else { continue }
+            let peers = row.peers.compactMap(Peer.init)
             var samples: [Peer: [Cost]] = [:]
             for _ in 0..<rounds {
-                for peer in Peer.allCases {
-                    samples[peer, default: []].append(try measure(peer, work, port, authority))
-                }
+                for peer in peers { samples[peer, default: []].append(try measure(peer, row.name, port, authority)) }
             }
             let costs = samples.mapValues { $0.sorted { $0.cpu < $1.cpu }[$0.count / 2] }
-            print(work.name)
-            for peer in Peer.allCases { if let cost = costs[peer] { print("  \(peer.name): \(work.text(of: cost))") } }
-            missed += judge(work, costs)
+            print(row.title)
+            for peer in peers { if let cost = costs[peer] { print("  \(peer.name): \(socket.text(of: cost))") } }
+            missed += judge(table.targets(of: row.name), costs).map { "\(row.title): \($0)" }
         }
-        print(missed.isEmpty ? "\nEvery row reached its limit." : "\nMissed:")
+        print(missed.isEmpty ? "\nEvery row reached its target." : "\nMissed:")
         for row in missed { print("- \(row)") }
     }
 
-    private static func judge(_ work: Work, _ costs: [Peer: Cost]) -> [String] {
-        guard let ours = costs[.sallyport]?.cpu, let nio = costs[.nioSSL]?.cpu, let c = costs[.openSSL]?.cpu else {
-            return []
-        }
-        let loop = costs[.sallyportOnLoop]?.cpu ?? ours
-        let rows = [
-            ("CPU of NIOSSL's", ours / nio, 1.0), ("CPU of OpenSSL's in C", ours / c, 1 / 0.9),
-            ("on the loop: CPU of OpenSSL's in C", loop / c, 1 / 0.9),
-        ]
-        return rows.compactMap { name, value, limit in
-            let isReached = value <= limit
-            let text = "\(name) \(round(value)), limit \(round(limit))"
-            print("    \(text): \(isReached ? "reached" : "missed")")
-            return isReached ? nil : "\(work.name): \(text)"
+    private static func judge(_ targets: [Target], _ costs: [Peer: Cost]) -> [String] {
+        targets.compactMap { target in
+            guard target.quantity == .cpu, let ours = Peer(rawValue: target.peer).flatMap({ costs[$0]?.cpu }),
+                let theirs = target.of.flatMap(Peer.init).flatMap({ costs[$0]?.cpu })
+            else { return nil }
+            print("    " + target.line(ours / theirs))
+            return target.isReached(ours / theirs) ? nil : target.summary(ours / theirs)
         }
     }
 
-    private static func round(_ value: Double) -> String { String(format: "%.2f", value) }
-
-    private static func measure(_ peer: Peer, _ work: Work, _ port: String, _ authority: String) throws -> Cost {
+    private static func measure(_ peer: Peer, _ row: String, _ port: String, _ authority: String) throws -> Cost {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["worker", peer.rawValue, work.rawValue, port, authority]
+        process.arguments = ["worker", peer.rawValue, row, port, authority]
         process.standardOutput = output
         try process.run()
         let data = output.fileHandleForReading.readDataToEndOfFile()
@@ -80,7 +73,9 @@ enum SocketTable {
 }
 
 enum Peer: String, CaseIterable {
-    case sallyport, sallyportOnLoop, nioSSL, openSSL
+    case sallyport
+    case sallyportOnLoop = "loop"
+    case nioSSL, openSSL
 
     var name: String {
         switch self {
@@ -92,33 +87,13 @@ enum Peer: String, CaseIterable {
     }
 }
 
-enum Work: String, CaseIterable {
-    case echo, echoMany, download, upload
-
-    static let size = 64
-    static let octets = 512 << 20
-    var connections: Int { self == .echoMany ? 32 : 1 }
-    /// For each connection.
-    var messages: Int { self == .echoMany ? 1_000 : 10_000 }
-
-    var name: String {
-        switch self {
-        case .echo: "echo of 64 octets over TLS, one connection"
-        case .echoMany: "echo of 64 octets over TLS, 32 connections"
-        case .download: "512 MiB from the server over TLS"
-        case .upload: "512 MiB to the server over TLS"
-        }
-    }
-
+extension Row.Socket {
     func text(of cost: SocketTable.Cost) -> String {
-        switch self {
-        case .echo, .echoMany:
-            let count = Double(messages * connections)
+        let count = Double(amount * connections)
+        if work == .echo {
             return String(
                 format: "%.1f µs of CPU a message, %.0f messages/s", cost.cpu / count * 1e6, count / cost.wall)
-        case .download, .upload:
-            return String(
-                format: "%.2f s of CPU, %.0f MB/s", cost.cpu, Double(Self.octets) / cost.wall / 1e6)
         }
+        return String(format: "%.2f s of CPU, %.0f MB/s", cost.cpu, count / cost.wall / 1e6)
     }
 }

@@ -3,25 +3,24 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
-import SallyportCore
 import SallyportEventLoop
-import SallyportLoading
-import SallyportSocket
-import SocketPeer
+import Workloads
 
 /// Runs one work with one peer, and prints what it cost.
 enum Worker {
-    static func run(_ peer: String, _ work: String, port: Int, authority: String) async throws {
-        guard let peer = Peer(rawValue: peer), let work = Work(rawValue: work) else { exit(64) }
+    static func run(_ peer: String, _ row: String, port: Int, authority: String) async throws {
+        guard let peer = Peer(rawValue: peer), let socket = try RowTable.read().row(row).socket else { exit(64) }
+        let (work, connections) = (SocketWork(socket.work, socket.amount), socket.connections)
+        let client = SocketClient(port: port, authority: authority)
         let (cpu, wall) = (time(CLOCK_PROCESS_CPUTIME_ID), time(CLOCK_MONOTONIC))
         switch peer {
-        case .sallyport: try await sallyport(work, port, authority)
+        case .sallyport: try await client.run(work, connections: connections)
         case .sallyportOnLoop:
             try await withTaskExecutorPreference(EventLoopGroup.shared.next()) {
-                try await sallyport(work, port, authority)
+                try await client.run(work, connections: connections)
             }
-        case .nioSSL: try await nioSSL(work, port, authority)
-        case .openSSL: try openSSL(work, port, authority)
+        case .nioSSL: try await nioSSL(work, connections, port, authority)
+        case .openSSL: try client.runInC(work, connections: connections)
         }
         let cost = SocketTable.Cost(
             cpu: time(CLOCK_PROCESS_CPUTIME_ID) - cpu, wall: time(CLOCK_MONOTONIC) - wall)
@@ -34,75 +33,18 @@ enum Worker {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    private static func order(_ work: Work) -> [UInt8] {
-        let count = withUnsafeBytes(of: UInt64(Work.octets).bigEndian) { Array($0) }
-        return switch work {
-        case .echo, .echoMany: [UInt8(ascii: "e")]
-        case .download: [UInt8(ascii: "d")] + count
-        case .upload: [UInt8(ascii: "u")] + count
-        }
-    }
-
-    // MARK: Sallyport
-
-    private struct Direct: AccessGate {
-        func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-            ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)
-        }
-        func checkAuthorized() throws(AccessDenied) {}
-        func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
-            AccessObservation()
-        }
-    }
-
-    @concurrent private static func sallyport(_ work: Work, _ port: Int, _ authority: String) async throws {
-        let sockets = SocketSystem(gate: Direct())
-        var configuration = SocketConfiguration()
-        configuration.trust = try .only(pemFile: authority)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<work.connections {
-                group.addTask { [configuration] in
-                    let connection = try await sockets.connect(
-                        to: "localhost:\(port)", isSecure: true, configuration)
-                    try await carryOut(work, over: connection)
-                    connection.reset()
-                }
-            }
-            try await group.waitForAll()
-        }
-        await sockets.shutdown()
-    }
-
-    @concurrent private static func carryOut(_ work: Work, over connection: ByteStream) async throws {
-        try await connection.write(order(work))
-        switch work {
-        case .echo, .echoMany:
-            let message = [UInt8](repeating: 0, count: Work.size)
-            for _ in 0..<work.messages {
-                try await connection.write(message)
-                var rest = Work.size
-                while rest > 0, let chunk = try await connection.read() { rest -= chunk.count }
-            }
-        case .download:
-            var rest = Work.octets
-            while rest > 0, let chunk = try await connection.read() { rest -= chunk.count }
-        case .upload:
-            let chunk = [UInt8](repeating: 0, count: 64 << 10)
-            for _ in 0..<Work.octets / chunk.count { try await connection.write(chunk) }
-            _ = try await connection.read()
-        }
-    }
-
     // MARK: NIOSSL
 
     private typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    private static func nioSSL(_ work: Work, _ port: Int, _ authority: String) async throws {
+    private static func nioSSL(
+        _ work: SocketWork, _ connections: Int, _ port: Int, _ authority: String
+    ) async throws {
         var settings = TLSConfiguration.makeClientConfiguration()
         settings.trustRoots = .file(authority)
         let context = try NIOSSLContext(configuration: settings)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<work.connections {
+            for _ in 0..<connections {
                 group.addTask {
                     let stream: Stream = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                         .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -120,40 +62,26 @@ enum Worker {
         }
     }
 
-    private static func carryOut(_ work: Work, over stream: Stream) async throws {
+    private static func carryOut(_ work: SocketWork, over stream: Stream) async throws {
         try await stream.executeThenClose { inbound, outbound in
             var chunks = inbound.makeAsyncIterator()
-            try await outbound.write(ByteBuffer(bytes: order(work)))
+            try await outbound.write(ByteBuffer(bytes: work.order))
             switch work {
-            case .echo, .echoMany:
-                let message = ByteBuffer(repeating: 0, count: Work.size)
-                for _ in 0..<work.messages {
+            case .echo(let messages):
+                let message = ByteBuffer(repeating: 0, count: SocketWork.size)
+                for _ in 0..<messages {
                     try await outbound.write(message)
-                    var rest = Work.size
+                    var rest = SocketWork.size
                     while rest > 0, let chunk = try await chunks.next() { rest -= chunk.readableBytes }
                 }
-            case .download:
-                var rest = Work.octets
+            case .download(let bytes):
+                var rest = bytes
                 while rest > 0, let chunk = try await chunks.next() { rest -= chunk.readableBytes }
-            case .upload:
+            case .upload(let bytes):
                 let chunk = ByteBuffer(repeating: 0, count: 64 << 10)
-                for _ in 0..<Work.octets / chunk.readableBytes { try await outbound.write(chunk) }
+                for _ in 0..<bytes / chunk.readableBytes { try await outbound.write(chunk) }
                 _ = try await chunks.next()
             }
         }
-    }
-
-    // MARK: OpenSSL
-
-    private static func openSSL(_ work: Work, _ port: Int, _ authority: String) throws {
-        let failures =
-            switch work {
-            case .echo, .echoMany:
-                socket_peer_echo(
-                    Int32(port), authority, Int32(Work.size), Int32(work.messages), Int32(work.connections))
-            case .download: socket_peer_bulk(Int32(port), authority, UInt64(Work.octets), 0)
-            case .upload: socket_peer_bulk(Int32(port), authority, UInt64(Work.octets), 1)
-            }
-        guard failures == 0 else { exit(1) }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Peers
 import Workloads
 
 /// Prints the figures of Docs/Performance.md: every peer does every work in a process of its own, in interleaved
@@ -43,24 +44,26 @@ enum Table {
 
     private static func run(_ setting: Setting, rounds: Int, only: String) throws {
         print("\(setting.machine); CPU time of the process, median of \(rounds) interleaved rounds\n")
+        let table = try RowTable.read()
         var missed: [String] = []
-        for scenario in Scenario.all where only.isEmpty || scenario.name.contains(only) {
-            let results = try measure(scenario, in: setting, rounds: rounds)
-            report(scenario, results)
-            missed += judge(scenario, results)
+        for row in table.rows where only.isEmpty || row.title.contains(only) || row.name == only {
+            guard let load = row.load else { continue }
+            let peers = row.peers.compactMap(Peer.init)
+            let results = try measure(load, by: peers, in: setting, rounds: rounds)
+            print(row.title)
+            for peer in peers { if let result = results[peer] { report(peer, result) } }
+            missed += judge(table.targets(of: row.name), results).map { "\(row.title): \($0)" }
         }
-        print(missed.isEmpty ? "\nEvery row reached its limit." : "\nMissed:")
+        print(missed.isEmpty ? "\nEvery row reached its targets." : "\nMissed:")
         for row in missed { print("- \(row)") }
     }
 
     private static func measure(
-        _ scenario: Scenario, in setting: Setting, rounds: Int
+        _ load: Row.Load, by peers: [Peer], in setting: Setting, rounds: Int
     ) throws -> [Peer: Cost] {
         var samples: [Peer: [Cost]] = [:]
         for _ in 0..<rounds {
-            for peer in scenario.peers {
-                samples[peer, default: []].append(try Worker.run(setting.job(scenario, peer: peer)))
-            }
+            for peer in peers { samples[peer, default: []].append(try Worker.run(setting.job(load, peer: peer))) }
         }
         return samples.mapValues(median)
     }
@@ -73,32 +76,32 @@ enum Table {
         return middle
     }
 
-    private static func report(_ scenario: Scenario, _ results: [Peer: Cost]) {
-        print(scenario.name)
-        for peer in scenario.peers {
-            guard let result = results[peer] else { continue }
-            print(
-                "  " + padded(peer.rawValue, 18) + padded(number(result.cpuPerOperation / 1000) + " µs CPU", 18)
-                    + padded(number(result.throughput / 1e6) + " MB/s", 16)
-                    + number(Double(result.memoryGrowth) / 1_048_576) + " MiB over idle")
-        }
+    private static func report(_ peer: Peer, _ result: Cost) {
+        print(
+            "  " + padded(peer.rawValue, 18) + padded(number(result.cpuPerOperation / 1000) + " µs CPU", 18)
+                + padded(number(result.throughput / 1e6) + " MB/s", 16)
+                + number(Double(result.memoryGrowth) / 1_048_576) + " MiB over idle")
     }
 
-    private static func judge(_ scenario: Scenario, _ results: [Peer: Cost]) -> [String] {
-        scenario.limits.compactMap { limit in
-            guard let value = limit.value(in: results) else { return nil }
-            let against = limit.theirs.map { " of \($0.rawValue)" } ?? ""
-            let bound = (limit.quantity == .throughput ? "≥ " : "≤ ") + number(limit.bound)
-            let row = "\(limit.ours.rawValue): \(limit.quantity.rawValue)\(against)"
-            let verdict = limit.isReached(value) ? "reached" : "missed"
-            print("    " + padded(row, 56) + padded(number(value), 9) + padded(bound, 9) + verdict)
-            return limit.isReached(value) ? nil : "\(scenario.name): \(row) \(number(value)), limit \(bound)"
+    private static func judge(_ targets: [Target], _ results: [Peer: Cost]) -> [String] {
+        targets.compactMap { target in
+            guard let value = target.value(in: results) else { return nil }
+            print("    " + target.line(value))
+            return target.isReached(value) ? nil : target.summary(value)
         }
     }
+}
 
-    private static func number(_ value: Double) -> String { String(format: value < 100 ? "%.2f" : "%.0f", value) }
-
-    private static func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(1, width - text.count))
+extension Target {
+    /// Nil for what is counted, not timed.
+    fileprivate func value(in results: [Peer: Cost]) -> Double? {
+        guard let ours = Peer(rawValue: peer).flatMap({ results[$0] }) else { return nil }
+        let theirs = of.flatMap(Peer.init).flatMap { results[$0] }
+        return switch quantity {
+        case .cpu: theirs.map { ours.cpuPerOperation / $0.cpuPerOperation }
+        case .throughput: theirs.map { ours.throughput / $0.throughput }
+        case .memory: Double(ours.memoryGrowth) / 1_048_576
+        default: nil
+        }
     }
 }

@@ -2,14 +2,15 @@ import CurlMultiPeer
 import Glibc
 
 /// libcurl in C; runs on the calling thread until it is done.
-struct CurlClient: PeerClient {
+public struct CurlClient: PeerClient {
     private let peer: OpaquePointer
 
-    init(job: Job) throws {
+    public init(job: Job) throws {
         var options = curl_multi_peer_options()
         // The strings live as long as the process, which measures one job.
         options.url = UnsafePointer(strdup(job.url))
         options.ca_file = job.authorityFile.map { UnsafePointer(strdup($0)) }
+        options.sends = job.sends ?? 0
         if let relay = job.relay {
             options.proxy_url = UnsafePointer(strdup(relay.url))
             options.proxy_ca_file = UnsafePointer(strdup(relay.authorityFile))
@@ -22,11 +23,11 @@ struct CurlClient: PeerClient {
         self.peer = peer
     }
 
-    func run(url: String, total: Int, concurrency: Int) async throws -> Int {
+    public func run(url: String, total: Int, concurrency: Int) async throws -> Int {
         let octets = curl_multi_peer_run(peer, total)
         guard octets >= 0 else { throw PeerFailure("libcurl: a transfer failed") }
         return Int(octets)
     }
 
-    func shutdown() async throws { curl_multi_peer_free(peer) }
+    public func shutdown() async throws { curl_multi_peer_free(peer) }
 }

@@ -4,17 +4,19 @@ import Foundation
 public enum Peer: String, Codable, Sendable, CaseIterable {
     case sallyport
     /// Sallyport, called from tasks that run on its event loop.
-    case sallyportOnLoop
+    case sallyportOnLoop = "loop"
     case asyncHTTPClient
     case urlSession
     /// libcurl's multi interface in C.
     case curl
 }
 
-/// One piece of work for one process: fetch a URL so many times, so many at once.
+/// One piece of work for one process: fetch a URL so many times, or send to it, so many at once.
 public struct Job: Codable, Sendable {
     public var peer: Peer
     public var url: String
+    /// Bytes of the body that each request sends; nil for a GET.
+    public var sends: Int?
     public var total: Int
     public var concurrency: Int
     /// The authority of the server's certificate; nil for plain HTTP.
@@ -23,11 +25,12 @@ public struct Job: Codable, Sendable {
     public var relay: RelayFiles?
 
     public init(
-        peer: Peer, url: String, total: Int, concurrency: Int, authorityFile: String?,
+        peer: Peer, url: String, sends: Int? = nil, total: Int, concurrency: Int, authorityFile: String?,
         relay: RelayFiles?
     ) {
         self.peer = peer
         self.url = url
+        self.sends = sends
         self.total = total
         self.concurrency = concurrency
         self.authorityFile = authorityFile
@@ -66,7 +69,7 @@ public struct Cost: Codable, Sendable {
 
 /// A worker of one peer: set up once, then asked to run.
 public protocol PeerClient {
-    /// Makes `total` GETs, `concurrency` at once; returns the octets of all bodies.
+    /// Makes `total` requests, `concurrency` at once; returns the octets of all bodies.
     func run(url: String, total: Int, concurrency: Int) async throws -> Int
     func shutdown() async throws
 }

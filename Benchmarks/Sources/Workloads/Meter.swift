@@ -31,8 +31,7 @@ enum Meter {
 
 extension Job {
     /// Warms the peer up, then measures it.
-    public func measure() async throws -> Cost {
-        let client = try await makeClient()
+    package func measure(_ client: any PeerClient) async throws -> Cost {
         _ = try await client.run(url: url, total: max(concurrency * 2, min(200, total)), concurrency: concurrency)
         Meter.resetPeakMemory()
         let resident = Meter.residentOctets()
@@ -44,20 +43,10 @@ extension Job {
         try await client.shutdown()
         return measurement
     }
-
-    private func makeClient() async throws -> any PeerClient {
-        switch peer {
-        case .sallyport: try await SallyportClient(job: self, isOnLoop: false)
-        case .sallyportOnLoop: try await SallyportClient(job: self, isOnLoop: true)
-        case .asyncHTTPClient: try AsyncHTTPClientClient(job: self)
-        case .urlSession: URLSessionClient()
-        case .curl: try CurlClient(job: self)
-        }
-    }
 }
 
 /// Hands out `total` tickets to `concurrency` tasks.
-func inParallel(
+package func inParallel(
     _ total: Int, _ concurrency: Int, on executor: (any TaskExecutor)? = nil,
     _ fetch: @escaping @Sendable @concurrent () async throws -> Int
 ) async throws -> Int {

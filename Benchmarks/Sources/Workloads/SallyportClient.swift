@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import SallyportBase
 import SallyportCache
 import SallyportCookies
@@ -11,15 +12,16 @@ import SallyportURLLoading
 
 /// Sallyport's URL loading with the whole pipeline on, as an instance composes it, and a policy that is asked for each
 /// request. The servers say that nothing may be stored.
-struct SallyportClient: PeerClient {
+public struct SallyportClient: PeerClient {
     private let folder: URL
     private let store: SecureStore
     private let jar: CookieJar
     private let system: URLLoadingSystem
     private let session: SecureSession
     private let executor: (any TaskExecutor)?
+    private let sent: RequestBody?
 
-    init(job: Job, isOnLoop: Bool) async throws {
+    public init(job: Job, isOnLoop: Bool) async throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-bench-\(UUID())")
         store = try await SecureStore.open(
             at: folder.path, protectedBy: .keyFile(folder.appendingPathExtension("key").path))
@@ -40,20 +42,35 @@ struct SallyportClient: PeerClient {
         if let file = job.authorityFile { configuration.trust = try .only(pemFile: file) }
         session = system.makeSession(configuration)
         executor = isOnLoop ? EventLoopGroup.shared.next() : nil
+        sent = job.sends.map(Self.body)
     }
 
-    func run(url: String, total: Int, concurrency: Int) async throws -> Int {
+    /// In one array where it is small, else as it is made.
+    private static func body(_ length: Int) -> RequestBody {
+        let part = [UInt8](repeating: 7, count: min(length, 1 << 20))
+        if part.count == length { return .bytes(part) }
+        return .restartable(length: Int64(length)) { writer in
+            for start in stride(from: 0, to: length, by: part.count) {
+                try await writer.write(length - start < part.count ? Array(part.prefix(length - start)) : part)
+            }
+        }
+    }
+
+    public func run(url: String, total: Int, concurrency: Int) async throws -> Int {
         let url = try RequestURL(url)
-        return try await inParallel(total, concurrency, on: executor) { [session] in
-            let response = try await session.bytes(for: LoadRequest(.get, url))
-            guard response.head.status == .ok else { throw PeerFailure("status \(response.head.status.code)") }
-            var octets = 0
+        return try await inParallel(total, concurrency, on: executor) { [session, sent] in
+            let request = sent.map { LoadRequest(.put, url, body: $0) } ?? LoadRequest(.get, url)
+            let response = try await session.bytes(for: request)
+            guard response.head.status.kind == .successful else {
+                throw PeerFailure("status \(response.head.status.code)")
+            }
+            var octets = Int(sent?.length ?? 0)
             for try await chunk in response.body { octets += chunk.count }
             return octets
         }
     }
 
-    func shutdown() async throws {
+    public func shutdown() async throws {
         await system.shutdown()
         await jar.shutdown()
         store.close()

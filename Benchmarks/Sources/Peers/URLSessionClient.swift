@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Workloads
 
 /// The URLSession of FoundationNetworking, as it is documented to be used: `data(for:)` for answers that fit in
 /// memory, a delegate for long ones.

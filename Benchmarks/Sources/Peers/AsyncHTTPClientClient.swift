@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOSSL
+import Workloads
 
 struct AsyncHTTPClientClient: PeerClient {
     private let client: HTTPClient

@@ -1,0 +1,103 @@
+import Foundation
+import SallyportCookies
+import SallyportEventLoop
+import Workloads
+
+/// Does the work of one row so many times as `SALLYPORT_OPERATIONS` says, and ends: what is counted under valgrind, as
+/// the difference between two runs.
+///
+///     Rows ROW[/PEER]
+///
+/// `SALLYPORT_BENCH_TABLE` names the table of rows, `SALLYPORT_BENCH_SETTING` where the servers are.
+@main
+enum Rows {
+    /// In a detached task below a synchronous main: valgrind does not run Swift's asynchronous one.
+    static func main() {
+        Task.detached {
+            do {
+                try await run()
+                exit(0)
+            } catch {
+                FileHandle.standardError.write(Data("\(error)\n".utf8))
+                exit(1)
+            }
+        }
+        while true { sleep(60) }
+    }
+
+    private static func run() async throws {
+        let words = CommandLine.arguments.dropFirst().first?.split(separator: "/").map(String.init) ?? []
+        let variables = ProcessInfo.processInfo.environment
+        guard let name = words.first, let operations = variables["SALLYPORT_OPERATIONS"].flatMap({ Int($0) }),
+            let setting = variables["SALLYPORT_BENCH_SETTING"]
+        else { throw PeerFailure("usage: SALLYPORT_OPERATIONS=COUNT Rows ROW[/PEER]") }
+        let row = try RowTable.read().row(name)
+        try await run(row, words.count > 1 ? words[1] : "sallyport", operations, Setting.read(setting))
+    }
+
+    private static func run(_ row: Row, _ peer: String, _ operations: Int, _ setting: Setting) async throws {
+        if let load = row.load {
+            try await run(load, peer, operations, setting)
+        } else if let socket = row.socket {
+            try await run(socket, peer, operations, setting)
+        } else {
+            // Of its own, so that no run finds what another left.
+            let folder = "\(setting.folder)/\(getpid())"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try await run(row.name, operations, folder)
+            try FileManager.default.removeItem(atPath: folder)
+        }
+    }
+
+    /// The rows that have a store and no server.
+    private static func run(_ name: String, _ operations: Int, _ folder: String) async throws {
+        if name == "cache-hit" {
+            let page = try await CachedPage(in: folder)
+            for _ in 0..<operations { try await page.loadBySession() }
+            await page.shutdown()
+        } else if name == "cookie-field" {
+            // Fewer cookies than are timed: to store them takes most of a run, and a field hardly depends on it.
+            let store = try await Cookies.fill(folder, sites: 500)
+            let stage = try CookieStagePeer(CookieJar(in: store), sites: 500)
+            try await stage.run(stage.with, operations)
+            store.close()
+        } else {
+            throw PeerFailure("the row \(name) is not known")
+        }
+    }
+
+    private static func run(_ load: Row.Load, _ peer: String, _ operations: Int, _ setting: Setting) async throws {
+        guard let peer = Peer(rawValue: peer) else { throw PeerFailure("there is no peer \(peer)") }
+        var job = try setting.job(load, peer: peer)
+        // Else the system's authorities are read before the first request, even over plain HTTP: half of a run.
+        job.authorityFile = setting.authorityFile
+        let client: any PeerClient =
+            switch peer {
+            case .sallyport: try await SallyportClient(job: job, isOnLoop: false)
+            case .sallyportOnLoop: try await SallyportClient(job: job, isOnLoop: true)
+            case .curl: try CurlClient(job: job)
+            default: throw PeerFailure("\(peer) is not counted")
+            }
+        // What is done once for each connection is no part of an operation.
+        _ = try await client.run(url: job.url, total: load.concurrency * 2, concurrency: load.concurrency)
+        _ = try await client.run(url: job.url, total: operations, concurrency: load.concurrency)
+        try await client.shutdown()
+    }
+
+    private static func run(_ socket: Row.Socket, _ peer: String, _ operations: Int, _ setting: Setting) async throws {
+        guard let port = setting.socketPort else { throw PeerFailure("the setting has no server for sockets") }
+        let client = SocketClient(port: port, authority: setting.authorityFile)
+        // An operation is a message, or a MiB.
+        let amount = socket.work == .echo ? operations / socket.connections : operations << 20
+        let work = SocketWork(socket.work, amount)
+        switch peer {
+        case "sallyport": try await client.run(work, connections: socket.connections)
+        case "loop":
+            try await withTaskExecutorPreference(EventLoopGroup.shared.next()) {
+                try await client.run(work, connections: socket.connections)
+            }
+        case "openSSL": try client.runInC(work, connections: socket.connections)
+        default: throw PeerFailure("\(peer) is not counted")
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Foundation
+
+/// Where the servers are: what the script that started them wrote down, in JSON.
+package struct Setting: Codable, Sendable {
+    /// By path (`direct`, `relay`), then by scheme (`http`, `https`): the URL of the folder with the files.
+    package var urls: [String: [String: String]]
+    package var authorityFile: String
+    package var relay: RelayFiles?
+    /// The port of the server of the socket rows.
+    package var socketPort: Int?
+    /// An empty folder, for rows that have a store.
+    package var folder: String
+    /// The name of the file system and machine, for the table's head.
+    package var machine: String
+
+    package static func read(_ path: String) throws -> Setting {
+        try JSONDecoder().decode(Setting.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    package func job(_ load: Row.Load, peer: Peer) throws -> Job {
+        let (scheme, path) = (load.isSecure == true ? "https" : "http", load.path ?? .direct)
+        guard let folder = urls[path.rawValue]?[scheme] else {
+            throw PeerFailure("the setting has no \(path) \(scheme) server")
+        }
+        return Job(
+            peer: peer, url: "\(folder)/\(load.file)", sends: load.sends, total: load.total,
+            concurrency: load.concurrency, authorityFile: load.isSecure == true ? authorityFile : nil,
+            relay: path == .relay ? relay : nil)
+    }
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Counts what some rows of the table take for each operation: instructions, allocations, hops and system calls, under
+# valgrind. Compares them with the ceilings in ceilings.json, and fails where one is above.
+#
+#   Benchmarks/counts.sh [--build] [--update] [ROW/PEER…]
+#
+# `--build` only builds, `--update` writes today's figures as ceilings.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+count_only
+only_build='' options=()
+while [[ ${1:-} == --* ]]; do
+    case "$1" in
+        --build) only_build=1 ;;
+        --update) options+=("$1") ;;
+        *) echo "counts.sh has no option $1" >&2 && exit 64 ;;
+    esac
+    shift
+done
+build Rows SocketServer
+[ -z "$only_build" ] || exit 0
+work_anywhere
+make_certificate
+start_web
+start_sockets
+write_setting
+python3 "$here/Profile/counts.py" measure ${options[@]+"${options[@]}"} "$bin/Rows" "$@"
