@@ -71,7 +71,7 @@ enum HeadParser {
     /// Most values are printable ASCII: a string is made of them without the check of each byte for what is kept of others.
     private static func field(_ name: HTTPField.Name, _ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
         var isPlain = true
-        for unsafebyte in unsafe value { isPlain = isPlain && byte &- 32 < 95 }
+        for index in value.indices { unsafe isPlain = isPlain && value[index] &- 32 < 95 }
         guard isPlain else { return unsafe HTTPField(name: name, lenientValue: Array(value)) }
         return unsafe HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
     }

@@ -145,7 +145,8 @@ struct HeaderBlockCheck {
     private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int64? {
         guard unsafe !digits.isEmpty && digits.count <= 19 else { return nil }
         var number: Int64 = 0
-        for unsafedigit in unsafe digits {
+        for index in unsafe digits.indices {
+            let digit = unsafe digits[index]
             guard (48...57).contains(digit) else { return nil }
             let (product, isLong) = number.multipliedReportingOverflow(by: 10)
             let (sum, isLonger) = product.addingReportingOverflow(Int64(digit - 48))
