@@ -62,9 +62,7 @@ package final class ChildProcess: Sendable {
     package func listens(at port: UInt16) -> Bool {
         let (suffix, sockets) = (String(format: ":%04X", port), self.sockets)
         return ["tcp", "tcp6"].contains { table in
-            guard let text = try? String(contentsOfFile: "/proc/\(identifier)/net/\(table)", encoding: .utf8) else {
-                return false
-            }
+            guard let text = KernelFile.text("/proc/\(identifier)/net/\(table)") else { return false }
             return text.split(separator: "\n").contains { line in
                 let words = line.split(separator: " ")
                 return words.count > 9 && words[1].hasSuffix(suffix) && words[3] == "0A"
