@@ -10,19 +10,26 @@ extension Connector {
     /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or if the policy has
     ///   changed meanwhile; `proxyWithRelay`; and the error if no response came.
     package nonisolated func exchange(
-        _ request: LoadRequest, in context: LoadContext, with settings: ConnectionSettings
+        _ request: LoadRequest, in context: LoadContext, with ways: KnownWays
     ) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else {
             throw LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
         }
-        let way = try way(to: endpoint, isSecure: request.url.isSecure, with: settings)
-        let proxy = context.proxies.proxy(for: request.url)
+        let known = try ways.way(to: endpoint, isSecure: request.url.isSecure, of: context.principal, asking: self)
+        let (way, settings) = (known.way, ways.settings)
+        let proxy = context.hasNoProxies ? nil : context.proxies.proxy(for: request.url)
         guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
         let request = settings.tellsProxiesAtOnce ? try telling(proxy, request, in: context) : request
         var fields = request.headerFields
-        await context.signer?.sign(&fields)
-        let order = order(for: request, saying: fields, by: way, through: proxy, in: context, with: settings)
-        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
+        if let signer = context.signer { await signer.sign(&fields) }
+        let order = order(for: request, saying: fields, by: known, through: proxy, in: context, with: settings)
+        var isByAppsWord = false
+        let response: ExchangeResponse
+        if order.recorder == nil, !request.url.isSecure {
+            response = try await client.exchange(order.request, via: order.path)
+        } else {
+            (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
+        }
         do throws(LoadError) {
             try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
         } catch {
@@ -57,14 +64,17 @@ extension Connector {
 
     /// The request for the transport, over the connections of the session and the principal.
     private nonisolated func order(
-        for request: LoadRequest, saying fields: HTTPFields, by way: Way, through proxy: Proxy?,
+        for request: LoadRequest, saying fields: HTTPFields, by known: KnownWays.Known, through proxy: Proxy?,
         in context: LoadContext, with settings: ConnectionSettings
     ) -> ExchangeOrder {
-        var path = settings.path(of: context.principal, by: way)
-        path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
+        var path = known.path
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
-        if path.proxy?.user != nil {
-            exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
+        if let proxy {
+            let access = ProxyAccess(proxy, for: request, with: fields)
+            path.proxy = access
+            if access.user != nil {
+                exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
+            }
         }
         if let use = context.connection {
             let number = use.connection.number
@@ -80,8 +90,7 @@ extension Connector {
         exchange.control = context.control
         exchange.continueTimeout = request.differing?.options.continueTimeout
         return ExchangeOrder(
-            request: exchange, path: path, decision: way.decision, route: Self.name(of: way, proxy),
-            recorder: context.recorder)
+            request: exchange, path: path, way: known.way, proxy: proxy, recorder: context.recorder)
     }
 
     /// Sends, again after each question of the TLS handshake that the app has answered.
@@ -120,9 +129,8 @@ extension Connector {
 struct ExchangeOrder: Sendable {
     var request: ExchangeRequest
     var path: ConnectionPath
-    var decision: RouteDecision?
-    /// The route's name in records.
-    var route: String
+    var way: Way
+    var proxy: Proxy?
     /// Records each try; nil if the load is not recorded.
     var recorder: LoadRecorder?
 
@@ -130,7 +138,8 @@ struct ExchangeOrder: Sendable {
         with client: any ExchangeClient, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         guard let recorder else { return try await client.exchange(request, via: path) }
-        recorder.decided(.route, route, because: decision.map { "\($0.rule)" })
+        let decision = way.decision
+        recorder.decided(.route, Connector.name(of: way, proxy), because: decision.map { "\($0.rule)" })
         let hop = recorder.began(request.method, request.url, by: decision)
         var request = request
         request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }

@@ -29,11 +29,13 @@ private struct RecordedBody: BodySource {
 extension SecureSession {
     /// Nil if the load is not recorded.
     func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder? {
-        let delegates = [own, delegate].compactMap(\.self)
         let told = configuration.onRecord
-        guard observer != nil || !delegates.isEmpty || told != nil || request.differing?.options.isRecorded == true
+        guard
+            observer != nil || own != nil || delegate != nil || told != nil
+                || request.differing?.options.isRecorded == true
         else { return nil }
         let recorder = LoadRecorder(request, id: id)
+        let delegates = [own, delegate].compactMap(\.self)
         if let told { recorder.whenEnded(told) }
         guard !delegates.isEmpty else { return recorder }
         recorder.whenEnded { [self] record in

@@ -86,6 +86,7 @@ extension SecureSession {
     private func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         context.logger.trace(
             "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
+        if goesToChain(request) { return try await chain.load(request, in: context) }
         for entry in entries where takes(entry, request) {
             switch entry {
             case .secureHTTP, .systemHTTP: return try await chain.load(request, in: context)
