@@ -23,13 +23,7 @@ extension Connector {
         var fields = request.headerFields
         if let signer = context.signer { await signer.sign(&fields) }
         let order = order(for: request, saying: fields, by: known, through: proxy, in: context, with: settings)
-        var isByAppsWord = false
-        let response: ExchangeResponse
-        if order.recorder == nil, !request.url.isSecure {
-            response = try await client.exchange(order.request, via: order.path)
-        } else {
-            (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
-        }
+        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
         do throws(LoadError) {
             try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
         } catch {
@@ -100,16 +94,25 @@ extension Connector {
     private nonisolated func send(
         _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with settings: ConnectionSettings
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
-        guard order.request.url.isSecure else { return (try await order.send(with: client, via: order.path), false) }
-        var failure: LoadError?
-        if !mayBeAsked(order.path, settings, hasResponder: context.responder != nil) {
-            do throws(LoadError) {
-                return (try await order.send(with: client, via: order.path), false)
-            } catch {
-                guard error.underlying is ServerTrustEvaluation, store != nil else { throw error }
-                failure = error
+        let asks =
+            order.request.url.isSecure && mayBeAsked(order.path, settings, hasResponder: context.responder != nil)
+        guard !asks else { return try await ask(about: order, to: endpoint, in: context, with: settings) }
+        do throws(LoadError) {
+            guard order.recorder == nil else { return (try await order.send(with: client, via: order.path), false) }
+            return (try await client.exchange(order.request, via: order.path), false)
+        } catch {
+            guard order.request.url.isSecure, error.underlying is ServerTrustEvaluation, store != nil else {
+                throw error
             }
+            return try await ask(about: order, to: endpoint, in: context, with: settings, after: error)
         }
+    }
+
+    /// - Parameter failure: of a try without questions; nil if there was none.
+    private nonisolated func ask(
+        about order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with settings: ConnectionSettings,
+        after failure: LoadError? = nil
+    ) async throws(LoadError) -> (ExchangeResponse, Bool) {
         var dialogue = HandshakeDialogue(
             with: endpoint, asking: ConnectionQuestions(of: context), settings, order.path, self)
         let response = try await dialogue.run(after: failure) { [client] path throws(LoadError) in

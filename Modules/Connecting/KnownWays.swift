@@ -1,12 +1,12 @@
 internal import SallyportBase
-package import SallyportCore
-package import SallyportTransport
+internal import SallyportCore
+internal import SallyportTransport
 
 /// The settings of a session, and the ways that its last requests took: the policy is asked once for each, the path of its
 /// connections is built once, and both are used as long as that policy is in force.
 package final class KnownWays: Sendable {
     /// A way to a server in the name of a principal. One object, which requests share.
-    package final class Known: Sendable {
+    final class Known: Sendable {
         let endpoint: Endpoint
         let isSecure: Bool
         let principal: Principal

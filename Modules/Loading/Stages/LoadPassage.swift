@@ -1,5 +1,3 @@
-internal import SallyportCore
-
 /// What a stage has to do with a request on its way down: ``LoadStage/passage(of:in:)`` says it at once.
 public struct LoadPassage: Sendable {
     /// Whether ``LoadStage/load(_:in:next:)`` is left out.
@@ -47,36 +45,5 @@ public struct LoadPassage: Sendable {
     /// Whether the stage wants to see a response.
     func wants(_ response: LoadResponse) -> Bool {
         !interests.isEmpty && !AnswerInterests(of: response, among: interests).isEmpty
-    }
-}
-
-/// A request on its way past stages that do not run, and what they said.
-struct Descent {
-    private let original: LoadRequest
-    /// The request as the next stage gets it.
-    private(set) var request: LoadRequest
-    private(set) var passages: [LoadPassage] = []
-    /// What any of the stages wants to see.
-    private(set) var interests: AnswerInterests = []
-    /// What the cache did, if it was passed.
-    private(set) var cacheResult: CacheResult?
-
-    init(_ request: LoadRequest, stages: Int) {
-        original = request
-        self.request = request
-        passages.reserveCapacity(stages)
-    }
-
-    mutating func pass(_ passage: LoadPassage) {
-        interests.formUnion(passage.interests)
-        if let changed = passage.request { request = changed }
-        if let result = passage.cacheResult { cacheResult = result }
-        passages.append(passage)
-    }
-
-    /// The request as it came to the stage at a place: what the stages below added, such as cookies of this server, is
-    /// none of its business, and would go to the next server with a redirect.
-    func request(to place: Int) -> LoadRequest {
-        passages[..<place].last { $0.request != nil }?.request ?? original
     }
 }

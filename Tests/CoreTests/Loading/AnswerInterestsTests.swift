@@ -16,11 +16,12 @@ import Testing
         return AnswerInterests(of: response, among: wanted)
     }
 
-    @Test(arguments: [
-        (200, []), (301, .redirects), (302, .redirects), (303, .redirects), (304, []), (305, []), (307, .redirects),
-        (308, .redirects), (400, .clientErrors), (401, [.unauthorized, .clientErrors]), (407, .clientErrors),
-        (499, .clientErrors), (500, .serverErrors), (599, .serverErrors), (600, []),
-    ] as [(Int, AnswerInterests)])
+    @Test(
+        arguments: [
+            (200, []), (301, .redirects), (302, .redirects), (303, .redirects), (304, []), (305, []), (307, .redirects),
+            (308, .redirects), (400, .clientErrors), (401, [.unauthorized, .clientErrors]), (407, .clientErrors),
+            (499, .clientErrors), (500, .serverErrors), (599, .serverErrors), (600, []),
+        ] as [(Int, AnswerInterests)])
     func statuses(_ status: Int, _ expected: AnswerInterests) throws {
         #expect(try interests(status) == expected.union(.every))
     }
@@ -46,12 +47,14 @@ import Testing
         #expect(try interests(200, [:], sentNow: [.setCookie: "a=1"]) == [.every, .cookies])
     }
 
-    @Test(arguments: [
-        ([.eTag: "\"1\""], true), ([.lastModified: "x"], true), ([.expires: "0"], true), ([.cacheControl: "x"], true),
-        ([:], false), ([.cacheControl: "no-store"], false), ([.cacheControl: "private, No-Store"], false),
-        ([.eTag: "\"1\"", .cacheControl: "no-store"], false), ([.cacheControl: "no-store, must-understand"], true),
-        ([.cacheControl: "x=\"a, no-store\""], true),
-    ] as [(HTTPFields, Bool)])
+    @Test(
+        arguments: [
+            ([.eTag: "\"1\""], true), ([.lastModified: "x"], true), ([.expires: "0"], true),
+            ([.cacheControl: "x"], true),
+            ([:], false), ([.cacheControl: "no-store"], false), ([.cacheControl: "private, No-Store"], false),
+            ([.eTag: "\"1\"", .cacheControl: "no-store"], false), ([.cacheControl: "no-store, must-understand"], true),
+            ([.cacheControl: "x=\"a, no-store\""], true),
+        ] as [(HTTPFields, Bool)])
     func whatACacheMightKeep(_ fields: HTTPFields, _ isStorable: Bool) throws {
         #expect(try interests(200, fields).contains(.storable) == isStorable)
         #expect(try !interests(304, fields).contains(.storable))

@@ -122,7 +122,9 @@ import Testing
     }
 
     @Test func aChainThatAllStagesPassHasNoAnswer() async throws {
-        await #expect(throws: LoadError(.internalFailure, "")) { _ = try await load([Passing(name: "a", trace: trace)]) }
+        await #expect(throws: LoadError(.internalFailure, "")) {
+            _ = try await load([Passing(name: "a", trace: trace)])
+        }
     }
 
     // MARK: Answers
@@ -204,7 +206,7 @@ import Testing
         func outcome(_ pattern: Int) async throws -> ([String], Int) {
             let trace = Trace()
             let interests: [AnswerInterests] = [.redirects, .clientErrors, .unauthorized, .every, .serverErrors]
-            let stages = interests.enumerated().map { place, interests in
+            let stages: [any LoadStage] = interests.enumerated().map { place, interests in
                 let stage = Passing(name: "\(place)", trace: trace, interests: interests, tries: place % 2)
                 return Either(stage: stage, passes: pattern & (1 << place) != 0)
             }

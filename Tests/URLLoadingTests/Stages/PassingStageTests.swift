@@ -1,6 +1,8 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
+import SallyportTransport
 import Testing
 
 @testable import SallyportURLLoading
