@@ -6,25 +6,26 @@ internal import SallyportBase
 /// An answer that has nothing of what any stage wants goes straight back to the caller.
 public struct AnswerInterests: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
+    @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Every answer.
-    public static let every = AnswerInterests(rawValue: 1 << 0)
+    @inlinable public static var every: AnswerInterests { AnswerInterests(rawValue: 1 << 0) }
     /// 301, 302, 303, 307 and 308.
-    public static let redirects = AnswerInterests(rawValue: 1 << 1)
+    @inlinable public static var redirects: AnswerInterests { AnswerInterests(rawValue: 1 << 1) }
     /// 401.
-    public static let unauthorized = AnswerInterests(rawValue: 1 << 2)
+    @inlinable public static var unauthorized: AnswerInterests { AnswerInterests(rawValue: 1 << 2) }
     /// 400 to 499.
-    public static let clientErrors = AnswerInterests(rawValue: 1 << 3)
+    @inlinable public static var clientErrors: AnswerInterests { AnswerInterests(rawValue: 1 << 3) }
     /// 500 to 599.
-    public static let serverErrors = AnswerInterests(rawValue: 1 << 4)
+    @inlinable public static var serverErrors: AnswerInterests { AnswerInterests(rawValue: 1 << 4) }
     /// With `Set-Cookie` among the fields that the server sent now (``LoadAnswer/fieldsSentNow``).
-    public static let cookies = AnswerInterests(rawValue: 1 << 5)
+    @inlinable public static var cookies: AnswerInterests { AnswerInterests(rawValue: 1 << 5) }
     /// With `Content-Encoding`.
-    public static let codings = AnswerInterests(rawValue: 1 << 6)
+    @inlinable public static var codings: AnswerInterests { AnswerInterests(rawValue: 1 << 6) }
     /// With a field for the sake of which a cache might keep the answer (`Cache-Control`, `ETag`, `Expires`,
     /// `Last-Modified`), and without a plain `no-store`. Never 304, which says something of another answer.
-    public static let storable = AnswerInterests(rawValue: 1 << 7)
+    @inlinable public static var storable: AnswerInterests { AnswerInterests(rawValue: 1 << 7) }
 
     private static let ofFields: AnswerInterests = [.cookies, .codings, .storable]
 }
