@@ -63,7 +63,7 @@ struct KeyHash: Sendable {
 
     /// Eight at once, wherever the last word ended: each request is hashed.
     private mutating func combine(all octets: UnsafeBufferPointer<UInt8>) {
-        let bytes = unsafe UnsafeRawBufferPointer(octets)
+        let bytes = UnsafeRawBufferPointer(octets)
         var place = 0
         let shift = 8 * (count & 7)
         while place + 8 <= bytes.count {
