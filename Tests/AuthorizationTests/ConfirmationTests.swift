@@ -1,6 +1,7 @@
 import SallyportAuthorization
 import SallyportBase
 import SallyportCore
+import SallyportWire
 import TestSupport
 import Testing
 
