@@ -52,7 +52,7 @@ public struct CacheStage: LoadStage {
         }
         guard cache.knowsUnstorable.load(ordering: .relaxed), policy(of: request) == .useProtocolCachePolicy,
             request.method == .get, !request.headerFields.contains(.cacheControl),
-            let place = place(for: request, in: context), let start = cache.startOfUnstorable(place.key)
+            let start = cache.startOfUnstorable(key(of: request, in: context, for: cache).key)
         else { return .runs }
         context.recorder?.decided(.cache, CacheResult.miss.rawValue)
         let moment = Start(removals: start, requested: cache.now())
@@ -91,10 +91,16 @@ public struct CacheStage: LoadStage {
     /// The place where an answer to the request would be found; nil if the cache has nothing to do with it.
     func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
         guard let cache = cache(for: request), let endpoint = request.url.endpoint else { return nil }
-        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        let (key, trust) = key(of: request, in: context, for: cache)
         return CachedLoad.Place(
-            cache: cache, gate: gate, endpoint: endpoint, policy: policy(of: request),
-            key: cache.keys.key(of: request.url, context.principal, trust), trust: trust)
+            cache: cache, gate: gate, endpoint: endpoint, policy: policy(of: request), key: key, trust: trust)
+    }
+
+    private func key(
+        of request: LoadRequest, in context: LoadContext, for cache: SecureCache
+    ) -> (key: RequestKey, trust: TrustScope) {
+        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }
 
     /// Makes invalid what an unsafe request may have changed (RFC 9111 §4.4).

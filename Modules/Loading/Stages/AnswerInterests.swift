@@ -33,12 +33,17 @@ public struct AnswerInterests: OptionSet, Sendable, Hashable {
 extension AnswerInterests {
     /// What a response has of what is wanted.
     package init(of response: LoadResponse, among wanted: AnswerInterests) {
-        let head = response.head
-        var found = AnswerInterests(status: head.status.code)
+        self.init(of: response.head, sentNow: response.facts.sentNow, among: wanted)
+    }
+
+    /// - Parameter sent: the fields that the server sent now; nil if they are the head's.
+    init(of head: HTTPResponse, sentNow sent: HTTPFields?, among wanted: AnswerInterests) {
+        let status = head.status.code
+        var found = AnswerInterests(status: status)
         if !wanted.isDisjoint(with: Self.ofFields) {
-            found.formUnion(AnswerInterests(fields: head.headerFields, status: head.status.code))
+            found.formUnion(AnswerInterests(fields: head.headerFields, status: status))
             // A stored head has the cookies of another day.
-            if let sent = response.facts.sentNow {
+            if let sent {
                 found.remove(.cookies)
                 if sent.contains(.setCookie) { found.insert(.cookies) }
             }

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 public import SallyportCore
 
 /// The rest of the stages below a stage.
@@ -26,8 +27,8 @@ public struct LoadChain: Sendable {
         }
         var response = try await stages[running].load(descent.request, in: context, next: rest(below: running))
         if let result = descent.cacheResult { response.facts.cache = result }
-        guard !AnswerInterests(of: response, among: descent.interests).isEmpty else { return response }
-        return try await ascend(with: response, after: descent, in: context)
+        guard descent.isWanted(response.head, response.facts.sentNow) else { return response }
+        return try await ascend(with: consume response, after: descent, in: context)
     }
 
     /// The first stage that does not pass the request.
@@ -42,7 +43,7 @@ public struct LoadChain: Sendable {
 
     /// Each stage decides on the answer of those below it.
     private func ascend(
-        with answer: LoadResponse, after descent: Descent, in context: LoadContext
+        with answer: consuming LoadResponse, after descent: Descent, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse {
         var response = answer
         for place in descent.passages.indices.reversed() {
@@ -83,11 +84,16 @@ struct Descent {
         passages.reserveCapacity(stages)
     }
 
-    mutating func pass(_ passage: LoadPassage) {
+    mutating func pass(_ passage: consuming LoadPassage) {
         interests.formUnion(passage.interests)
         if let changed = passage.request { request = changed }
         if let result = passage.cacheResult { cacheResult = result }
         passages.append(passage)
+    }
+
+    /// Whether any of the stages wants to see an answer.
+    func isWanted(_ head: HTTPResponse, _ sentNow: HTTPFields?) -> Bool {
+        !AnswerInterests(of: head, sentNow: sentNow, among: interests).isEmpty
     }
 
     /// The request as it came to the stage at a place: what the stages below added, such as cookies of this server, is

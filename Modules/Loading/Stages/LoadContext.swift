@@ -35,7 +35,7 @@ public struct LoadContext: Sendable {
                 collectsUpTo: collectsUpTo, responder: responder, terms: LoadTerms(logger: logger, proxies: proxies)))
     }
 
-    package init(_ values: Values) { parts = Parts(values) }
+    package init(_ values: consuming Values) { parts = Parts(values) }
 }
 
 extension LoadContext {
@@ -71,7 +71,7 @@ extension LoadContext {
 
     private final class Parts: Sendable {
         let values: Values
-        init(_ values: Values) { self.values = values }
+        init(_ values: consuming Values) { self.values = values }
     }
 
     private func with(_ change: (inout Values) -> Void) -> Parts {
@@ -103,6 +103,9 @@ extension LoadContext {
         get { parts.values.signer }
         set { parts = with { $0.signer = newValue } }
     }
+
+    /// Whether a proof is still to be made.
+    package var isToBeSigned: Bool { parts.values.signer != nil }
 
     /// The connection that the request is sent over; nil if it shares those of its principal.
     package var connection: ConnectionUse? {

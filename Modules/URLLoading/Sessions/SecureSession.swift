@@ -31,6 +31,8 @@ public final class SecureSession: Sendable {
     let chain: LoadChain
     /// What the contexts of all loads have in common.
     private let terms: LoadTerms
+    /// Whether each load is recorded: looked at by each.
+    let recordsAll: Bool
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
     let tunnels: ConnectorTunnels
     let observer: LoadObserver?
@@ -50,6 +52,7 @@ public final class SecureSession: Sendable {
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         logger = engine.logger
+        recordsAll = observer != nil || delegate != nil || configuration.onRecord != nil
         terms = LoadTerms(
             logger: logger, proxies: configuration.proxies, session: tag,
             connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration))
@@ -132,7 +135,9 @@ extension SecureSession {
             idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
             collectsUpTo: limit,
             responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil, terms: terms)
-        values.recorder = recorder(for: request, values.requestID, delegate: own)
+        if recordsAll || own != nil || options?.isRecorded == true {
+            values.recorder = recorder(for: request, values.requestID, delegate: own)
+        }
         values.control = control
         values.methods = MethodPreferences(
             prefersStrongest: configuration.prefersStrongest,

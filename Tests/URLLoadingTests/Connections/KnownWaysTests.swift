@@ -32,6 +32,7 @@ import Testing
                 throw AccessDenied(.withdrawn, code: .blocked)
             }
             let decision = table.decide(endpoint)
+            if decision.route == .deny { throw AccessDenied(.denied(decision)) }
             var access = ServerAccess(
                 decision: decision, relay: decision.route == .direct ? nil : relay, revision: revision)
             if hasEditions { access.edition = publication.edition }
@@ -118,6 +119,21 @@ import Testing
             try ways.way(to: Endpoint("a.example:443"), isSecure: true, of: .instance, asking: connector)
         }
         #expect(known[0] === known[1])
+    }
+
+    @Test func aPolicyThatChangesWhileARequestIsSentRefusesItsAnswer() async throws {
+        let gate = CountingGate()
+        let client = StubClient { _ throws(LoadError) in
+            gate.open(RoutingTable(default: .deny))
+            return .text("what is denied now")
+        }
+        let connector = Connector(gate: gate, client: client)
+        let ways = KnownWays(ConnectionSettings(scope: .session("1")), of: connector)
+        let request = try LoadRequest.get("http://a.example/")
+        await #expect(throws: LoadError(.refusedByPolicy, "")) {
+            _ = try await connector.exchange(request, in: .test, with: ways)
+        }
+        #expect(client.discards == 1 && ways.count == 0)
     }
 
     @Test func fewServersAreKept() throws {
