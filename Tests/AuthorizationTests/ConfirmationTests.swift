@@ -59,7 +59,10 @@ import Testing
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         let (way, open) = try way(authorization)
-        fixture.gateway.change { $0.status = .blocked }
+        fixture.gateway.change { document in
+            document.status = .blocked
+            document.code = .blocked
+        }
         _ = try? await authorization.authorize()
         #expect(throws: LoadError(.withdrawn, "")) { try authorization.confirm(way, open) }
     }

@@ -125,7 +125,7 @@ import Testing
         let gate = CountingGate()
         let client = StubClient { _ throws(LoadError) in
             gate.open(RoutingTable(default: .deny))
-            return .text("what is denied now")
+            return StubAnswer(staysOpen: true)
         }
         let connector = Connector(gate: gate, client: client)
         let ways = KnownWays(ConnectionSettings(scope: .session("1")), of: connector)
