@@ -149,8 +149,10 @@ extension Authorization {
 
 extension Authorization: AccessGate {
     public nonisolated func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
-        let (policy, revision) = try gate.policy()
-        return try policy.rules.access(to: endpoint, revision: revision)
+        let (policy, revision, edition) = try gate.policy()
+        var access = try policy.rules.access(to: endpoint, revision: revision)
+        access.edition = edition
+        return access
     }
 
     public nonisolated func allows(_ method: AuthenticationMethod) -> Bool {

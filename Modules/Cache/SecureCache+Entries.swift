@@ -90,6 +90,7 @@ extension SecureCache {
 
     func provedUnstorable(_ key: RequestKey) {
         state.withLock { $0.unstorable.insert(key) }
+        knowsUnstorable.store(true, ordering: .relaxed)
     }
 
     /// How often something was removed; what was asked for before a removal is not stored behind it.

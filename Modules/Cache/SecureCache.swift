@@ -49,6 +49,8 @@ public final class SecureCache: Sendable {
     let storage: EntryStorage?
     let keys: CacheKeys
     let state = Lock(State())
+    /// Whether any answer could not be stored so far: else no request goes past the cache, and none is hashed to find out.
+    let knowsUnstorable = Atomic(false)
     /// Octets that were handed to the store and are not written yet.
     let pendingOctets = Atomic(0)
     /// Those behind answers that were given already: few, each bounded in time, and all cancelled with the cache.

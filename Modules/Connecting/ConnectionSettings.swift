@@ -43,11 +43,9 @@ package struct ConnectionSettings: Sendable {
     /// The path of the connections for this scope and a principal.
     func path(of principal: Principal, by way: Way) -> ConnectionPath {
         let partition = ConnectionPartition(scope, principal: principal == self.principal ? nil : principal)
-        var path = ConnectionPath(
+        return ConnectionPath(
             relay: way.relay, versions: way.versions, trust: trust, pins: pins, revocation: revocation,
-            partition: partition)
-        path.checksHost = checksHost
-        if way.relay == nil { path.addresses = way.decision?.addresses }
-        return path
+            partition: partition, checksHost: checksHost,
+            addresses: way.relay == nil ? way.decision?.addresses : nil)
     }
 }

@@ -10,21 +10,21 @@ extension Connector {
     /// - Throws: `refusedByPolicy`, `notAuthorized` or `withdrawn`, before any connection is made or if the policy has
     ///   changed meanwhile; `proxyWithRelay`; and the error if no response came.
     package nonisolated func exchange(
-        _ request: LoadRequest, in context: LoadContext, with settings: ConnectionSettings
+        _ request: LoadRequest, in context: LoadContext, with ways: KnownWays
     ) async throws(LoadError) -> LoadResponse {
         guard let endpoint = request.url.endpoint else {
             throw LoadError(.unsupportedScheme, at: .routing, "Only http and https are loaded here.")
         }
-        let way = try way(to: endpoint, isSecure: request.url.isSecure, with: settings)
-        let proxy = context.proxies.proxy(for: request.url)
-        guard way.relay == nil || proxy == nil else { throw Self.hasBoth }
-        let request = settings.tellsProxiesAtOnce ? try telling(proxy, request, in: context) : request
+        let known = try ways.way(to: endpoint, isSecure: request.url.isSecure, of: context.principal, asking: self)
+        let proxy = context.hasNoProxies ? nil : context.proxies.proxy(for: request.url)
+        guard known.way.relay == nil || proxy == nil else { throw Self.hasBoth }
         var fields = request.headerFields
-        await context.signer?.sign(&fields)
-        let order = order(for: request, saying: fields, by: way, through: proxy, in: context, with: settings)
-        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: settings)
+        if let proxy, ways.settings.tellsProxiesAtOnce { try tell(proxy, request, in: context, &fields) }
+        if context.isToBeSigned { await context.signer?.sign(&fields) }
+        let order = order(for: request, saying: fields, by: known, through: proxy, in: context, with: ways)
+        let (response, isByAppsWord) = try await send(order, to: endpoint, in: context, with: ways)
         do throws(LoadError) {
-            try confirm(way, OpenConnection(to: endpoint, through: way.relay?.cluster, tlsVersion: nil))
+            try confirm(known, OpenConnection(to: endpoint, through: known.way.relay?.cluster, tlsVersion: nil))
         } catch {
             response.body.discard()
             throw error
@@ -32,8 +32,16 @@ extension Connector {
         var facts = LoadFacts()
         facts.hops = [response.facts]
         facts.isForThisLoadOnly = isByAppsWord
-        facts.decision = way.decision
+        facts.decision = known.way.decision
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
+    }
+
+    /// A way that is still in force needs no second question: see ``AccessGate/confirm(_:_:)``.
+    private nonisolated func confirm(
+        _ known: KnownWays.Known, _ open: @autoclosure () -> OpenConnection
+    ) throws(LoadError) {
+        guard !known.isInForce else { return }
+        try confirm(known.way, open())
     }
 
     static var hasBoth: LoadError {
@@ -43,28 +51,29 @@ extension Connector {
     }
 
     /// Sends a proxy's credential with the request, by Basic (RFC 7617).
-    private nonisolated func telling(
-        _ proxy: Proxy?, _ request: LoadRequest, in context: LoadContext
-    ) throws(LoadError) -> LoadRequest {
-        guard let proxy, proxy.kind != .socks5, request.headerFields[.proxyAuthorization] == nil,
+    private nonisolated func tell(
+        _ proxy: Proxy, _ request: LoadRequest, in context: LoadContext, _ fields: inout HTTPFields
+    ) throws(LoadError) {
+        guard proxy.kind != .socks5, fields[.proxyAuthorization] == nil,
             proxy.isEncrypted || context.methods.allowsBasicOverPlainHTTP,
             let credential = request.options.proxyCredential ?? proxy.credential
-        else { return request }
-        var request = request
-        request.headerFields[.proxyAuthorization] = try credential.basicAuthorization().reveal()
-        return request
+        else { return }
+        fields[.proxyAuthorization] = try credential.basicAuthorization().reveal()
     }
 
     /// The request for the transport, over the connections of the session and the principal.
     private nonisolated func order(
-        for request: LoadRequest, saying fields: HTTPFields, by way: Way, through proxy: Proxy?,
-        in context: LoadContext, with settings: ConnectionSettings
+        for request: LoadRequest, saying fields: HTTPFields, by known: KnownWays.Known, through proxy: Proxy?,
+        in context: LoadContext, with ways: KnownWays
     ) -> ExchangeOrder {
-        var path = settings.path(of: context.principal, by: way)
-        path.proxy = proxy.map { ProxyAccess($0, for: request, with: fields) }
+        var path = known.path
         var exchange = ExchangeRequest(request.method, request.url, headerFields: fields, body: request.body)
-        if path.proxy?.user != nil {
-            exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
+        if let proxy {
+            let access = ProxyAccess(proxy, for: request, with: fields)
+            path.proxy = access
+            if access.user != nil {
+                exchange.proxyAuthorization = fields[.proxyAuthorization].map { Redacted($0) }
+            }
         }
         if let use = context.connection {
             let number = use.connection.number
@@ -74,14 +83,13 @@ extension Connector {
         }
         exchange.idleTimeout = context.idleTimeout
         exchange.deadline = context.deadline
-        exchange.connectTimeout = settings.connectTimeout
-        exchange.connectionsPerOrigin = settings.connectionsPerOrigin
+        exchange.connectTimeout = ways.settings.connectTimeout
+        exchange.connectionsPerOrigin = ways.settings.connectionsPerOrigin
         exchange.collectsUpTo = context.collectsUpTo
         exchange.control = context.control
         exchange.continueTimeout = request.differing?.options.continueTimeout
         return ExchangeOrder(
-            request: exchange, path: path, decision: way.decision, route: Self.name(of: way, proxy),
-            recorder: context.recorder)
+            request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
     }
 
     /// Sends, again after each question of the TLS handshake that the app has answered.
@@ -89,20 +97,29 @@ extension Connector {
     /// - Returns: the response, and whether the app's own decision allowed the connection, see
     ///   ``HandshakeDialogue/isByAppsWord``.
     private nonisolated func send(
-        _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with settings: ConnectionSettings
+        _ order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays
     ) async throws(LoadError) -> (ExchangeResponse, Bool) {
-        guard order.request.url.isSecure else { return (try await order.send(with: client, via: order.path), false) }
-        var failure: LoadError?
-        if !mayBeAsked(order.path, settings, hasResponder: context.responder != nil) {
-            do throws(LoadError) {
-                return (try await order.send(with: client, via: order.path), false)
-            } catch {
-                guard error.underlying is ServerTrustEvaluation, store != nil else { throw error }
-                failure = error
+        let asks =
+            order.request.url.isSecure && mayBeAsked(order.path, ways.settings, hasResponder: context.responder != nil)
+        guard !asks else { return try await ask(about: order, to: endpoint, in: context, with: ways) }
+        do throws(LoadError) {
+            guard order.recorder == nil else { return (try await order.send(with: client, via: order.path), false) }
+            return (try await client.exchange(order.request, via: order.path), false)
+        } catch {
+            guard order.request.url.isSecure, error.underlying is ServerTrustEvaluation, store != nil else {
+                throw error
             }
+            return try await ask(about: order, to: endpoint, in: context, with: ways, after: error)
         }
+    }
+
+    /// - Parameter failure: of a try without questions; nil if there was none.
+    private nonisolated func ask(
+        about order: ExchangeOrder, to endpoint: Endpoint, in context: LoadContext, with ways: KnownWays,
+        after failure: LoadError? = nil
+    ) async throws(LoadError) -> (ExchangeResponse, Bool) {
         var dialogue = HandshakeDialogue(
-            with: endpoint, asking: ConnectionQuestions(of: context), settings, order.path, self)
+            with: endpoint, asking: ConnectionQuestions(of: context), ways.settings, order.path, self)
         let response = try await dialogue.run(after: failure) { [client] path throws(LoadError) in
             try await order.send(with: client, via: path)
         }
@@ -120,9 +137,8 @@ extension Connector {
 struct ExchangeOrder: Sendable {
     var request: ExchangeRequest
     var path: ConnectionPath
-    var decision: RouteDecision?
-    /// The route's name in records.
-    var route: String
+    var known: KnownWays.Known
+    var proxy: Proxy?
     /// Records each try; nil if the load is not recorded.
     var recorder: LoadRecorder?
 
@@ -130,7 +146,8 @@ struct ExchangeOrder: Sendable {
         with client: any ExchangeClient, via path: ConnectionPath
     ) async throws(LoadError) -> ExchangeResponse {
         guard let recorder else { return try await client.exchange(request, via: path) }
-        recorder.decided(.route, route, because: decision.map { "\($0.rule)" })
+        let decision = known.way.decision
+        recorder.decided(.route, Connector.name(of: known.way, proxy), because: decision.map { "\($0.rule)" })
         let hop = recorder.began(request.method, request.url, by: decision)
         var request = request
         request.reporter = { [recorder] in recorder.ended(hop: hop, $0) }

@@ -34,6 +34,8 @@ public actor Connector: InstancePart {
     var decisionsEdition: UInt64 = 0
     var questions = PendingQuestions()
     var history = TLSVersionHistory()
+    /// What is kept of the policy's answers.
+    nonisolated let holders = WayHolders()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
     /// Ends the task that frees decisions; nil without a policy, which alone withdraws.
@@ -60,8 +62,9 @@ public actor Connector: InstancePart {
         self.store = store
         self.control = control
         self.marks = marks
-        observation = gate.map { gate in
+        observation = gate.map { [holders] gate in
             gate.onAccessChange { change in
+                holders.forget()
                 if change.dropsSecrets {
                     marks.edition.add(1, ordering: .acquiringAndReleasing)
                     continuation.yield()

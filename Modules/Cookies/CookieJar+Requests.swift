@@ -12,6 +12,9 @@ enum CookieField {
 }
 
 extension CookieJar {
+    /// Whether there is no cookie at all, of any principal: most jars of services.
+    nonisolated var holdsNone: Bool { count.load(ordering: .acquiring) == 0 }
+
     /// The `Cookie` field of a request. Costs nothing where there is no cookie at all, and never waits.
     nonisolated func field(for request: CookieRequest, of principal: Principal) -> CookieField {
         let count = count.load(ordering: .acquiring)

@@ -25,29 +25,62 @@ public struct CookieStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        let own = request.differing?.options
-        guard own?.handlesCookies ?? isOn,
-            let rules = CookieRequest(request.url, mainDocument: own?.mainDocument)
-        else { return try await next.load(request, in: context) }
-        var request = request
-        // Where the app sends its own, the jar is not asked.
-        if !request.headerFields.contains(where: { $0.name == .cookie }) {
-            var found = jar.field(for: rules, of: context.principal)
-            if case .notLoaded = found {
-                try await load()
-                found = jar.field(for: rules, of: context.principal)
-            }
-            if case .octets(let field) = found {
-                context.recorder?.decided(.cookies, "sent", because: jar.name)
-                request.headerFields.append(HTTPField(name: .cookie, value: field))
-            }
+        guard let rules = rules(for: request) else { return try await next.load(request, in: context) }
+        var passage = passage(of: request, by: rules, in: context)
+        if passage == nil {
+            try await load()
+            passage = self.passage(of: request, by: rules, in: context)
         }
-        let response = try await next.load(request, in: context)
-        // The cookies of a stored response were kept when it was received, and may have been removed since.
+        // Where a lock took the jar out of memory again, there is nothing to send.
+        return try await pass(request, by: passage ?? .passes(watching: interests), in: context, next: next)
+    }
+
+    /// Runs only where the cookies are to be read from the store first.
+    public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
+        if jar.holdsNone {
+            return .passes(watching: request.differing?.options.handlesCookies ?? isOn ? interests : [])
+        }
+        guard let rules = rules(for: request) else { return .passes() }
+        return passage(of: request, by: rules, in: context) ?? .runs
+    }
+
+    /// Keeps the cookies that the server sent now: those of a stored response were kept when it was received, and may have
+    /// been removed since.
+    public func answered(
+        _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
+        next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
         let sent = response.fieldsSentNow
-        guard policy != .never, sent.contains(where: { $0.name == .setCookie }) else { return response }
-        await keep(sent, for: rules, in: context)
+        if let rules = rules(for: request) { await keep(sent, for: rules, in: context) }
         return response
+    }
+
+    /// What of a request decides on its cookies; nil if the stage has nothing to do with it.
+    private func rules(for request: LoadRequest) -> CookieRequest? {
+        let own = request.differing?.options
+        guard own?.handlesCookies ?? isOn else { return nil }
+        return CookieRequest(request.url, mainDocument: own?.mainDocument)
+    }
+
+    private var interests: AnswerInterests { policy == .never ? [] : .cookies }
+
+    /// The request with its cookies; nil while they are not in memory.
+    private func passage(
+        of request: LoadRequest, by rules: CookieRequest, in context: LoadContext
+    ) -> LoadPassage? {
+        // Where the app sends its own, the jar is not asked.
+        guard !request.headerFields.contains(where: { $0.name == .cookie }) else {
+            return .passes(watching: interests)
+        }
+        switch jar.field(for: rules, of: context.principal) {
+        case .notLoaded: return nil
+        case .none: return .passes(watching: interests)
+        case .octets(let field):
+            context.recorder?.decided(.cookies, "sent", because: jar.name)
+            var sending = request
+            sending.headerFields.append(HTTPField(name: .cookie, value: field))
+            return .passes(watching: interests, as: sending)
+        }
     }
 
     public func explain(

@@ -49,21 +49,39 @@ public struct AuthenticationStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        let hasProxy = context.proxies != .none
-        guard hasProxy || request.headerFields[.authorization] == nil else {
-            return try await next.load(request, in: context)
-        }
-        guard hasProxy || !credentials.knowsNobody else {
-            let response = try await next.load(request, in: context)
-            // Most loads end here: nothing to say, and nobody who asks.
-            guard response.head.status == .unauthorized else { return response }
-            let conversation = Conversation(request, in: context, by: self)
-            return try await goOn(conversation, after: .answered(response), in: context, next)
+        guard mayBeginUnasked(request, in: context) else {
+            return try await pass(request, by: quiet(request), in: context, next: next)
         }
         var conversation = Conversation(request, in: context, by: self)
         let request = try await conversation.first()
         let attempt = try await Attempt(request, in: signed(context, conversation), next)
         return try await goOn(conversation, after: attempt, in: context, next)
+    }
+
+    /// Most loads pass: there is nothing to say unasked, and nobody asks.
+    public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
+        mayBeginUnasked(request, in: context) ? .runs : quiet(request)
+    }
+
+    /// The answer to a request with a field of the app's own is the app's.
+    private func quiet(_ request: LoadRequest) -> LoadPassage {
+        .passes(watching: request.headerFields.contains(.authorization) ? [] : .unauthorized)
+    }
+
+    /// Answers the first challenge of a server, and those behind it.
+    public func answered(
+        _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
+        next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        let conversation = Conversation(request, in: context, by: self)
+        return try await goOn(conversation, after: .answered(response), in: context, next)
+    }
+
+    /// Whether something may be said before anybody asks. A proxy may ask with a failure, which stages that pass do not
+    /// see.
+    private func mayBeginUnasked(_ request: LoadRequest, in context: LoadContext) -> Bool {
+        guard context.hasNoProxies else { return true }
+        return !credentials.knowsNobody && !request.headerFields.contains(.authorization)
     }
 
     /// Answers as long as anybody asks.

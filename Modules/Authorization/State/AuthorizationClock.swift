@@ -13,7 +13,8 @@ package protocol AuthorizationClock: Sendable {
 /// The machine's clocks.
 package struct SystemClock: AuthorizationClock {
     package init() {}
-    package var wall: Int64 { Self.seconds(of: CLOCK_REALTIME) }
+    /// By the coarse clock, which is a tick of the kernel behind at most (10 ms): requests read it, and want seconds.
+    package var wall: Int64 { Self.seconds(of: CLOCK_REALTIME_COARSE) }
     package var uptime: Int64 { Self.seconds(of: CLOCK_BOOTTIME) }
     package func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 

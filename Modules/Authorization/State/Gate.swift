@@ -1,7 +1,8 @@
 internal import SallyportCore
 internal import SallyportWire
 
-/// What requests ask: one lock, one value, no waiting.
+/// What requests ask: one lock around one reference, and no waiting. A request that was given a way asks its edition
+/// (``PolicyEdition``) from then on, which takes no lock.
 final class Gate: Sendable {
     /// Where the way goes while the gate is open.
     struct Policy: Sendable {
@@ -10,14 +11,31 @@ final class Gate: Sendable {
         let mark: TimeMark
     }
 
+    /// A lease as it runs. The wall clock counts, which may be ahead, and the machine's own, which nobody can set and which
+    /// counts suspension: no coarse clock does the latter. A lease ends at a whole second.
+    struct Lease: PolicyLease {
+        let end: Int64
+        let mark: TimeMark
+        let clock: any AuthorizationClock
+
+        var isOver: Bool { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) >= end }
+    }
+
     /// The part of a policy that decides on connections. Policies with equal rules differ only in their lease, so a
     /// change between them ends no connection.
-    struct Rules: Sendable, Equatable {
+    final class Rules: Sendable, Equatable {
         let table: RoutingTable
         let clusters: [String: RelayAccess]
         let tls: ConfigurationDocument.TLSRestrictions
         /// In lower case.
         let schemes: Set<String>
+
+        init(
+            table: RoutingTable, clusters: [String: RelayAccess], tls: ConfigurationDocument.TLSRestrictions,
+            schemes: Set<String>
+        ) {
+            (self.table, self.clusters, self.tls, self.schemes) = (table, clusters, tls, schemes)
+        }
 
         /// The identity is not compared: a renewed one is used for new connections and ends none.
         static func == (one: Rules, other: Rules) -> Bool {
@@ -31,25 +49,27 @@ final class Gate: Sendable {
 
     init(clock: any AuthorizationClock) { self.clock = clock }
 
-    func open(_ policy: Policy) { feed.open(policy) { $0.rules == policy.rules } }
+    func open(_ policy: Policy) {
+        let lease = Lease(end: policy.leaseEnd, mark: policy.mark, clock: clock)
+        feed.open(policy, lease: lease) { $0.rules == policy.rules }
+    }
 
     /// Closes the gate. Observers are called, unless the gate is already closed with this code.
     func withdraw(_ code: ResultCode) { feed.withdraw(code) }
 
     /// The policy while the gate is open. The lease is checked here, so that a late timer cannot keep the gate open;
     /// the first call that finds the lease over tells the observers.
-    func policy() throws(AccessDenied) -> (policy: Policy, revision: UInt64) {
-        let (present, edition) = feed.present
-        switch present {
+    func policy() throws(AccessDenied) -> (policy: Policy, revision: UInt64, edition: PolicyEdition) {
+        let publication = feed.publication
+        switch publication.present {
         case .notAuthorized: throw AccessDenied(.notAuthorized)
         case .withdrawn(let code): throw AccessDenied(.withdrawn, code: code)
         case .open(let policy, let revision):
-            let time = policy.mark.leaseTime(wall: clock.wall, uptime: clock.uptime)
-            guard time < policy.leaseEnd else {
-                feed.withdraw(.blocked, unlessNewerThan: edition)
+            guard !publication.edition.isLeaseOver else {
+                feed.withdraw(.blocked, unlessNewerThan: publication.edition.number)
                 throw AccessDenied(.withdrawn, code: .blocked)
             }
-            return (policy, revision)
+            return (policy, revision, publication.edition)
         }
     }
 

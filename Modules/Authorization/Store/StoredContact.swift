@@ -113,7 +113,7 @@ extension Gate.Policy {
 }
 
 extension Gate.Rules {
-    init(_ document: ConfigurationDocument, identity: ClientIdentity) {
+    convenience init(_ document: ConfigurationDocument, identity: ClientIdentity) {
         let clusters = document.clusters.map { cluster in
             RelayAccess(
                 cluster: cluster.name, relays: cluster.relays, authorities: cluster.authorities, identity: identity)

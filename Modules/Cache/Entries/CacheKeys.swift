@@ -27,7 +27,7 @@ struct CacheKeys: Sendable {
 
     func hash(of scope: TrustScope) -> UInt64 {
         var hash = key
-        for octet in scope.digest { hash.combine(octet: octet) }
+        hash.combine(scope.digest)
         hash.combine(octet: scope.asksApp ? 1 : 0)
         return hash.finalize()
     }

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import SallyportCore
+internal import SallyportLoading
 
 /// Whether an answer may be stored, and what of it (RFC 9111 §3), as a private cache that lies in the app.
 struct StorageRules {
@@ -12,34 +13,12 @@ struct StorageRules {
     /// Whether anything speaks for storing: without a date of expiry, an age or a validator an answer is used never
     /// again. Most answers of services have none, and cost no more than this look.
     static func isWorthALook(_ head: HTTPResponse) -> Bool {
-        guard head.status.code != 304 else { return false }
-        var isWorth = false
-        for field in head.headerFields {
-            if field.name == .cacheControl {
-                guard !isForbidden(by: field.value) else { return false }
-                isWorth = true
-            } else if field.name == .eTag || field.name == .lastModified || field.name == .expires {
-                isWorth = true
-            }
-        }
-        return isWorth
+        AnswerInterests(fields: head.headerFields, status: head.status.code).contains(.storable)
     }
 
-    /// Whether a line says `no-store` so plainly that nothing else of the answer can matter: without a quote that it might
-    /// stand in, and without `must-understand`, which may lift it. What is said otherwise is read by ``CacheControl``.
-    static func isForbidden(by line: String) -> Bool {
-        var isFound = false
-        for item in line.utf8.split(separator: UInt8(ascii: ",")) {
-            let name = Substring(item).trimmingSpaces
-            guard name.utf8.count <= 32, !name.utf8.contains(UInt8(ascii: "\"")) else { return false }
-            switch name.lowercased() {
-            case "no-store": isFound = true
-            case "must-understand": return false
-            default: break
-            }
-        }
-        return isFound
-    }
+    /// Whether a line of `Cache-Control` says `no-store` so plainly that nothing else of the answer can matter. What is said
+    /// otherwise is read by ``CacheControl``.
+    static func isForbidden(by line: String) -> Bool { AnswerInterests.forbidStoring(line) }
 
     /// - Parameters:
     ///   - terms: what the request says.

@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import Logging
 public import SallyportCore
 public import SallyportLoading
+internal import Synchronization
 
 /// Answers requests from the cache where RFC 9111 and the request allow it, and stores what may be stored.
 ///
@@ -39,70 +40,88 @@ public struct CacheStage: LoadStage {
             invalidate(after: response, to: request)
             return response
         }
-        if let start = startPast(place, request) {
-            return try await load(request, in: context, next: next, past: place, at: start)
-        }
         return try await CachedLoad(request, in: context, next: next, at: place).run()
+    }
+
+    /// Passes what the cache has nothing to do with, and where nothing is stored and the last answer could not be: the way
+    /// of most loads of services, which pay one hash and one lock for it.
+    public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
+        guard let cache = cache(for: request) else {
+            let isConcerned = Invalidation.isPossible(after: request.method)
+            return isConcerned || policy(of: request) == .returnCacheDataDontLoad ? .runs : .passes()
+        }
+        guard cache.knowsUnstorable.load(ordering: .relaxed), policy(of: request) == .useProtocolCachePolicy,
+            request.method == .get, !request.headerFields.contains(.cacheControl),
+            let start = cache.startOfUnstorable(key(of: request, in: context, for: cache).key)
+        else { return .runs }
+        context.recorder?.decided(.cache, CacheResult.miss.rawValue)
+        let moment = Start(removals: start, requested: cache.now())
+        return .passes(watching: .storable, note: moment).telling(.miss)
+    }
+
+    /// Stores what is worth it after all.
+    public func answered(
+        _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
+        next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        guard let start = passage.note as? Start, let place = place(for: request, in: context) else { return response }
+        let load = CachedLoad(request, in: context, next: next, at: place)
+        return load.received(response, at: start.removals, requested: start.requested, lead: nil)
+    }
+
+    /// When a request went past the cache.
+    private struct Start: Sendable {
+        /// See ``SecureCache/removalCount``.
+        let removals: UInt64
+        let requested: CacheTime
     }
 
     private func policy(of request: LoadRequest) -> CachePolicy { request.differing?.options.cachePolicy ?? policy }
 
-    /// The place where an answer to the request would be found; nil if the cache has nothing to do with it.
+    /// The cache where it has anything to do with a request; else nil.
     ///
     /// Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
-    func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
-        guard isOn, let cache = shared.active, let endpoint = request.url.endpoint, request.body == nil,
-            request.method == .get || request.method == .head
+    private func cache(for request: LoadRequest) -> SecureCache? {
+        guard isOn, request.body == nil, request.method == .get || request.method == .head,
+            request.url.endpoint != nil
         else { return nil }
-        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        return shared.active
+    }
+
+    /// The place where an answer to the request would be found; nil if the cache has nothing to do with it.
+    func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
+        guard let cache = cache(for: request), let endpoint = request.url.endpoint else { return nil }
+        let (key, trust) = key(of: request, in: context, for: cache)
         return CachedLoad.Place(
-            cache: cache, gate: gate, endpoint: endpoint, policy: policy(of: request),
-            key: cache.keys.key(of: request.url, context.principal, trust), trust: trust)
+            cache: cache, gate: gate, endpoint: endpoint, policy: policy(of: request), key: key, trust: trust)
+    }
+
+    private func key(
+        of request: LoadRequest, in context: LoadContext, for cache: SecureCache
+    ) -> (key: RequestKey, trust: TrustScope) {
+        let trust = context.trust.scope(of: request.url, asksApp: context.responder != nil)
+        return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }
 
     /// Makes invalid what an unsafe request may have changed (RFC 9111 §4.4).
     private func invalidate(after response: LoadResponse, to request: LoadRequest) {
-        switch request.method {
-        case .get, .head, .options, .trace, .connect: return
-        default: break
-        }
-        guard isOn, let cache = shared.active,
+        guard Invalidation.isPossible(after: request.method), isOn, let cache = shared.active,
             let urls = Invalidation.urls(after: response.head, to: request.url)
         else { return }
         cache.invalidate(urls.map(cache.keys.hash(of:)))
     }
 }
 
-// MARK: Past the cache
-
-extension CacheStage {
-    /// Where nothing is stored and the last answer could not be, there is nothing to decide before the answer: the way of
-    /// most loads of services, which pay one hash and one lock for it.
-    ///
-    /// - Returns: ``SecureCache/removalCount``; nil where there is something to decide.
-    private func startPast(_ place: CachedLoad.Place, _ request: LoadRequest) -> UInt64? {
-        guard place.policy == .useProtocolCachePolicy, request.method == .get,
-            !request.headerFields.contains(where: { $0.name == .cacheControl })
-        else { return nil }
-        return place.cache.startOfUnstorable(place.key)
-    }
-
-    private func load(
-        _ request: LoadRequest, in context: LoadContext, next: LoadChain, past place: CachedLoad.Place,
-        at start: UInt64
-    ) async throws(LoadError) -> LoadResponse {
-        context.recorder?.decided(.cache, CacheResult.miss.rawValue)
-        let requested = place.cache.now()
-        var response = try await next.load(request, in: context)
-        response.facts.cache = .miss
-        guard StorageRules.isWorthALook(response.head) else { return response }
-        let load = CachedLoad(request, in: context, next: next, at: place)
-        return load.received(response, at: start, requested: requested, lead: nil)
-    }
-}
-
 /// What an unsafe request makes invalid (RFC 9111 §4.4).
 enum Invalidation {
+    /// Whether a request of the method may change what is stored.
+    static func isPossible(after method: HTTPRequest.Method) -> Bool {
+        switch method {
+        case .get, .head, .options, .trace, .connect: false
+        default: true
+        }
+    }
+
     /// The request's URL, and those of the same origin that the answer names; nil after an error.
     static func urls(after head: HTTPResponse, to url: RequestURL) -> [RequestURL]? {
         guard (200..<400).contains(head.status.code) else { return nil }

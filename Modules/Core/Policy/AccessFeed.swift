@@ -27,6 +27,17 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         }
     }
 
+    /// What was published at one moment: one object, which all who ask share until the next one is published.
+    package final class Publication: Sendable {
+        package let present: Present
+        package let edition: PolicyEdition
+
+        fileprivate init(_ present: Present, number: UInt64, lease: (any PolicyLease)? = nil) {
+            self.present = present
+            edition = PolicyEdition(number: number, lease: lease)
+        }
+    }
+
     private struct Registration {
         let observer: Observer
         var pending: [AccessChange] = []
@@ -39,9 +50,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
     }
 
     private struct State {
-        var present = Present.notAuthorized
-        /// The number of changes published so far.
-        var edition: UInt64 = 0
+        var publication = Publication(.notAuthorized, number: 0)
         var revision: UInt64 = 0
         var nextNumber = 0
         var registrations: [Int: Registration] = [:]
@@ -56,14 +65,23 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
     package init() {}
 
     /// The access in force, and its edition for ``withdraw(_:unlessNewerThan:)``.
-    package var present: (value: Present, edition: UInt64) { state.withLock { ($0.present, $0.edition) } }
+    package var present: (value: Present, edition: UInt64) {
+        let publication = publication
+        return (publication.present, publication.edition.number)
+    }
+
+    /// What is in force: one lock and one reference.
+    package var publication: Publication { state.withLock { $0.publication } }
 
     // MARK: Publishing
 
     /// Puts a policy in force. Observers are called only if its rules differ from those of the policy before.
-    package func open(_ policy: Policy, hasSameRules: (Policy) -> Bool) {
-        publish { state in
-            if case .open(let old, let revision) = state.present, hasSameRules(old) {
+    ///
+    /// - Parameter lease: until when it holds. Its end is not published: who finds it over calls
+    ///   ``withdraw(_:unlessNewerThan:)``.
+    package func open(_ policy: Policy, lease: (any PolicyLease)? = nil, hasSameRules: (Policy) -> Bool) {
+        publish(lease) { state in
+            if case .open(let old, let revision) = state.publication.present, hasSameRules(old) {
                 return .open(policy, revision: revision)
             }
             state.revision += 1
@@ -74,17 +92,18 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
     /// Withdraws access, unless something was published after the edition that led to this.
     package func withdraw(_ code: ResultCode, unlessNewerThan edition: UInt64? = nil) {
         publish { state in
-            if let edition, state.edition != edition { return nil }
+            if let edition, state.publication.edition.number != edition { return nil }
             return .withdrawn(code)
         }
     }
 
-    private func publish(_ decide: (inout State) -> Present?) {
+    private func publish(_ lease: (any PolicyLease)? = nil, _ decide: (inout State) -> Present?) {
         let numbers: [Int] = state.withLock { state in
             guard let new = decide(&state) else { return [] }
-            let change = AccessChange(from: state.present.access, to: new.access)
-            state.present = new
-            state.edition += 1
+            let old = state.publication
+            let change = AccessChange(from: old.present.access, to: new.access)
+            state.publication = Publication(new, number: old.edition.number + 1, lease: lease)
+            old.edition.replace()
             guard change.from != change.to else { return [] }
             for number in state.registrations.keys { state.registrations[number]?.pending.append(change) }
             for number in state.awaited.keys { state.awaited[number]?.pending.append(change) }
@@ -99,7 +118,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
     package func observe(_ observer: @escaping Observer) -> AccessObservation {
         let number = state.withLock { state in
             var registration = Registration(observer: observer)
-            let first = AccessChange(from: .notAuthorized, to: state.present.access)
+            let first = AccessChange(from: .notAuthorized, to: state.publication.present.access)
             if first.from != first.to { registration.pending.append(first) }
             state.nextNumber += 1
             state.registrations[state.nextNumber] = registration

@@ -61,6 +61,9 @@ public struct ServerAccess: Sendable {
     public let tlsFloor: TLSVersion?
     /// The number of the rules by which this was decided; see ``AccessGate/rulesRevision()``.
     public let revision: UInt64
+    /// The policy by which this was decided: while it is in force the same answer holds, and the gate need not be asked. Nil
+    /// for a gate that must be asked each time.
+    package var edition: PolicyEdition?
 
     public init(
         decision: RouteDecision, relay: RelayAccess?, blockedTLSVersions: Set<TLSVersion> = [],

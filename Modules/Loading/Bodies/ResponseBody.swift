@@ -17,7 +17,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
     public init(_ source: any BodySource) { owner = Guardian(source) }
 
     /// A body in memory.
-    public init(_ bytes: [UInt8] = []) { owner = Guardian(BytesSource(bytes)) }
+    public init(_ bytes: [UInt8] = []) { owner = Guardian(BytesSource(bytes), isInMemory: true) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(owner) }
 
@@ -58,7 +58,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
         fileprivate init(_ owner: Guardian) {
             self.owner = owner
-            guardian = owner.source is BytesSource ? nil : Guardian(owner.source)
+            guardian = owner.isInMemory ? nil : Guardian(owner.source)
         }
 
         public mutating func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
@@ -72,7 +72,13 @@ public struct ResponseBody: AsyncSequence, BodySource {
     /// that was left early keeps a connection.
     fileprivate final class Guardian: Sendable {
         let source: any BodySource
-        init(_ source: any BodySource) { self.source = source }
+        let isInMemory: Bool
+
+        init(_ source: any BodySource, isInMemory: Bool = false) {
+            self.source = source
+            self.isInMemory = isInMemory
+        }
+
         deinit { source.discard() }
     }
 }

@@ -28,6 +28,14 @@ public struct LoadAnswer<Body: Sendable>: Sendable {
 }
 
 extension LoadAnswer where Body == ResponseBody {
+    /// An answer whose body streams. In generic code each load would look up the type of its answer.
+    public init(head: HTTPResponse, url: RequestURL, body: ResponseBody, facts: LoadFacts = LoadFacts()) {
+        self.head = head
+        self.url = url
+        self.body = body
+        self.facts = facts
+    }
+
     /// Reads the body whole.
     ///
     /// - Throws: `responseTooLarge` for a body of more than `limit`; as the body does.

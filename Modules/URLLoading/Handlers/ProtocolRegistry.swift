@@ -1,5 +1,6 @@
 internal import Logging
 internal import SallyportBase
+internal import Synchronization
 
 /// The protocol handlers of one instance, for all its sessions.
 ///
@@ -20,6 +21,9 @@ public final class ProtocolRegistry: Sendable {
     }
 
     private let state = Lock(State())
+    /// Whether the handler of this module is asked first: read by each load, without the lock.
+    private let secureHTTPIsFirst = Atomic(true)
+    private let systemHTTPIsFirst = Atomic(true)
     private let hasCompletedAuthorization: @Sendable () -> Bool
     private let logger: Logger
 
@@ -34,10 +38,10 @@ public final class ProtocolRegistry: Sendable {
     public func register(_ handler: any ProtocolHandler.Type) -> Registration {
         let entry = HandlerEntry(handler)
         if hasCompletedAuthorization() {
-            state.withLock { $0.secure.moveToFront(entry) }
+            change { $0.secure.moveToFront(entry) }
             return .secureSessions
         }
-        state.withLock { $0.system.moveToFront(entry) }
+        change { $0.system.moveToFront(entry) }
         logger.notice(
             "A protocol handler registered before authorization serves the system session only.",
             metadata: ["handler": "\(handler)"])
@@ -47,15 +51,26 @@ public final class ProtocolRegistry: Sendable {
     /// Takes a handler out of all lists. Loads that it carries out go on.
     public func unregister(_ handler: any ProtocolHandler.Type) {
         let entry = HandlerEntry(handler)
-        state.withLock { state in
+        change { state in
             state.secure.removeAll { $0 == entry }
             state.system.removeAll { $0 == entry }
+        }
+    }
+
+    private func change(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            secureHTTPIsFirst.store(state.secure.first == .secureHTTP, ordering: .releasing)
+            systemHTTPIsFirst.store(state.system.first == .systemHTTP, ordering: .releasing)
         }
     }
 
     /// In the order in which they are asked.
     var secureEntries: [HandlerEntry] { state.withLock { $0.secure } }
     var systemEntries: [HandlerEntry] { state.withLock { $0.system } }
+
+    var isSecureHTTPFirst: Bool { secureHTTPIsFirst.load(ordering: .acquiring) }
+    var isSystemHTTPFirst: Bool { systemHTTPIsFirst.load(ordering: .acquiring) }
 }
 
 /// A handler in a list. The two of this module are known by name, so that their loads need no writer and no task.

@@ -27,14 +27,11 @@ private struct RecordedBody: BodySource {
 }
 
 extension SecureSession {
-    /// Nil if the load is not recorded.
-    func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder? {
-        let delegates = [own, delegate].compactMap(\.self)
-        let told = configuration.onRecord
-        guard observer != nil || !delegates.isEmpty || told != nil || request.differing?.options.isRecorded == true
-        else { return nil }
+    /// What records a load; a load that nobody wants a record of has none.
+    func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder {
         let recorder = LoadRecorder(request, id: id)
-        if let told { recorder.whenEnded(told) }
+        let delegates = [own, delegate].compactMap(\.self)
+        if let told = configuration.onRecord { recorder.whenEnded(told) }
         guard !delegates.isEmpty else { return recorder }
         recorder.whenEnded { [self] record in
             for delegate in delegates { delegate.session(self, loading: request, didFinish: record) }

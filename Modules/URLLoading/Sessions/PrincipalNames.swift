@@ -16,7 +16,9 @@ struct PrincipalNames: Sendable {
 
     /// Nil if the request has no such field.
     func principal(of request: LoadRequest) -> Principal? {
-        guard let field = request.headerFields[.authorization] else { return nil }
+        guard request.headerFields.contains(.authorization), let field = request.headerFields[.authorization] else {
+            return nil
+        }
         let code = KeyedDigest.code(of: Array(field.utf8), key: key.reveal())
         return Principal("authorization:\(Data(code).base64EncodedString())")
     }

@@ -31,7 +31,7 @@ extension SecureSession {
     ) async throws(LoadError) -> LoadResponse {
         try admit()
         // A task was counted when it was first resumed.
-        if control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
+        if let control, control is LoadTaskControl { running.beginWithin() } else { try running.begin() }
         do throws(LoadError) {
             var response = try await admitted(request, collectsUpTo: limit, delegate, control: control)
             response.body = ResponseBody(RunningBody(response.body, of: running))
@@ -48,7 +48,11 @@ extension SecureSession {
     ) async throws(LoadError) -> LoadResponse {
         let request = prepared(request)
         let context = context(for: request, collectsUpTo: limit, delegate: delegate, control: control)
-        guard let recorder = context.recorder else { return try await load(request, in: context) }
+        guard let recorder = context.recorder else {
+            guard goesToChain(request) else { return try await load(request, in: context) }
+            logBegin(of: request, in: context)
+            return try await chain.load(request, in: context)
+        }
         return try await recorded(request, by: recorder) { request throws(LoadError) in
             try await self.load(request, in: context)
         }
@@ -84,8 +88,7 @@ extension SecureSession {
 
     /// Asks the handlers in their order.
     private func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
-        context.logger.trace(
-            "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
+        logBegin(of: request, in: context)
         for entry in entries where takes(entry, request) {
             switch entry {
             case .secureHTTP, .systemHTTP: return try await chain.load(request, in: context)
@@ -94,6 +97,11 @@ extension SecureSession {
             }
         }
         throw untaken()
+    }
+
+    private func logBegin(of request: LoadRequest, in context: LoadContext) {
+        context.logger.trace(
+            "Loading.", metadata: ["request": "\(context.requestID)", "method": "\(request.method.rawValue)"])
     }
 
     /// Whether the entry's handler would be given the request.

@@ -29,8 +29,10 @@ public final class SecureSession: Sendable {
     /// The loads, tasks and streams for which ``finishTasksAndInvalidate()`` waits.
     let running = RunningLoads()
     let chain: LoadChain
-    /// The trust scopes under which a stored response must have been received to be used.
-    private let trust: TrustScopes
+    /// What the contexts of all loads have in common.
+    private let terms: LoadTerms
+    /// Whether each load is recorded: looked at by each.
+    let recordsAll: Bool
     /// Streams of bytes to servers, by the same policy and with the same settings as its loads.
     let tunnels: ConnectorTunnels
     let observer: LoadObserver?
@@ -47,10 +49,13 @@ public final class SecureSession: Sendable {
         self.engine = engine
         self.registry = registry ?? engine.registry
         self.generation = generation
-        trust = TrustScopes(configuration)
         tag = "\(Self.sessionNumbers.add(1, ordering: .relaxed).newValue)"
         observer = LoadObserver.bootstrapped()
         logger = engine.logger
+        recordsAll = observer != nil || delegate != nil || configuration.onRecord != nil
+        terms = LoadTerms(
+            logger: logger, proxies: configuration.proxies, session: tag,
+            connectionsPerOrigin: configuration.connectionsPerOrigin, trust: TrustScopes(configuration))
         let settings = ConnectionSettings(configuration, tag: tag, hasPolicy: engine.gate != nil)
         let waiter = ConnectivityWaiter(configuration, tag: tag, engine)
         // The whole list of stages, from the top down.
@@ -124,24 +129,21 @@ extension SecureSession {
         control: (any TransferControl)? = nil
     ) -> LoadContext {
         let options = request.differing?.options
-        let timeout = options?.resourceTimeout ?? configuration.resourceTimeout
-        var context = LoadContext(
-            requestID: LoadNumbers.next(), logger: logger,
-            deadline: .now + timeout, idleTimeout: options?.idleTimeout ?? configuration.idleTimeout,
-            principal: principal(of: request), collectsUpTo: limit,
-            responder: own == nil && delegate == nil
-                ? nil : DelegateResponder(session: self, request: request, own: own),
-            proxies: configuration.proxies)
-        context.recorder = recorder(for: request, context.requestID, delegate: own)
-        context.control = control
-        context.session = tag
-        context.trust = trust
-        context.connectionsPerOrigin = configuration.connectionsPerOrigin
-        context.methods = MethodPreferences(
+        let hasDelegate = own != nil || delegate != nil
+        var values = LoadContext.Values(
+            requestID: LoadNumbers.next(), deadline: .now + (options?.resourceTimeout ?? configuration.resourceTimeout),
+            idleTimeout: options?.idleTimeout ?? configuration.idleTimeout, principal: principal(of: request),
+            collectsUpTo: limit,
+            responder: hasDelegate ? DelegateResponder(session: self, request: request, own: own) : nil, terms: terms)
+        if recordsAll || own != nil || options?.isRecorded == true {
+            values.recorder = recorder(for: request, values.requestID, delegate: own)
+        }
+        values.control = control
+        values.methods = MethodPreferences(
             prefersStrongest: configuration.prefersStrongest,
             allowsBasicOverPlainHTTP: options?.allowsBasicOverPlainHTTP ?? configuration.allowsBasicOverPlainHTTP)
-        control?.began(until: context.deadline)
-        return context
+        control?.began(until: values.deadline)
+        return LoadContext(values)
     }
 
     private func principal(of request: LoadRequest) -> Principal {
@@ -151,9 +153,17 @@ extension SecureSession {
     /// The handlers to ask, in order.
     var entries: [HandlerEntry] {
         let registered = isSystem ? registry.systemEntries : registry.secureEntries
-        guard !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty else { return registered }
+        guard hasOwnHandlers else { return registered }
         return configuration.handlers.map(HandlerEntry.plugin) + configuration.protocolClasses.map(HandlerEntry.init)
             + registered
+    }
+
+    private var hasOwnHandlers: Bool { !configuration.protocolClasses.isEmpty || !configuration.handlers.isEmpty }
+
+    /// Whether the handler of this module would be asked first, and would take the request: most sessions have no other.
+    func goesToChain(_ request: LoadRequest) -> Bool {
+        !hasOwnHandlers && request.url.endpoint != nil
+            && (isSystem ? registry.isSystemHTTPFirst : registry.isSecureHTTPFirst)
     }
 
     /// Whether loads go direct and ask no policy.

@@ -13,25 +13,17 @@ struct ConnectivityWaiter: Sendable {
     var infrastructure: (any InfrastructureStatus)?
     var rule = ConnectivityRule()
 
-    /// Tries once, and again where the request waits for a connection that did not come about.
-    func load(
-        _ request: LoadRequest, in context: LoadContext, trying attempt: () async throws(LoadError) -> LoadResponse
-    ) async throws(LoadError) -> LoadResponse {
-        do throws(LoadError) {
-            return try await attempt()
-        } catch {
-            guard waits(after: error, request) else { throw error }
-            return try await load(request, in: context, after: error, trying: attempt)
-        }
-    }
-
-    private func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
+    /// Whether a request waits for a connection that did not come about.
+    func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
         ConnectivityRule.isLackOfConnection(failure.code) && request.options.waitsForConnectivity ?? isOn
     }
 
+    /// Tries again until there is an answer, or another failure.
+    ///
+    /// - Parameter first: the failure of the first try.
     /// - Throws: what the last try throws where that is anything else; `resourceTimeout` at the load's deadline; the
     ///   reason of a withdrawal and of the session's end meanwhile.
-    private func load(
+    func load(
         _ request: LoadRequest, in context: LoadContext, after first: LoadError,
         trying attempt: () async throws(LoadError) -> LoadResponse
     ) async throws(LoadError) -> LoadResponse {

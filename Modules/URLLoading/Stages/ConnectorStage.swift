@@ -4,16 +4,29 @@ internal import SallyportLoading
 
 /// The last stage: sends every request through the connector, which asks the policy if there is one.
 struct ConnectorStage: LoadStage {
-    let connector: Connector
-    let settings: ConnectionSettings
-    var waiter = ConnectivityWaiter()
+    private let connector: Connector
+    private let ways: KnownWays
+    private let settings: ConnectionSettings
+    private let waiter: ConnectivityWaiter
+
+    init(connector: Connector, settings: ConnectionSettings, waiter: ConnectivityWaiter = ConnectivityWaiter()) {
+        self.connector = connector
+        self.settings = settings
+        self.waiter = waiter
+        ways = KnownWays(settings, of: connector)
+    }
 
     func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
         try checkMayLeave(request)
-        return try await waiter.load(request, in: context) { () throws(LoadError) in
-            try await connector.exchange(request, in: context, with: settings)
+        do throws(LoadError) {
+            return try await connector.exchange(request, in: context, with: ways)
+        } catch {
+            guard waiter.waits(after: error, request) else { throw error }
+            return try await waiter.load(request, in: context, after: error) { () throws(LoadError) in
+                try await connector.exchange(request, in: context, with: ways)
+            }
         }
     }
 

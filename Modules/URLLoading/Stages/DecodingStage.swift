@@ -24,18 +24,28 @@ public struct DecodingStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
+        try await pass(request, by: passage(of: request, in: context), in: context, next: next)
+    }
+
+    public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         let isOwn = request.headerFields.contains { $0.name == .acceptEncoding || $0.name == .range }
-        guard !isOwn else { return try await next.load(request, in: context) }
-        var request = request
+        guard !isOwn else { return .passes() }
+        var offering = request
         if request.headerFields.isEmpty {
-            request.headerFields = Self.offerAlone
+            offering.headerFields = Self.offerAlone
         } else {
-            request.headerFields.append(HTTPField(name: .acceptEncoding, value: Self.offer))
+            offering.headerFields.append(HTTPField(name: .acceptEncoding, value: Self.offer))
         }
-        var response = try await next.load(request, in: context)
-        guard response.head.headerFields.contains(where: { $0.name == .contentEncoding }),
-            hasBody(response.head.status, answering: request.method)
-        else { return response }
+        return .passes(watching: .codings, as: offering)
+    }
+
+    /// Decodes the body.
+    public func answered(
+        _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
+        next: LoadChain
+    ) async throws(LoadError) -> LoadResponse {
+        guard hasBody(response.head.status, answering: request.method) else { return response }
+        var response = response
         try decode(&response)
         return response
     }

@@ -34,15 +34,17 @@ public struct RedirectStage: LoadStage {
     public func load(
         _ request: LoadRequest, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
-        let response = try await next.load(request, in: context)
-        guard RedirectRules.isRedirect(response.head.status), request.differing?.options.followsRedirects ?? isOn else {
-            return response
-        }
-        return try await follow(response, of: request, in: context, next: next)
+        try await pass(request, by: passage(of: request, in: context), in: context, next: next)
     }
 
-    private func follow(
-        _ first: LoadResponse, of original: LoadRequest, in context: LoadContext, next: LoadChain
+    public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
+        .passes(watching: request.differing?.options.followsRedirects ?? isOn ? .redirects : [])
+    }
+
+    /// Follows the redirect, and those behind it.
+    public func answered(
+        _ first: LoadResponse, to original: LoadRequest, after passage: LoadPassage, in context: LoadContext,
+        next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
         var (request, response) = (original, first)
         var hops: [HopFacts] = []
