@@ -19,6 +19,18 @@ struct ConnectionReuseTests {
         return response.facts.connection
     }
 
+    /// libcurl finds out that the server chooses HTTP/1.1, and its connection is used until ours takes its place.
+    @Test func connectionThatFoundOutTheProtocolGivesWayAfterEightExchanges() async throws {
+        let web = try await WebServer.start(speaksHTTP2: false)
+        let transport = Transport()
+        var reused: [Bool] = []
+        for _ in 0..<11 { reused.append(try await get(transport, web.request("/small"), web.path()).isReused) }
+        let fresh = HTTP1Engine.chosen == .libcurl ? [0] : [0, 8]
+        #expect(reused.indices.filter { !reused[$0] } == fresh)
+        let log = try await web.log(of: 11)
+        #expect(Set(log.map { $0[1] }).count == fresh.count)
+    }
+
     /// A TLS session belongs to its path as a connection does (RFC 8446 §2.2).
     @Test(arguments: ["TLSv1.2", "TLSv1.3"])
     func sessionsOfTLSAreResumedOnTheirPathOnly(_ version: String) async throws {

@@ -15,6 +15,18 @@ extension Pool {
         return proxy.kind == .socks5
     }
 
+    /// How many exchanges with an origin libcurl carries, though its server has chosen HTTP/1.1, before its connections give
+    /// way to ours: who sends a few requests is spared another handshake.
+    private static var carriedLimit: Int { 8 }
+
+    /// libcurl is about to send an exchange to an origin that could have a connection of ours.
+    ///
+    /// - Returns: whether the connection is closed behind it.
+    func lastOverTransfer(to origin: Origin) -> Bool {
+        carried[origin, default: 0] += 1
+        return carried[origin, default: 0] >= Self.carriedLimit
+    }
+
     /// Sends over a connection that idles.
     ///
     /// - Returns: false if there is none.
@@ -42,6 +54,7 @@ extension Pool {
         guard let link = TunnelLink(descriptor, attempt.handshakes) else { return dialAgain(exchange, handle) }
         let connection = HTTP1Connection(link, made: handle, by: exchange, to: origin, first: first, in: self)
         handle.client = nil
+        carried[origin] = nil
         (attempt.handle, attempt.connection) = (nil, connection)
         connection.carry(exchange)
     }

@@ -34,6 +34,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private var idleHandles: [EasyHandle] = []
     /// Connections of our own over which nothing goes.
     var idle: IdleConnections
+    /// By origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
+    var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
     let protocols: OriginProtocols
     /// What runs, and what waits for its turn.
@@ -158,6 +160,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         if let exchange = member as? Exchange, let origin = exchange.attempt.claim?.origin {
             exchange.usesOwnHTTP = speaksHTTP1(for: exchange, to: origin)
             if exchange.usesOwnHTTP, sendsOverIdleConnection(exchange, to: origin) { return }
+            if exchange.usesOwnHTTP, hasIdleTransfer(to: origin) { exchange.usesOwnHTTP = false }
         }
         dial(member)
     }
@@ -365,6 +368,13 @@ final class Pool: DescriptorHandler, TurnObserver {
         if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
         if let index { connections.values[index].interest = interest }
         loop.watch(descriptor, for: interest, handler: self)
+    }
+
+    /// Whether a connection on which libcurl found out that the origin's server chooses HTTP/1.1 idles: it is used, since
+    /// another would cost a handshake.
+    func hasIdleTransfer(to origin: Origin) -> Bool {
+        guard engine == .automatic, origin.isSecure, !origin.isHTTP1Only else { return false }
+        return connections.values.contains { $0.origin == origin && $0.interest.isEmpty }
     }
 
     func opened(_ descriptor: Int32, to origin: Origin?) {

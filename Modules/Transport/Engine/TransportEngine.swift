@@ -178,8 +178,10 @@ actor TransportEngine {
         let shared = PoolKey(path: path)
         guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
         if let pool = pools[shared], pool.isOneByOne(origin) { return pool }
-        if engine != .libcurl, protocols.isOneByOne(origin, at: .now) { return pool(shared) }
-        return pool(PoolKey(path: path, isMultiplexing: false))
+        let streaming = PoolKey(path: path, isMultiplexing: false)
+        guard engine != .libcurl, protocols.isOneByOne(origin, at: .now) else { return pool(streaming) }
+        if let pool = pools[streaming], pool.hasIdleTransfer(to: origin) { return pool }
+        return pool(shared)
     }
 
     // MARK: Idleness

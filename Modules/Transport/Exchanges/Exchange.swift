@@ -302,10 +302,17 @@ extension Exchange {
         if flow.requestIsSent() { pool?.signal(self) }
         if let pool, let origin = attempt.claim?.origin, let handshake = attempt.serverHandshake {
             pool.learned(origin, isMultiplexed: handshake.choseHTTP2)
-            // Later exchanges go over connections of our own, and this one would idle.
-            if !usesOwnHTTP, pool.speaksHTTP1(for: self, to: origin) { attempt.handle?.set(CURLOPT_FORBID_REUSE, 1) }
         }
+        givesWay()
         return true
+    }
+
+    /// The connections of libcurl's that found out that a server chooses HTTP/1.1 give way to ours in the end.
+    private func givesWay() {
+        guard !usesOwnHTTP, request.url.isSecure, let pool, let origin = attempt.claim?.origin,
+            pool.speaksHTTP1(for: self, to: origin), pool.lastOverTransfer(to: origin)
+        else { return }
+        attempt.handle?.set(CURLOPT_FORBID_REUSE, 1)
     }
 
     /// On any try.

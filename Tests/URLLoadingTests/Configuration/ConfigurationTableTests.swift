@@ -96,7 +96,7 @@ struct ConfigurationTableTests {
             for await failure in group { #expect(failure == nil) }
         }
         #expect(routes.site.seen.heads.count == 10)
-        // Besides the connections by which the server's protocol was found out, which carry one load each.
+        // Two at once; those that found out the server's protocol give way to others after eight exchanges.
         #expect((1...4).contains(routes.site.seen.handshakes))
     }
 
