@@ -5,9 +5,19 @@ enum FieldNames {
     /// Nil for what is no name (RFC 9110 §5.1).
     static func name(of octets: UnsafeBufferPointer<UInt8>) -> HTTPField.Name? {
         if octets.count < known.count {
-            for name in known[octets.count] where unsafe name.octets.elementsEqual(octets) { return name.name }
+            for name in known[octets.count] where unsafe isEqual(name.octets, octets) { return name.name }
         }
         return unsafe HTTPField.Name(String(decoding: octets, as: UTF8.self))
+    }
+
+    /// - Parameter name: as long as the bytes.
+    private static func isEqual(_ name: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var index = 0
+        while index < bytes.count {
+            if unsafe name[index] != bytes[index] { return false }
+            index += 1
+        }
+        return true
     }
 
     private struct Known {

@@ -61,7 +61,9 @@ enum HeadParser {
     }
 
     private static func field(_ octets: UnsafeBufferPointer<UInt8>, _ line: Range<Int>) -> HTTPField? {
-        guard let colon = line.first(where: { unsafe octets[$0] == UInt8(ascii: ":") }),
+        var colon = line.lowerBound
+        while unsafe colon < line.upperBound && octets[colon] != UInt8(ascii: ":") { colon += 1 }
+        guard colon < line.upperBound,
             let name = unsafe FieldNames.name(of: UnsafeBufferPointer(rebasing: octets[line.lowerBound..<colon]))
         else { return nil }
         let value = unsafe trimmed(octets, colon + 1..<line.upperBound)
@@ -71,7 +73,11 @@ enum HeadParser {
     /// Most values are printable ASCII: a string is made of them without the check of each byte for what is kept of others.
     private static func field(_ name: HTTPField.Name, _ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
         var isPlain = true
-        for index in value.indices { unsafe isPlain = isPlain && value[index] &- 32 < 95 }
+        var index = 0
+        while index < value.count {
+            if unsafe value[index] &- 32 >= 95 { isPlain = false }
+            index += 1
+        }
         guard isPlain else { return unsafe HTTPField(name: name, lenientValue: Array(value)) }
         return unsafe HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
     }

@@ -112,7 +112,12 @@ struct HeaderBlockCheck {
 
     /// Whether there is NUL or CR, which readers take for different things.
     private static func hasControl(_ line: UnsafeRawBufferPointer, from start: Int) -> Bool {
-        for index in start..<line.count where unsafe line[index] == 0 || line[index] == 13 { return true }
+        var index = start
+        while index < line.count {
+            let byte = unsafe line[index]
+            if byte == 0 || byte == 13 { return true }
+            index += 1
+        }
         return false
     }
 
@@ -156,17 +161,11 @@ struct HeaderBlockCheck {
         return number
     }
 
-    /// `tchar` (RFC 9110 §5.6.2): the bits of the bytes below 64, and of those from 64 to 127.
-    private static let tokenBits: (UInt64, UInt64) = {
-        var bits: (UInt64, UInt64) = (0, 0)
-        for byte in "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8 {
-            if byte < 64 { bits.0 |= 1 << byte } else { bits.1 |= 1 << (byte - 64) }
-        }
-        return bits
-    }()
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        guard byte < 128 else { return false }
-        return (byte < 64 ? tokenBits.0 : tokenBits.1) >> (byte & 63) & 1 == 1
+    /// `tchar` (RFC 9110 §5.6.2), as the bits of the bytes below 64, and of those from 64 to 127: letters, digits, and the
+    /// signs that `HeaderBlockCheckTests` lists. Literals, since a table that is made at its first use is asked for at each
+    /// byte.
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        let bits: UInt64 = byte < 64 ? 0x03ff_6cfa_0000_0000 : 0x57ff_ffff_c7ff_fffe
+        return byte < 128 && bits &>> UInt64(byte & 63) & 1 == 1
     }
 }
