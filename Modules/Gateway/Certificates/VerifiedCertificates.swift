@@ -11,7 +11,7 @@ final class VerifiedCertificates: Sendable {
 
     private let known = Lock<[[UInt8]: PresentedCertificate]>([:])
 
-    /// What a certificate says; nil where that was not verified, or not lately.
+    /// What a certificate says; nil if it was not verified, or was forgotten since.
     subscript(der: [UInt8]) -> PresentedCertificate? { known.withLock { $0[der] } }
 
     func add(_ presented: PresentedCertificate, from der: [UInt8]) {

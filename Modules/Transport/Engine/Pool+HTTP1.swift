@@ -16,7 +16,7 @@ extension Pool {
     }
 
     /// How many exchanges with an origin libcurl carries, though its server has chosen HTTP/1.1, before its connections give
-    /// way to ours: who sends a few requests is spared another handshake.
+    /// way to ours: an app that sends a few requests is spared another handshake.
     private static var carriedLimit: Int { 8 }
 
     /// libcurl is about to send an exchange to an origin that could have a connection of ours.
@@ -75,16 +75,17 @@ extension Pool {
 
     /// Sends a request once more, over a new connection: the one that it went over had been used before, and ended without an
     /// answer (RFC 9112 §9.3.1).
-    func sendAgain(_ exchange: Exchange) {
-        guard exchange.rewindBody() else {
-            return lost(exchange, exchange.attempt.failure ?? LoadError(.connectionLost, at: .request, ""))
-        }
+    ///
+    /// - Returns: false if the request must not be sent twice.
+    func sendsAgain(_ exchange: Exchange) -> Bool {
+        guard exchange.attempt.failure == nil, exchange.rewindBody() else { return false }
         if let connection = takeConnection(from: exchange.attempt) {
             _ = connection.release()
             close(connection)
         }
         exchange.attempt.startOver()
         dial(exchange)
+        return true
     }
 
     private func takeConnection(from attempt: Attempt) -> HTTP1Connection? {

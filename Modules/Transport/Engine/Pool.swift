@@ -275,7 +275,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Keeps a member's handle, whose connection is a tunnel now, until ``release(_:)``.
+    /// Stops watching a connection that goes on without libcurl.
     func unwatch(_ descriptor: Int32) {
         connections[descriptor] = nil
         loop.forget(descriptor)

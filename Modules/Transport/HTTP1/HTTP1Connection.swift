@@ -29,7 +29,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sending = RequestSending()
     /// A line that is not whole yet, with what came behind it.
     private var rest: [UInt8]
-    private var hasAnswer = false
     private var isAnswerWhole = false
     /// The connection serves no further exchange.
     private var isSpent = false
@@ -72,7 +71,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     func carry(_ exchange: Exchange) {
         self.exchange = exchange
         exchanges += 1
-        (hasAnswer, isAnswerWhole, firstByteAt) = (false, false, nil)
+        (isAnswerWhole, firstByteAt) = (false, nil)
         (received, sentBody) = (LoadRecord.Octets(), 0)
         reader = ResponseReader(lineLimit: exchange.request.headerLimit.octets)
         sentAt = pool.now
@@ -211,7 +210,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// Reads by libcurl until the first answer begins: only within its own calls does it keep the tickets that come before
     /// the answer, by which TLS sessions are resumed (7.88).
     private func receiveFirst() {
-        guard isReadable, !isReused, isTLSWithServer, !hasAnswer, let exchange, let handle else { return }
+        guard isReadable, !isReused, isTLSWithServer, firstByteAt == nil, let exchange, let handle else { return }
         let first = handle.firstBytes()
         if !first.isEmpty { take(first, exchange) }
     }
@@ -233,7 +232,6 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func take(_ chunk: [UInt8], _ exchange: Exchange) {
         if firstByteAt == nil { firstByteAt = pool.now }
-        hasAnswer = true
         if rest.isEmpty, reader.takesAsBody(chunk.count) {
             received.body += chunk.count
             exchange.takes(chunk: chunk)
@@ -303,6 +301,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func headIsWhole(_ exchange: Exchange) {
         let download = exchange.download
+        guard !download.isHTTP2 else { return fail(Self.notHTTP) }
         guard download.status != 101 else {
             return fail(LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked."))
         }
@@ -334,7 +333,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             sending.giveUp()
             return answerIsWhole()
         }
-        if !hasAnswer, isReused, exchange.attempt.failure == nil { return pool.sendAgain(exchange) }
+        if firstByteAt == nil, isReused, pool.sendsAgain(exchange) { return }
         fail(link.certificateRefusal ?? Self.lost(isProper, exchange))
     }
 
@@ -386,7 +385,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private func watch() {
         guard !isClosed else { return }
         var interest = sendInterest
-        if exchange?.flow.mayReceive ?? true { interest.formUnion(readInterest) }
+        // What follows a whole answer is looked at once the request is sent, too.
+        if exchange.map({ $0.flow.mayReceive && !isAnswerWhole }) ?? true { interest.formUnion(readInterest) }
         guard interest != watched else { return }
         if interest.isEmpty { return forget() }
         watched = interest
