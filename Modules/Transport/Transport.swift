@@ -58,13 +58,13 @@ package final class Transport: Sendable {
         return try await self.exchange(request.withoutExpectation, via: path)
     }
 
-    private func response(_ answer: Answer, to request: ExchangeRequest) throws(LoadError) -> ExchangeResponse {
+    private func response(_ answer: Answer, to request: ExchangeRequest) -> ExchangeResponse {
         var facts = HopFacts(url: request.url)
         facts.timing = answer.timing
         facts.connection = answer.connection
         facts.retries = answer.retries
-        if !answer.earlyHints.isEmpty { facts.earlyHints = answer.earlyHints.map(HeadParser.fields(ofHead:)) }
-        return try ExchangeResponse(head: HeadParser.parse(answer.head), body: answer.body, facts: facts)
+        facts.earlyHints = answer.earlyHints
+        return ExchangeResponse(head: answer.head, body: answer.body, facts: facts)
     }
 
     /// Opens a stream of bytes to a server.

@@ -8,15 +8,14 @@ internal import Synchronization
 
 /// What a pool hands back once the head of an answer is there.
 struct Answer: Sendable {
-    /// The header block as it came; the caller's task parses it.
-    var head: [UInt8]
+    var head: HTTPResponse
     var body: ResponseBody
     var timing: ExchangeTiming
     var connection: ConnectionFacts
     /// How often libcurl sent the request again.
     var retries: Int
-    /// Heads of interim answers, as they came.
-    var earlyHints: [[UInt8]]
+    /// The fields of the answers 103.
+    var earlyHints: [HTTPFields]
 }
 
 /// One exchange on its way: made by the caller, run by a pool on the loop.
@@ -206,7 +205,7 @@ extension Exchange: PoolMember {
             if failure == nil || download.isHeadWhole { answer(isComplete: failure == nil) }
         }
         continuation.take()?.resume(returning: .failure(failure ?? Self.headless()))
-        pipe?.finish(failure, trailers: download.trailerFields)
+        pipe?.finish(failure, trailers: download.head.trailerFields)
         pipe = nil
         pool = nil
     }
@@ -231,7 +230,7 @@ extension Exchange: PoolMember {
     private func answer(isComplete: Bool) {
         guard download.isHeadWhole else { return }
         guard let continuation = continuation.take() else { return pushChunk() }
-        if isComplete && pipe == nil && !download.hasTrailers {
+        if isComplete && pipe == nil && !download.head.hasTrailers {
             return resume(continuation, with: ResponseBody(download.takeChunk()))
         }
         let pipe = openPipe()
@@ -243,8 +242,8 @@ extension Exchange: PoolMember {
         continuation.resume(
             returning: .success(
                 Answer(
-                    head: download.head, body: body, timing: timing, connection: connectionFacts,
-                    retries: sends.retries, earlyHints: download.earlyHints)))
+                    head: download.head.response, body: body, timing: timing, connection: connectionFacts,
+                    retries: sends.retries, earlyHints: download.head.earlyHints)))
     }
 
     private func openPipe() -> BodyPipe {
@@ -332,23 +331,46 @@ extension Exchange {
     }
 
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
-        active()
         guard attempt.step == .request || attempt.step == .response else {
+            active()
             return unsafe attempt.relayAnswer.received(line)
         }
+        var position = 0
+        return unsafe read(line, at: &position)
+    }
+
+    /// A connection that speaks HTTP/1.1 carries the exchange.
+    func expectsHTTP1() { download.expectsHTTP1() }
+
+    /// Reads lines of the head, or one behind the body; moves the position behind them.
+    ///
+    /// - Returns: whether the exchange goes on; if not, the attempt's failure says why, if there is one.
+    func read(_ lines: UnsafeRawBufferPointer, at position: inout Int) -> Bool {
+        let start = position
+        let outcome = unsafe download.read(lines, at: &position)
+        // A line that only grows is idleness.
+        if position > start { active() }
         attempt.step = .response
-        if let failure = unsafe download.received(line) {
-            attempt.failure =
-                switch failure {
-                case .tooLong: tooLong
-                case .malformed:
-                    LoadError(.protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
-                }
-            return false
+        switch outcome {
+        case .more: return true
+        case .whole: return headIsWhole()
+        case .tooLong: attempt.failure = tooLong
+        case .switched:
+            attempt.failure = LoadError(
+                .protocolViolation, at: .response, "The server changed the protocol unasked.")
+        case .malformed:
+            attempt.failure = LoadError(
+                .protocolViolation, at: .response, "A line of the header block is not one of HTTP.")
         }
-        guard download.isHeadWhole else { return true }
-        if request.url.isSecure, download.isUnauthorized { channelBinding = attempt.connection?.channelBinding }
-        if asksToContinue, download.isExpectationFailed, upload.canStartAnew {
+        return false
+    }
+
+    private func headIsWhole() -> Bool {
+        let status = download.head.framing.status
+        // RFC 9110 §15.5.2.
+        if request.url.isSecure, status == 401 { channelBinding = attempt.connection?.channelBinding }
+        // RFC 9110 §15.5.18: the server does not do what `Expect` asks for.
+        if asksToContinue, status == 417, upload.canStartAnew {
             isExpectationRefused = true
             return false
         }

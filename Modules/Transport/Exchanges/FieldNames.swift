@@ -2,16 +2,37 @@ internal import HTTPTypes
 
 /// The names of fields in answers. Those that most answers have are made once: making one checks and folds its letters.
 enum FieldNames {
-    /// Nil for what is no name (RFC 9110 §5.1).
-    static func name(of octets: UnsafeBufferPointer<UInt8>) -> HTTPField.Name? {
-        if octets.count < known.count {
-            for name in known[octets.count] where unsafe isEqual(name.octets, octets) { return name.name }
+    /// What a field says of the exchange itself.
+    enum Role { case plain, connection, contentLength, transferEncoding }
+
+    struct Known {
+        let name: HTTPField.Name
+        let role: Role
+        fileprivate let bytes: [UInt8]
+
+        fileprivate init(_ name: HTTPField.Name) {
+            self.name = name
+            bytes = Array(name.rawName.utf8)
+            role =
+                switch name {
+                case .connection: .connection
+                case .contentLength: .contentLength
+                case .transferEncoding: .transferEncoding
+                default: .plain
+                }
         }
-        return unsafe HTTPField.Name(String(decoding: octets, as: UTF8.self))
+    }
+
+    /// Nil for what is no name (RFC 9110 §5.1).
+    static func find(_ bytes: UnsafeRawBufferPointer) -> Known? {
+        if bytes.count < known.count {
+            for name in known[bytes.count] where unsafe isEqual(name.bytes, bytes) { return name }
+        }
+        return unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)).map(Known.init)
     }
 
     /// - Parameter name: as long as the bytes.
-    private static func isEqual(_ name: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    private static func isEqual(_ name: [UInt8], _ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
             if unsafe name[index] != bytes[index] { return false }
@@ -20,17 +41,12 @@ enum FieldNames {
         return true
     }
 
-    private struct Known {
-        let octets: [UInt8]
-        let name: HTTPField.Name
-    }
-
     /// By the count of their bytes.
     private static let known: [[Known]] = {
         var known: [[Known]] = Array(repeating: [], count: 28)
         for text in common + common.map({ $0.lowercased() }) {
             guard let name = HTTPField.Name(text) else { continue }
-            known[text.utf8.count].append(Known(octets: Array(text.utf8), name: name))
+            known[text.utf8.count].append(Known(name))
         }
         return known
     }()

@@ -25,7 +25,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private(set) var exchange: Exchange?
     private var exchanges = 0
-    private var reader = ResponseReader(lineLimit: 0)
+    /// What reads the body; nil before the head is whole.
+    private var body: BodyReader?
     private var sending = RequestSending()
     /// A line that is not whole yet, with what came behind it.
     private var rest: [UInt8]
@@ -47,7 +48,10 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var sendInterest: Interest = []
     private var watched: Interest = []
     private var isFlooding = false
-    private lazy var continueTimer = LoopTimer { [unowned self] in goOnSending() }
+    private lazy var continueTimer = LoopTimer { [unowned self] in
+        mayContinue()
+        receive()
+    }
 
     /// - Parameter first: what came while libcurl still read.
     init(
@@ -73,7 +77,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         exchanges += 1
         (isAnswerWhole, firstByteAt) = (false, nil)
         (received, sentBody) = (LoadRecord.Octets(), 0)
-        reader = ResponseReader(lineLimit: exchange.request.headerLimit.octets)
+        body = nil
         sentAt = pool.now
         // A connection that idled has nothing to be read.
         isReadable = !isReused
@@ -87,6 +91,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private func begin(_ exchange: Exchange) {
+        exchange.expectsHTTP1()
         var head: [UInt8] = []
         RequestHead(request: exchange.request, upload: exchange.upload).append(to: &head, host: hostLine)
         headBytes = head.count
@@ -99,10 +104,11 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
     }
 
-    private func goOnSending() {
+    /// The server has said that it wants the body, or says nothing.
+    private func mayContinue() {
+        pool.loop.set(continueTimer, at: nil)
         sending.mayContinue()
         send()
-        receive()
     }
 
     /// The exchange is over, or wants nothing more. The connection is kept for others if it may serve them.
@@ -232,10 +238,10 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func take(_ chunk: [UInt8], _ exchange: Exchange) {
         if firstByteAt == nil { firstByteAt = pool.now }
-        if rest.isEmpty, reader.takesAsBody(chunk.count) {
+        if rest.isEmpty, body?.takesAsBody(chunk.count) == true {
             received.body += chunk.count
             exchange.takes(chunk: chunk)
-            return reader.isWhole ? answerIsWhole() : ()
+            return body?.isWhole == true ? answerIsWhole() : ()
         }
         let bytes: [UInt8]
         if rest.isEmpty {
@@ -251,34 +257,42 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     /// - Returns: how many bytes were read.
     private func read(_ bytes: UnsafeRawBufferPointer, _ exchange: Exchange) -> Int {
         var position = 0
-        while self.exchange === exchange {
-            switch unsafe reader.next(in: bytes, at: &position) {
-            case .line(let range):
+        if body == nil {
+            unsafe readHead(bytes, &position, exchange)
+            received.head += position
+        }
+        while self.exchange === exchange, let piece = unsafe body?.next(in: bytes, at: &position) {
+            switch piece {
+            case .trailer(let range):
                 received.head += range.count
-                unsafe took(line: UnsafeRawBufferPointer(rebasing: bytes[range]), exchange)
+                unsafe took(trailer: UnsafeRawBufferPointer(rebasing: bytes[range]), exchange)
             case .body(let range):
                 received.body += range.count
                 unsafe exchange.takes(body: UnsafeRawBufferPointer(rebasing: bytes[range]))
-            case .more:
-                if exchange.download.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) { fail(Self.notHTTP) }
-                return position
+            case .more: return position
             case .end:
                 if position < bytes.count { isSpent = true }
                 answerIsWhole()
                 return bytes.count
-            case .tooLong: fail(exchange.tooLong)
             case .malformed: fail(Self.malformed)
             }
         }
-        return bytes.count
+        return self.exchange === exchange ? position : bytes.count
+    }
+
+    private func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ exchange: Exchange) {
+        guard unsafe exchange.read(bytes, at: &position) else {
+            return fail(exchange.attempt.failure ?? Self.malformed)
+        }
+        let head = exchange.download.head
+        if sending.phase == .awaitsContinue, head.mayContinue { mayContinue() }
+        if head.isWhole { return headIsWhole(head.framing, exchange) }
+        guard head.framing.status == 0, unsafe !Self.mayBeHTTP(bytes[position...]) else { return }
+        fail(LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP."))
     }
 
     private static var malformed: LoadError {
         LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
-    }
-
-    private static var notHTTP: LoadError {
-        LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP.")
     }
 
     /// Whether a line that is not whole yet may become a status line.
@@ -286,31 +300,20 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         unsafe zip(line, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
     }
 
-    private func took(line: UnsafeRawBufferPointer, _ exchange: Exchange) {
-        let wasWhole = exchange.download.isHeadWhole
-        guard unsafe exchange.received(headerLine: line) else {
+    private func took(trailer line: UnsafeRawBufferPointer, _ exchange: Exchange) {
+        var position = 0
+        guard unsafe exchange.read(line, at: &position) else {
             return fail(exchange.attempt.failure ?? Self.malformed)
         }
-        if sending.phase == .awaitsContinue, exchange.download.mayContinue {
-            pool.loop.set(continueTimer, at: nil)
-            goOnSending()
-        }
-        guard !wasWhole, exchange.download.isHeadWhole else { return }
-        headIsWhole(exchange)
     }
 
-    private func headIsWhole(_ exchange: Exchange) {
-        let download = exchange.download
-        guard !download.isHTTP2 else { return fail(Self.notHTTP) }
-        guard download.status != 101 else {
-            return fail(LoadError(.protocolViolation, at: .response, "The server changed the protocol unasked."))
-        }
-        if !download.keepsConnection { isSpent = true }
-        let length = download.bodyLength(isHead: exchange.request.method == .head)
+    private func headIsWhole(_ framing: AnswerFraming, _ exchange: Exchange) {
+        if !framing.keepsConnection { isSpent = true }
+        let length = framing.bodyLength(isHead: exchange.request.method == .head)
         if length == .untilClose { isSpent = true }
-        reader.bodyFollows(length)
+        body = BodyReader(length, lineLimit: exchange.request.headerLimit.octets)
         // A server that refuses a request reads no more of it (RFC 9112 §9.3): what is left would be sent for nothing.
-        guard !sending.isOver, download.status >= 400 || sending.phase == .awaitsContinue else { return }
+        guard !sending.isOver, framing.status >= 400 || sending.phase == .awaitsContinue else { return }
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         giveUpSending()
     }
@@ -329,7 +332,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private func connectionEnded(isProper: Bool) {
         guard let exchange else { return }
-        if isProper, reader.connectionEnded() {
+        if isProper, body?.connectionEnded() == true {
             sending.giveUp()
             return answerIsWhole()
         }

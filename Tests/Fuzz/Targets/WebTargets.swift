@@ -93,14 +93,14 @@ extension FuzzTarget {
             ": ", "\n", "\t", "\0", "5, 5", "99999999999999999999",
         ]
     ) { octets throws(BrokenProperty) in
-        _ = try? HeadParser.parse(octets)
         var download = Download(headerLimit: 256)
-        for line in lines(of: octets) {
-            let failure = unsafe line.withUnsafeBytes { unsafe download.received($0) }
-            if failure != nil { return }
-            if download.isHeadWhole { break }
+        for line in lines(of: octets) where !download.isHeadWhole {
+            var position = 0
+            let outcome = unsafe line.withUnsafeBytes { unsafe download.read($0, at: &position) }
+            guard outcome == .more || outcome == .whole else { return }
         }
-        guard download.isHeadWhole, let response = try? HeadParser.parse(download.head) else { return }
+        guard download.isHeadWhole else { return }
+        let response = download.head.response
         try demand(100...999 ~= response.status.code, "A status has not three digits.")
         for field in response.headerFields {
             let isLine = !field.value.utf8.contains { $0 == 0 || $0 == 10 || $0 == 13 }

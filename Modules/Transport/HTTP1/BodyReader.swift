@@ -1,13 +1,10 @@
-internal import Glibc
-
-/// Divides the bytes of a connection into the lines of header blocks and the pieces of bodies (RFC 9112 §6.3, §7.1). A
+/// Divides the bytes behind a head into the pieces of a body and the lines of a trailer section (RFC 9112 §6.3, §7.1). A
 /// value without I/O, which keeps no bytes.
 ///
-/// The lines themselves are judged by ``HeaderBlockCheck``. What frames a chunk is taken by the letter: a size has at most
-/// 16 digits, and CR LF ends each line and each chunk.
-struct ResponseReader {
+/// What frames a chunk is taken by the letter: a size has at most 16 digits, and CR LF ends each line and each chunk.
+struct BodyReader {
     /// How the end of a body is found.
-    enum BodyLength: Equatable {
+    enum Length: Equatable {
         case none
         case bytes(Int64)
         case chunked
@@ -17,19 +14,18 @@ struct ResponseReader {
 
     /// What lies at the reader's position, as a range of the bytes.
     enum Piece: Equatable {
-        /// A line of a header block or a trailer section, with its line break; the blank one at its end too.
-        case line(Range<Int>)
+        /// A line of a trailer section, with its line break; the blank one at its end too.
+        case trailer(Range<Int>)
         case body(Range<Int>)
         /// The response is whole. What follows was not asked for.
         case end
         /// The bytes from the position on are none, or a line that is not whole: they come again, with more behind them.
         case more
-        case tooLong
         case malformed
     }
 
     private enum State: Equatable {
-        case head, trailers
+        case trailers
         case length(Int64)
         case chunkSize, chunkExtension
         case chunk(Int64)
@@ -38,9 +34,9 @@ struct ResponseReader {
         case whole
     }
 
-    /// The longest line of a header block that is waited for, in bytes.
+    /// The longest line of a trailer section that is waited for, in bytes.
     private let lineLimit: Int
-    private var state = State.head
+    private var state: State
     /// How many bytes at the position were searched for the end of their line before.
     private var searched = 0
     /// The size of a chunk, as far as its digits were read.
@@ -49,10 +45,8 @@ struct ResponseReader {
     /// The last byte was the CR of a line break whose LF is still to come.
     private var isReturnRead = false
 
-    init(lineLimit: Int) { self.lineLimit = lineLimit }
-
-    /// The head of the final response is over.
-    mutating func bodyFollows(_ length: BodyLength) {
+    init(_ length: Length, lineLimit: Int) {
+        self.lineLimit = lineLimit
         state =
             switch length {
             case .none: .whole
@@ -90,7 +84,7 @@ struct ResponseReader {
             guard position < bytes.count else { return .more }
             let piece: Piece?
             switch state {
-            case .head, .trailers: return unsafe line(bytes, &position)
+            case .trailers: return unsafe trailer(bytes, &position)
             case .length(let rest): return body(bytes.count, &position, rest)
             case .untilClose: return body(bytes.count, &position)
             case .chunk(let rest): return chunk(bytes.count, &position, rest)
@@ -105,28 +99,17 @@ struct ResponseReader {
 
     // MARK: Lines
 
-    private mutating func line(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece {
-        guard let end = unsafe Self.lineEnd(bytes, from: position + searched) else {
+    private mutating func trailer(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece {
+        guard let end = unsafe bytes.lineEnd(from: position + searched) else {
             searched = bytes.count - position
-            guard searched > lineLimit else { return .more }
-            return state == .head ? .tooLong : .malformed
+            return searched > lineLimit ? .malformed : .more
         }
         searched = 0
         let line = position..<end
         position = end
-        if state == .trailers, unsafe Self.isBlank(bytes[line.lowerBound], line.count) { state = .whole }
-        return .line(line)
+        if unsafe UnsafeRawBufferPointer(rebasing: bytes[line]).withoutLineBreak.isEmpty { state = .whole }
+        return .trailer(line)
     }
-
-    /// The position behind the next LF.
-    private static func lineEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        guard start < bytes.count, let base = bytes.baseAddress,
-            let found = unsafe memchr(base + start, 10, bytes.count - start)
-        else { return nil }
-        return unsafe UnsafeRawPointer(found) - base + 1
-    }
-
-    static func isBlank(_ first: UInt8, _ count: Int) -> Bool { count <= 2 && (first == 13 || first == 10) }
 
     // MARK: Bodies
 

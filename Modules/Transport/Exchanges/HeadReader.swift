@@ -1,0 +1,123 @@
+internal import HTTPTypes
+
+/// Reads the head of an answer in one pass: judges each line, makes its field, and notes what frames the body (RFC 9112 §4
+/// to §6). Heads of interim answers before it are read, too. A value without I/O, which keeps no bytes.
+///
+/// A line that one reader takes for a field and another for nothing, and two lengths for one body, are how an answer is split
+/// in two: they end the exchange instead of being guessed at.
+struct HeadReader {
+    enum Outcome: Equatable {
+        /// The bytes from the position on are none, or a line that is not whole: they come again, with more behind them.
+        case more
+        /// The head of the final answer is over. What lies at the position belongs to the body.
+        case whole
+        case tooLong
+        case malformed
+        /// 101, which nothing asked for.
+        case switched
+    }
+
+    private enum Line { case status, field, framing }
+
+    /// The heads of 103 that are kept.
+    private static let hintLimit = 16
+
+    /// libcurl writes the heads of HTTP/2 as lines with that version, which a connection of HTTP/1.1 must not bring.
+    var allowsHTTP2 = true
+    /// Of all lines, those of interim heads and trailers included, in bytes.
+    private let limit: Int
+    private var taken = 0
+    /// How many bytes at the position were searched for the end of their line before.
+    private var searched = 0
+    private var last: Line?
+    private var status = HTTPResponse.Status.ok
+    private var fields = FieldList()
+    private(set) var framing = AnswerFraming()
+    private(set) var isWhole = false
+    /// The server has said `100 Continue`.
+    private(set) var mayContinue = false
+    /// The fields of 103, at most 16 times (RFC 8297).
+    private(set) var earlyHints: [HTTPFields] = []
+    private var trailers = FieldList()
+
+    init(limit: Int) { self.limit = limit }
+
+    /// The final answer's head, once it is whole.
+    var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.fields) }
+
+    /// Reads whole lines, until the head is over; moves the position behind them.
+    mutating func read(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> Outcome {
+        while !isWhole {
+            guard let end = unsafe bytes.lineEnd(from: position + searched) else {
+                searched = bytes.count - position
+                return taken + searched > limit ? .tooLong : .more
+            }
+            searched = 0
+            let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+            position = end
+            taken += line.count
+            guard taken <= limit else { return .tooLong }
+            guard unsafe takes(line.withoutLineBreak) else { return .malformed }
+            if framing.status == 101 { return .switched }
+        }
+        return .whole
+    }
+
+    /// Takes a line behind the body as it comes, with its line break. One that is no field says nothing.
+    mutating func readTrailer(_ line: UnsafeRawBufferPointer) -> Outcome {
+        taken += line.count
+        guard taken <= limit else { return .tooLong }
+        let content = unsafe line.withoutLineBreak
+        if unsafe content.isFolded {
+            unsafe trailers.fold(content)
+        } else if let field = unsafe FieldLine(content)?.field {
+            trailers.append(field)
+        }
+        return .whole
+    }
+
+    var hasTrailers: Bool { !trailers.isEmpty }
+    /// Nil without any.
+    var trailerFields: HTTPFields? { trailers.isEmpty ? nil : trailers.fields }
+
+    // MARK: Lines
+
+    /// - Returns: false for one that is refused.
+    private mutating func takes(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard last != nil else { return unsafe takesStatus(line) }
+        if unsafe line.isEmpty {
+            ends()
+            return true
+        }
+        if unsafe line.isFolded { return unsafe takesFolded(line) }
+        guard let read = unsafe FieldLine(line) else { return false }
+        last = read.role == .plain || read.role == .connection ? .field : .framing
+        fields.append(read.field)
+        return unsafe framing.takes(read.role, UnsafeRawBufferPointer(rebasing: line[read.value]))
+    }
+
+    private mutating func takesStatus(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let line = unsafe StatusLine(line), line.minorVersion != nil || allowsHTTP2 else { return false }
+        last = .status
+        framing = AnswerFraming(status: line.status.code, minorVersion: line.minorVersion)
+        status = line.status
+        return true
+    }
+
+    /// What begins with white space goes on with the value above it (RFC 9112 §5.2), which must not be one that frames the
+    /// body.
+    private mutating func takesFolded(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard last == .field, unsafe !line.hasControl else { return false }
+        unsafe fields.fold(line)
+        return true
+    }
+
+    /// The blank line. An interim head (1xx) is never the answer's.
+    private mutating func ends() {
+        guard (100..<200).contains(framing.status) else { return isWhole = true }
+        if framing.status == 100 { mayContinue = true }
+        if framing.status == 103, earlyHints.count < Self.hintLimit { earlyHints.append(fields.fields) }
+        (last, framing) = (nil, AnswerFraming())
+        fields.removeAll()
+    }
+}
