@@ -1,20 +1,18 @@
 internal import HTTPTypes
 
-/// The fields of a header block on their way into `HTTPFields`, which copies each that is added alone twice.
+/// The fields of a header block, as they are read.
 struct FieldList {
-    private var list: [HTTPField] = []
+    private var list = HTTPFields()
     /// The value of the last field, if it is folded: made a field once all of it is there, however many lines it has.
     private var folded: [UInt8]?
 
     var isEmpty: Bool { list.isEmpty }
 
     var fields: HTTPFields {
+        guard folded != nil else { return list }
         var list = self
         list.endFold()
-        var fields = HTTPFields()
-        fields.reserveCapacity(list.list.count)
-        fields.replaceSubrange(fields.startIndex..<fields.startIndex, with: list.list)
-        return fields
+        return list.list
     }
 
     mutating func append(_ field: HTTPField) {
@@ -33,13 +31,11 @@ struct FieldList {
     }
 
     private mutating func endFold() {
-        guard let value = folded.take(), let last = list.popLast() else { return }
+        guard let value = folded.take() else { return }
         let end = value.lastIndex { $0 != 32 && $0 != 9 }.map { $0 + 1 } ?? 0
-        list.append(HTTPField(name: last.name, lenientValue: value[..<end]))
+        let last = list.endIndex - 1
+        list[last] = HTTPField(name: list[last].name, lenientValue: value[..<end])
     }
 
-    mutating func removeAll() {
-        list.removeAll(keepingCapacity: true)
-        folded = nil
-    }
+    mutating func removeAll() { self = FieldList() }
 }

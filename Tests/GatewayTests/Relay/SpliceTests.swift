@@ -38,6 +38,12 @@ import Testing
         tunnel.open(to: origin, grant: grant, splices: splices)
     }
 
+    /// Both sides hold each other and their channels until the tunnel is over.
+    private func end() {
+        tunnel.abort(.withdrawn)
+        loop.run()
+    }
+
     /// What came in one turn of the loop.
     private func send(_ texts: [String], from channel: EmbeddedChannel) {
         for text in texts { channel.pipeline.fireChannelRead(ByteBuffer(string: text)) }
@@ -55,6 +61,7 @@ import Testing
     }
 
     @Test func whatCameInOneTurnIsSentOnAtOnce() throws {
+        defer { end() }
         send(["a", "b", "c"], from: client)
         send(["d"], from: origin)
         #expect(try received(by: origin) == "abc")
@@ -64,11 +71,13 @@ import Testing
     }
 
     @Test func aTurnThatBroughtNothingFlushesNothing() throws {
+        defer { end() }
         send([], from: client)
         #expect(try meter(of: origin).flushes == 0)
     }
 
     @Test func aSideIsReadOnceTheOtherTakesMore() throws {
+        defer { end() }
         let reads = try meter(of: client)
         let before = reads.reads
         origin.isWritable = false
@@ -116,8 +125,7 @@ import Testing
         weak var handler: SpliceHandler?
         handler = try client.pipeline.syncOperations.handler(type: SpliceHandler.self)
         #expect(handler != nil)
-        tunnel.abort(.withdrawn)
-        loop.run()
+        end()
         #expect(handler == nil)
     }
 }
