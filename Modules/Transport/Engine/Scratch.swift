@@ -26,7 +26,10 @@ final class Scratch: @unchecked Sendable {
         return (chunk, outcome)
     }
 
-    private static func fill(
+    /// Reads until the room is full, or there is no more to read.
+    ///
+    /// - Returns: how many bytes were read.
+    static func fill(
         _ room: UnsafeMutableRawBufferPointer, _ outcome: inout TunnelLink.Outcome, _ read: Read
     ) -> Int {
         var count = 0

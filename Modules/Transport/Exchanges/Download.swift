@@ -42,6 +42,37 @@ struct Download {
         self.chunk = chunk
     }
 
+    // MARK: Bodies in one piece
+
+    /// What is reserved on a length's word alone, in bytes.
+    private static let reserved = 4 << 20
+    /// The body is kept until it is whole: its length is known, and its reader wants it whole.
+    private(set) var isGathered = false
+
+    /// - Parameter limit: the longest body that is wanted whole, in bytes; nil if the reader wants it as it comes.
+    mutating func gather(upTo limit: Int?) {
+        guard let limit, let length = head.framing.contentLength, length <= limit, 200..<300 ~= head.framing.status
+        else { return }
+        isGathered = true
+        chunk.reserveCapacity(min(Int(length), Self.reserved))
+    }
+
+    /// Reads a piece of the body to where it stays.
+    ///
+    /// - Returns: how many bytes, and how the last call of `read` ended.
+    mutating func read(atMost count: Int, _ read: Scratch.Read) -> (Int, TunnelLink.Outcome) {
+        var outcome = TunnelLink.Outcome.moved(0)
+        let before = chunk.count
+        chunk.append(addingCapacity: count) { span in
+            unsafe span.withUnsafeMutableBufferPointer { room, filled in
+                let room = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count])
+                filled = unsafe Scratch.fill(room, &outcome, read)
+            }
+        }
+        bodyBytes += chunk.count - before
+        return (chunk.count - before, outcome)
+    }
+
     mutating func takeChunk() -> [UInt8] {
         defer { chunk = [] }
         return chunk

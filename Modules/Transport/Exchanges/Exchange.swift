@@ -223,7 +223,7 @@ extension Exchange: PoolMember {
     func turnEnds() {
         guard pool != nil else { return }
         if flow.turnEnds() { flowChanged() }
-        answer(isComplete: false)
+        if !download.isGathered { answer(isComplete: false) }
     }
 
     /// Hands over what is there: the head first, then the bytes that lie ready.
@@ -374,12 +374,24 @@ extension Exchange {
             isExpectationRefused = true
             return false
         }
+        if request.method != .head { download.gather(upTo: request.collectsUpTo?.octets) }
         pool?.signal(self)
         return true
     }
 
+    /// Reads a piece of a body that is handed over whole.
+    ///
+    /// - Parameter missing: how many bytes of it have not come yet.
+    /// - Returns: how many bytes were read, and how the last call of `read` ended; nil if the body is not such a one.
+    func gather(atMost missing: Int, _ read: Scratch.Read) -> (count: Int, outcome: TunnelLink.Outcome)? {
+        guard download.isGathered else { return nil }
+        active()
+        return unsafe download.read(atMost: missing, read)
+    }
+
     /// Takes a piece of the body as it is.
     func takes(chunk: [UInt8]) {
+        guard !download.isGathered else { return unsafe chunk.withUnsafeBytes { unsafe takes(body: $0) } }
         active()
         if !download.chunk.isEmpty { pushChunk() }
         download.take(chunk)
@@ -397,6 +409,7 @@ extension Exchange {
     func takes(body: UnsafeRawBufferPointer) {
         active()
         unsafe download.append(body)
+        guard !download.isGathered else { return }
         if download.chunk.count >= Download.chunkSize { pushChunk() }
         pool?.signal(self)
     }

@@ -1,28 +1,25 @@
 internal import HTTPTypes
 
-/// A line `name: value` (RFC 9112 §5), read in one pass.
-struct FieldLine {
-    let field: HTTPField
-    let role: FieldNames.Role
-    /// Where the value stands in the line, without the white space around it.
-    let value: Range<Int>
+/// A line `name: value` (RFC 9112 §5).
+enum FieldLine {
+    typealias Parts = (field: HTTPField, role: FieldNames.Role, value: Range<Int>)
 
+    /// Reads a line in one pass.
+    ///
     /// - Parameter line: without its line break.
-    /// - Returns: nil for what some reader might take for something else: without a name, with white space between name and
-    ///   colon, with CR or NUL.
-    init?(_ line: UnsafeRawBufferPointer) {
+    /// - Returns: the field, and where its value stands in the line, without the white space around it. Nil for what some
+    ///   reader might take for something else: without a name, with white space between name and colon, with CR or NUL.
+    static func read(_ line: UnsafeRawBufferPointer) -> Parts? {
         guard let colon = unsafe line.firstPosition(of: UInt8(ascii: ":"), from: 0),
-            let known = unsafe FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon]))
+            let (name, role) = unsafe FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon]))
         else { return nil }
-        value = unsafe line.trimmed(colon + 1..<line.count)
-        role = known.role
-        let value = unsafe UnsafeRawBufferPointer(rebasing: line[self.value])
+        let range = unsafe line.trimmed(colon + 1..<line.count)
+        let value = unsafe UnsafeRawBufferPointer(rebasing: line[range])
         // Most values are printable ASCII: a string is made of them without the check of each byte for what is kept of others.
         if unsafe value.isPlain {
-            field = unsafe HTTPField(name: known.name, value: String(decoding: value, as: UTF8.self))
-        } else {
-            guard unsafe !value.hasControl else { return nil }
-            field = unsafe HTTPField(name: known.name, lenientValue: Array(value))
+            return (unsafe HTTPField(name: name, value: String(decoding: value, as: UTF8.self)), role, range)
         }
+        guard unsafe !value.hasControl else { return nil }
+        return (unsafe HTTPField(name: name, lenientValue: Array(value)), role, range)
     }
 }

@@ -5,30 +5,27 @@ enum FieldNames {
     /// What a field says of the exchange itself.
     enum Role { case plain, connection, contentLength, transferEncoding }
 
-    struct Known {
+    private struct Known {
         let name: HTTPField.Name
         let role: Role
-        fileprivate let bytes: [UInt8]
-
-        fileprivate init(_ name: HTTPField.Name) {
-            self.name = name
-            bytes = Array(name.rawName.utf8)
-            role =
-                switch name {
-                case .connection: .connection
-                case .contentLength: .contentLength
-                case .transferEncoding: .transferEncoding
-                default: .plain
-                }
-        }
+        let bytes: [UInt8]
     }
 
     /// Nil for what is no name (RFC 9110 §5.1).
-    static func find(_ bytes: UnsafeRawBufferPointer) -> Known? {
+    static func find(_ bytes: UnsafeRawBufferPointer) -> (name: HTTPField.Name, role: Role)? {
         if bytes.count < known.count {
-            for name in known[bytes.count] where unsafe isEqual(name.bytes, bytes) { return name }
+            for name in known[bytes.count] where unsafe isEqual(name.bytes, bytes) { return (name.name, name.role) }
         }
-        return unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)).map(Known.init)
+        return unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)).map { ($0, role(of: $0)) }
+    }
+
+    private static func role(of name: HTTPField.Name) -> Role {
+        switch name {
+        case .connection: .connection
+        case .contentLength: .contentLength
+        case .transferEncoding: .transferEncoding
+        default: .plain
+        }
     }
 
     /// - Parameter name: as long as the bytes.
@@ -46,7 +43,7 @@ enum FieldNames {
         var known: [[Known]] = Array(repeating: [], count: 28)
         for text in common + common.map({ $0.lowercased() }) {
             guard let name = HTTPField.Name(text) else { continue }
-            known[text.utf8.count].append(Known(name))
+            known[text.utf8.count].append(Known(name: name, role: role(of: name), bytes: Array(text.utf8)))
         }
         return known
     }()

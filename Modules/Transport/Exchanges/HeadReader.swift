@@ -70,7 +70,7 @@ struct HeadReader {
         let content = unsafe line.withoutLineBreak
         if unsafe content.isFolded {
             unsafe trailers.fold(content)
-        } else if let field = unsafe FieldLine(content)?.field {
+        } else if let field = unsafe FieldLine.read(content)?.field {
             trailers.append(field)
         }
         return .whole
@@ -90,10 +90,10 @@ struct HeadReader {
             return true
         }
         if unsafe line.isFolded { return unsafe takesFolded(line) }
-        guard let read = unsafe FieldLine(line) else { return false }
-        last = read.role == .plain || read.role == .connection ? .field : .framing
-        fields.append(read.field)
-        return unsafe framing.takes(read.role, UnsafeRawBufferPointer(rebasing: line[read.value]))
+        guard let (field, role, value) = unsafe FieldLine.read(line) else { return false }
+        last = role == .plain || role == .connection ? .field : .framing
+        fields.append(field)
+        return unsafe framing.takes(role, UnsafeRawBufferPointer(rebasing: line[value]))
     }
 
     private mutating func takesStatus(_ line: UnsafeRawBufferPointer) -> Bool {

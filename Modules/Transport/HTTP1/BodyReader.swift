@@ -69,6 +69,9 @@ struct BodyReader {
 
     var isWhole: Bool { state == .whole }
 
+    /// How many bytes of the body have not come yet, if its length is known; else 0.
+    var missing: Int64 { if case .length(let rest) = state { rest } else { 0 } }
+
     /// The server has ended the connection.
     ///
     /// - Returns: whether that is the end of the response.

@@ -196,14 +196,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
                 exchange.engine.post(.goOn(exchange))
                 break
             }
-            let takesWhole = rest.isEmpty && isFlooding
-            let (chunk, outcome) = unsafe exchange.engine.scratch.chunk(expectingMuch: takesWhole) {
-                unsafe link.receive(into: $0)
-            }
-            isFlooding = Scratch.isMuch(chunk.count)
-            allowance -= chunk.count
-            willTake(outcome)
-            if !chunk.isEmpty { take(chunk, exchange) }
+            let (count, outcome) = gather(for: exchange) ?? takeSome(for: exchange)
+            allowance -= count
             switch outcome {
             case .ended: connectionEnded(isProper: true)
             case .failed: connectionEnded(isProper: false)
@@ -211,6 +205,32 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             }
         }
         watch()
+    }
+
+    /// Reads a piece of a body to where it stays.
+    ///
+    /// - Returns: how many bytes were read; nil if what comes is something else.
+    private func gather(for exchange: Exchange) -> (Int, TunnelLink.Outcome)? {
+        guard rest.isEmpty, let missing = body?.missing, missing > 0 else { return nil }
+        let most = Int(min(missing, Int64(Self.turn)))
+        guard let (count, outcome) = unsafe exchange.gather(atMost: most, { unsafe link.receive(into: $0) }) else {
+            return nil
+        }
+        willTake(outcome)
+        received.body += count
+        if body?.takesAsBody(count) == true, body?.isWhole == true { answerIsWhole() }
+        return (count, outcome)
+    }
+
+    private func takeSome(for exchange: Exchange) -> (Int, TunnelLink.Outcome) {
+        let takesWhole = rest.isEmpty && isFlooding
+        let (chunk, outcome) = unsafe exchange.engine.scratch.chunk(expectingMuch: takesWhole) {
+            unsafe link.receive(into: $0)
+        }
+        isFlooding = Scratch.isMuch(chunk.count)
+        willTake(outcome)
+        if !chunk.isEmpty { take(chunk, exchange) }
+        return (chunk.count, outcome)
     }
 
     /// Reads by libcurl until the first answer begins: only within its own calls does it keep the tickets that come before
