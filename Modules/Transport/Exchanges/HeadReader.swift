@@ -63,16 +63,19 @@ struct HeadReader {
         return .whole
     }
 
-    /// Takes a line behind the body as it comes, with its line break. One that is no field says nothing.
+    /// Takes a line behind the body, with its line break. Its field frames nothing (RFC 9110 §6.5.1).
     mutating func readTrailer(_ line: UnsafeRawBufferPointer) -> Outcome {
         taken += line.count
         guard taken <= limit else { return .tooLong }
         let content = unsafe line.withoutLineBreak
+        if unsafe content.isEmpty { return .whole }
         if unsafe content.isFolded {
+            guard !trailers.isEmpty, unsafe !content.hasControl else { return .malformed }
             unsafe trailers.fold(content)
-        } else if let field = unsafe FieldLine.read(content)?.field {
-            trailers.append(field)
+            return .whole
         }
+        guard let field = unsafe FieldLine.read(content)?.field else { return .malformed }
+        trailers.append(field)
         return .whole
     }
 
