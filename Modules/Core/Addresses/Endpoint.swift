@@ -28,8 +28,10 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 package enum Authority {
     /// Splits at the last colon that stands outside brackets.
     package static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
-        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (String(text), nil) }
-        return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
+            !text.utf8[colon...].contains(UInt8(ascii: "]"))
+        else { return (String(text), nil) }
+        return (String(text[..<colon]), String(text[text.utf8.index(after: colon)...]))
     }
 
     package static func port(_ text: String) throws(AddressError) -> UInt16 {

@@ -68,7 +68,7 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         guard let text = parts.authority, !text.isEmpty else {
             throw AddressError(.noHost, "An \(scheme) URL names a host.")
         }
-        guard !text.contains("@") else {
+        guard !text.utf8.contains(UInt8(ascii: "@")) else {
             throw AddressError(.credentialsInURL, "Credentials are given with the request, not in its URL.")
         }
         let split = Authority.split(text)

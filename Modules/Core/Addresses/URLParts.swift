@@ -20,7 +20,8 @@ struct URLParts {
         fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         scheme = Self.cutScheme(&rest)
-        if rest.hasPrefix("//") {
+        // By bytes: with a combining mark behind it, a slash is another `Character`.
+        if rest.utf8.starts(with: "//".utf8) {
             let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
             let end = rest.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
             authority = String(rest[start..<end])

@@ -33,12 +33,12 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: ``AddressError``, also where a user or a password stands in the text: ``credential`` is for these.
     public init(_ text: String, credential: Credential? = nil) throws(AddressError) {
-        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"),
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text.utf8[colon...].starts(with: "://".utf8),
             let kind = Kind(rawValue: text[..<colon].lowercased())
         else { throw AddressError(.invalidURL, "A proxy is http://, https:// or socks5://, then HOST:PORT.") }
-        var authority = text[colon...].dropFirst(3)
+        var authority = text[text.utf8.index(colon, offsetBy: 3)...]
         if authority.last == "/" { authority.removeLast() }
-        guard !authority.contains("@") else {
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else {
             throw AddressError(.credentialsInURL, "A proxy's credential is given beside its address.")
         }
         try self.init(kind, at: Endpoint(String(authority)), credential: credential)

@@ -113,4 +113,17 @@ import Testing
             }
         }
     }
+
+    /// In Swift, a combining mark makes one `Character` of itself and what stands before it.
+    @Test func delimitersAreFoundBeforeCombiningMarks() throws {
+        let url = try RequestURL("http+unix://\u{6eb}n%2Fx/y")
+        #expect(url.authority == "\u{6eb}n%2Fx" && url.path == "/y")
+        #expect(try RequestURL(url.description) == url)
+        for text in ["http://user:secret@\u{301}host/", "https://user@\u{6eb}host"] {
+            let error = #expect(throws: AddressError.self) { try RequestURL(text) }
+            #expect(error?.code == .credentialsInURL, "\(text)")
+        }
+        #expect(throws: AddressError.self) { try RequestURL("http://host:\u{301}80/") }
+        #expect(throws: AddressError.self) { try Proxy("http://user:secret@\u{301}host:80") }
+    }
 }
