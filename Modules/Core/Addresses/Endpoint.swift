@@ -28,6 +28,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 package enum Authority {
     /// Splits at the last colon that stands outside brackets.
     package static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
+        let text = Substring(text)
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),
             !text.utf8[colon...].contains(UInt8(ascii: "]"))
         else { return (String(text), nil) }
