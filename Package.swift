@@ -354,7 +354,13 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: ["SallyportBase", "SallyportCore", "CLinux", "COpenSSL", .logging, .crypto, .x509, .asn1],
-            path: "Tests/Support"),
+            path: "Tests/Support", exclude: ["Engines", "Sessions"]),
+        .target(
+            name: "TransportTestSupport", dependencies: ["SallyportTransport"], path: "Tests/Support/Engines"),
+        .target(
+            name: "SessionTestSupport",
+            dependencies: ["SallyportCore", "SallyportSecureStore", "SallyportURLLoading", "TestSupport"],
+            path: "Tests/Support/Sessions"),
         tests("Core", dependencies: ["SallyportBase", "SallyportCore", "SallyportLoading", .logging, .httpTypes]),
         tests("EventLoop", dependencies: ["SallyportBase", "SallyportEventLoop"]),
         tests(
@@ -392,7 +398,7 @@ let package = Package(
             "Transport",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportTransport", "SallyportEventLoop",
-                "COpenSSL", .crypto,
+                "TransportTestSupport", "COpenSSL", .crypto,
             ]),
         tests(
             "Authorization",
@@ -404,7 +410,7 @@ let package = Package(
             "AuthToken",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportAuthToken", "SallyportAuthorization",
-                "SallyportSecureStore", "SallyportWire", .crypto, .httpTypes,
+                "SallyportSecureStore", "SallyportWire", "SessionTestSupport", .crypto, .httpTypes,
             ]),
         tests(
             "AuthTokenVerification",
@@ -426,33 +432,35 @@ let package = Package(
             "Cookies",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCookies", "SallyportHTTPAuthentication",
-                "SallyportSecureStore", "SallyportURLLoading", .logging, .httpTypes,
+                "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", .logging, .httpTypes,
             ]),
         tests(
             "Cache",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportCache", "SallyportCookies",
-                "SallyportSecureStore", "SallyportURLLoading", "CacheChild", .logging, .httpTypes,
+                "SallyportSecureStore", "SallyportURLLoading", "SessionTestSupport", "CacheChild", .logging, .httpTypes,
             ]),
         tests(
             "HTTPAuthentication",
             dependencies: [
                 "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportHTTPAuthentication",
-                "SallyportURLLoading", "DigestDaemon", .crypto, .cryptoExtras, .logging, .httpTypes,
+                "SallyportURLLoading", "SessionTestSupport", "DigestDaemon", .crypto, .cryptoExtras, .logging,
+                .httpTypes,
             ]),
         tests(
             "Kerberos",
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportKerberos",
                 "SallyportHTTPAuthentication", "SallyportSecureStore", "SallyportURLLoading", "SallyportWire",
-                "GSSAcceptor", .logging, .httpTypes,
+                "SessionTestSupport", "GSSAcceptor", .logging, .httpTypes,
             ]),
         tests(
             "URLLoading",
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportCache",
-                "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "CZlib", .configuration, .logging,
-                .httpTypes, .metrics, .metricsTestKit, .tracing, .inMemoryTracing,
+                "SallyportSecureStore", "SallyportURLLoading", "SallyportTransport", "SessionTestSupport",
+                "TransportTestSupport", "CZlib", .configuration, .logging, .httpTypes, .metrics, .metricsTestKit,
+                .tracing, .inMemoryTracing,
             ]),
         tests(
             "Socket",

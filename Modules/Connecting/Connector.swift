@@ -35,7 +35,7 @@ public actor Connector: InstancePart {
     var questions = PendingQuestions()
     var history = TLSVersionHistory()
     /// What is kept of the policy's answers.
-    nonisolated let holders = WayHolders()
+    nonisolated let ways = WayBook()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
     /// Ends the task that frees decisions; nil without a policy, which alone withdraws.
@@ -62,9 +62,9 @@ public actor Connector: InstancePart {
         self.store = store
         self.control = control
         self.marks = marks
-        observation = gate.map { [holders] gate in
+        observation = gate.map { [ways] gate in
             gate.onAccessChange { change in
-                holders.forget()
+                ways.forget()
                 if change.dropsSecrets {
                     marks.edition.add(1, ordering: .acquiringAndReleasing)
                     continuation.yield()

@@ -1,4 +1,3 @@
-internal import SallyportBase
 internal import SallyportCore
 internal import SallyportTransport
 
@@ -36,20 +35,17 @@ package final class KnownWays: Sendable {
         }
     }
 
-    /// Most sessions speak to few servers. They are compared one by one, which costs less than a hash.
-    private static let limit = 8
-
     let settings: ConnectionSettings
-    private let known = Lock<[Known]>([])
-    private let holders: WayHolders
+    private let book: WayBook
+    private let page: Int
 
     package init(_ settings: ConnectionSettings, of connector: Connector) {
         self.settings = settings
-        holders = connector.holders
-        holders.add(self)
+        book = connector.ways
+        page = book.addPage()
     }
 
-    deinit { holders.remove(self) }
+    deinit { book.removePage(page) }
 
     /// The way to a server and its path: a known one that is in force, else by the policy's answer of now.
     ///
@@ -57,10 +53,10 @@ package final class KnownWays: Sendable {
     func way(
         to endpoint: Endpoint, isSecure: Bool, of principal: Principal, asking connector: Connector
     ) throws(LoadError) -> Known {
-        let last = known.withLock { $0.first { $0.leads(to: endpoint, isSecure: isSecure, of: principal) } }
+        let last = book.first(on: page) { $0.leads(to: endpoint, isSecure: isSecure, of: principal) }
         if let last, last.isInForce { return last }
         let way = try connector.way(to: endpoint, isSecure: isSecure, with: settings)
-        let like = known.withLock { $0.first { $0.hasPath(of: way, principal) } }
+        let like = book.first(on: page) { $0.hasPath(of: way, principal) }
         let path = like?.path ?? settings.path(of: principal, by: way)
         let new = Known(to: endpoint, isSecure: isSecure, of: principal, by: way, via: path)
         // A gate that must be asked each time gains the path alone.
@@ -69,32 +65,10 @@ package final class KnownWays: Sendable {
     }
 
     private func keep(_ new: Known, insteadOf last: Known?) {
-        known.withLock { known in
-            known.removeAll { $0 === last }
-            if known.count >= Self.limit { known.removeFirst() }
-            known.append(new)
-        }
+        book.add(new, insteadOf: last, on: page)
         // What was forgotten while the policy was asked is not kept behind it.
-        if new.way.answer?.edition?.isInForce == false { known.withLock { $0.removeAll { $0 === new } } }
+        if new.way.answer?.edition?.isInForce == false { book.remove(new, from: page) }
     }
 
-    /// Other rules are in force, or none: nothing of the old ones is kept, least of all the key that relays were shown.
-    func forget() { known.withLock { $0 = [] } }
-
-    var count: Int { known.withLock { $0.count } }
-}
-
-/// All that know ways of one connector.
-final class WayHolders: Sendable {
-    private struct Holder { weak var ways: KnownWays? }
-
-    private let holders = Lock<[ObjectIdentifier: Holder]>([:])
-
-    func add(_ ways: KnownWays) { holders.withLock { $0[ObjectIdentifier(ways)] = Holder(ways: ways) } }
-    func remove(_ ways: KnownWays) { holders.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(ways)) } }
-
-    func forget() {
-        let all = holders.withLock { $0.values.compactMap(\.ways) }
-        for ways in all { ways.forget() }
-    }
+    var count: Int { book.count(on: page) }
 }

@@ -7,7 +7,7 @@ import Testing
 /// The challenge flow of the documents.
 @Suite(.timeLimit(.minutes(1))) struct SessionTests {
     /// A server with its issuer.
-    struct World {
+    struct AppServer {
         let issuer = Issuer()
         let sessions: AuthTokenSessions
 
@@ -26,9 +26,9 @@ import Testing
     }
 
     @Test func aChallengeIsNewEachTimeAndFitForAToken() {
-        let world = World(.once)
+        let server = AppServer(.once)
         var challenges: Set<String> = []
-        for _ in 0..<20 { challenges.insert(world.sessions.makeChallenge()) }
+        for _ in 0..<20 { challenges.insert(server.sessions.makeChallenge()) }
         #expect(challenges.count == 20)
         for challenge in challenges {
             #expect(challenge.utf8.count == 112)
@@ -40,83 +40,83 @@ import Testing
     }
 
     @Test(arguments: [false, true]) func aTokenOpensOnceWhereItIsForOneUse(isOnline: Bool) async throws {
-        let world = World(.once, isOnline: isOnline)
-        let text = try world.issuer.token(world.sessions.makeChallenge())
-        #expect(await world.refusal(of: text) == nil)
-        #expect(await world.refusal(of: text) == .replayed)
+        let server = AppServer(.once, isOnline: isOnline)
+        let text = try server.issuer.token(server.sessions.makeChallenge())
+        #expect(await server.refusal(of: text) == nil)
+        #expect(await server.refusal(of: text) == .replayed)
         // A new challenge and a new token open again.
-        #expect(await world.refusal(of: try world.issuer.token(world.sessions.makeChallenge())) == nil)
+        #expect(await server.refusal(of: try server.issuer.token(server.sessions.makeChallenge())) == nil)
     }
 
     @Test func aChallengeServesOneTokenOnly() async throws {
         for use in [AuthTokenSessions.Use.once, .session] {
-            let world = World(use)
-            let challenge = world.sessions.makeChallenge()
-            #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
-            #expect(await world.refusal(of: try world.issuer.token(challenge)) == .replayed)
+            let server = AppServer(use)
+            let challenge = server.sessions.makeChallenge()
+            #expect(await server.refusal(of: try server.issuer.token(challenge)) == nil)
+            #expect(await server.refusal(of: try server.issuer.token(challenge)) == .replayed)
         }
     }
 
     @Test func aTokenIsASessionUntilItEnds() async throws {
-        let world = World(.session)
-        let text = try world.issuer.token(world.sessions.makeChallenge())
-        for _ in 0..<3 { #expect(await world.refusal(of: text) == nil) }
-        let token = try await world.sessions.admit(text, for: .ann())
-        try await world.sessions.endSession(token)
-        #expect(await world.refusal(of: text) == .wrongChallenge)
-        try await world.sessions.endSession(token)
-        #expect(await world.refusal(of: try world.issuer.token(world.sessions.makeChallenge())) == nil)
+        let server = AppServer(.session)
+        let text = try server.issuer.token(server.sessions.makeChallenge())
+        for _ in 0..<3 { #expect(await server.refusal(of: text) == nil) }
+        let token = try await server.sessions.admit(text, for: .ann())
+        try await server.sessions.endSession(token)
+        #expect(await server.refusal(of: text) == .wrongChallenge)
+        try await server.sessions.endSession(token)
+        #expect(await server.refusal(of: try server.issuer.token(server.sessions.makeChallenge())) == nil)
     }
 
     @Test func aSessionEndsWithItsToken() async throws {
-        let world = World(.session)
-        let text = try world.issuer.token(world.sessions.makeChallenge())
-        #expect(await world.refusal(of: text) == nil)
-        world.issuer.advance(329)
-        #expect(await world.refusal(of: text) == nil)
-        world.issuer.advance(1)
-        #expect(await world.refusal(of: text) == .expired)
+        let server = AppServer(.session)
+        let text = try server.issuer.token(server.sessions.makeChallenge())
+        #expect(await server.refusal(of: text) == nil)
+        server.issuer.advance(329)
+        #expect(await server.refusal(of: text) == nil)
+        server.issuer.advance(1)
+        #expect(await server.refusal(of: text) == .expired)
     }
 
     /// On-line a withdrawal ends a session with the next request.
     @Test func aWithdrawalEndsASessionAtOnceOnLine() async throws {
-        let world = World(.session, isOnline: true)
-        let text = try world.issuer.token(world.sessions.makeChallenge())
-        #expect(await world.refusal(of: text) == nil)
-        world.issuer.state.withLock { $0.verdict = .withdrawn }
-        #expect(await world.refusal(of: text) == .withdrawn)
+        let server = AppServer(.session, isOnline: true)
+        let text = try server.issuer.token(server.sessions.makeChallenge())
+        #expect(await server.refusal(of: text) == nil)
+        server.issuer.state.withLock { $0.verdict = .withdrawn }
+        #expect(await server.refusal(of: text) == .withdrawn)
     }
 
     @Test func challengesThatWereNotGivenOrAreOverAreRefused() async throws {
-        let world = World(.once)
-        #expect(await world.refusal(of: try world.issuer.token("")) == .wrongChallenge)
-        #expect(await world.refusal(of: try world.issuer.token("never")) == .wrongChallenge)
-        let challenge = world.sessions.makeChallenge()
-        world.issuer.advance(AuthTokenSessions.challengeLifetime - 1)
-        let (text, late) = (try world.issuer.token(challenge), try world.issuer.token(challenge))
-        #expect(await world.refusal(of: text) == nil)
-        let other = world.sessions.makeChallenge()
-        world.issuer.advance(AuthTokenSessions.challengeLifetime)
-        #expect(await world.refusal(of: try world.issuer.token(other)) == .wrongChallenge)
-        #expect(await world.refusal(of: late) == .replayed)
+        let server = AppServer(.once)
+        #expect(await server.refusal(of: try server.issuer.token("")) == .wrongChallenge)
+        #expect(await server.refusal(of: try server.issuer.token("never")) == .wrongChallenge)
+        let challenge = server.sessions.makeChallenge()
+        server.issuer.advance(AuthTokenSessions.challengeLifetime - 1)
+        let (text, late) = (try server.issuer.token(challenge), try server.issuer.token(challenge))
+        #expect(await server.refusal(of: text) == nil)
+        let other = server.sessions.makeChallenge()
+        server.issuer.advance(AuthTokenSessions.challengeLifetime)
+        #expect(await server.refusal(of: try server.issuer.token(other)) == .wrongChallenge)
+        #expect(await server.refusal(of: late) == .replayed)
     }
 
     /// A token that does not verify must not cost its owner the challenge.
     @Test func aRefusedTokenUsesNothingUp() async throws {
-        let world = World(.once)
-        let challenge = world.sessions.makeChallenge()
-        #expect(await world.refusal(of: try world.issuer.token(challenge) { $0.user = "bob" }) == .wrongUser)
-        #expect(await world.refusal(of: try world.issuer.token(challenge) { $0.server = "b" }) == .wrongServer)
-        #expect(await world.refusal(of: String(try world.issuer.token(challenge).dropLast(3))) == .malformed)
-        #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
+        let server = AppServer(.once)
+        let challenge = server.sessions.makeChallenge()
+        #expect(await server.refusal(of: try server.issuer.token(challenge) { $0.user = "bob" }) == .wrongUser)
+        #expect(await server.refusal(of: try server.issuer.token(challenge) { $0.server = "b" }) == .wrongServer)
+        #expect(await server.refusal(of: String(try server.issuer.token(challenge).dropLast(3))) == .malformed)
+        #expect(await server.refusal(of: try server.issuer.token(challenge)) == nil)
     }
 
     @Test func ofTwoTokensAtOnceOneIsAdmitted() async throws {
-        let world = World(.session)
-        let challenge = world.sessions.makeChallenge()
-        let texts = try (0..<20).map { _ in try world.issuer.token(challenge) }
+        let server = AppServer(.session)
+        let challenge = server.sessions.makeChallenge()
+        let texts = try (0..<20).map { _ in try server.issuer.token(challenge) }
         let admitted = await withTaskGroup(of: Bool.self) { group in
-            for text in texts { group.addTask { await world.refusal(of: text) == nil } }
+            for text in texts { group.addTask { await server.refusal(of: text) == nil } }
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(admitted == 1)
@@ -133,30 +133,30 @@ import Testing
 
     /// Any client may ask for challenges: one that asks for many must not displace those of others.
     @Test func aFloodOfChallengesTakesNobodysAway() async throws {
-        let world = World(.once)
-        let challenge = world.sessions.makeChallenge()
-        for _ in 0..<1_000 { _ = world.sessions.makeChallenge() }
-        #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
+        let server = AppServer(.once)
+        let challenge = server.sessions.makeChallenge()
+        for _ in 0..<1_000 { _ = server.sessions.makeChallenge() }
+        #expect(await server.refusal(of: try server.issuer.token(challenge)) == nil)
     }
 
     /// Another spelling would allow a second use, and a changed time a longer one.
     @Test func aChallengeThatWasChangedIsRefused() async throws {
-        let world = World(.once)
-        let challenge = world.sessions.makeChallenge()
+        let server = AppServer(.once)
+        let challenge = server.sessions.makeChallenge()
         var changed = [
             challenge.uppercased(), String(challenge.dropLast(2)), challenge + "00",
         ]
         // A challenge never contains this character: the token itself is malformed.
-        #expect(await world.refusal(of: try world.issuer.token("+" + String(challenge.dropFirst()))) == .malformed)
+        #expect(await server.refusal(of: try server.issuer.token("+" + String(challenge.dropFirst()))) == .malformed)
         for position in [0, 15, 16, 47, 48, 111] {
             var digits = Array(challenge)
             digits[position] = digits[position] == "0" ? "1" : "0"
             changed.append(String(digits))
         }
         for text in changed where text != challenge {
-            #expect(await world.refusal(of: try world.issuer.token(text)) == .wrongChallenge, "\(text)")
+            #expect(await server.refusal(of: try server.issuer.token(text)) == .wrongChallenge, "\(text)")
         }
-        #expect(await world.refusal(of: try world.issuer.token(challenge)) == nil)
+        #expect(await server.refusal(of: try server.issuer.token(challenge)) == nil)
     }
 
     @Test func serversWithOneKeyTakeEachOthersChallengesOnce() async throws {

@@ -185,7 +185,7 @@ import Testing
 
     @Test func aLockDropsSessionCookiesFromMemoryAndKeepsStoredOnes() async throws {
         let fixture = try await JarFixture()
-        let gate = SwitchGate()
+        let gate = StubGate()
         let jar = fixture.jar(gate: gate)
         try await jar.take("session=1", "stored=2; Max-Age=100", at: Self.site)
         gate.close(AccessDenied(.withdrawn))
@@ -209,7 +209,7 @@ import Testing
 
     @Test func beforeAuthorizationEverythingIsRefused() async throws {
         let fixture = try await JarFixture()
-        let gate = SwitchGate()
+        let gate = StubGate()
         gate.close(AccessDenied(.notAuthorized))
         let jar = fixture.jar(gate: gate)
         let cookie = try Cookie(name: "a", value: "b", domain: "a.example")

@@ -135,7 +135,7 @@ import Testing
 
     @Test func aClosedGateRefusesBeforeAnythingIsSent() async throws {
         let fixture = try await JarFixture()
-        let gate = SwitchGate()
+        let gate = StubGate()
         gate.close(AccessDenied(.withdrawn))
         let stage = CookieStage(jar: fixture.jar(gate: gate))
         let request = try #require(request)

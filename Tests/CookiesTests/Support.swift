@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import SallyportBase
 import SallyportCore
+import SessionTestSupport
 import Synchronization
 import TestSupport
 
@@ -61,14 +62,14 @@ struct TestJar {
 /// A store in a directory of its own, and jars in it.
 final class JarFixture: Sendable {
     let folder: TemporaryDirectory
-    let store: SecureStore
+    private let opened: TestStore
+    var store: SecureStore { opened.store }
     private let time = Atomic(Int64(1_700_000_000_000))
 
     init(in folder: TemporaryDirectory? = nil) async throws {
         let folder = try folder ?? TemporaryDirectory()
         self.folder = folder
-        store = try await SecureStore.open(
-            at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
+        opened = try await TestStore(in: folder)
     }
 
     func advance(by milliseconds: Int64) { time.add(milliseconds, ordering: .relaxed) }
@@ -95,20 +96,5 @@ extension CookieJar {
         try await load()
         guard case .octets(let field) = field(for: try .to(url), of: principal) else { return nil }
         return String(decoding: field, as: UTF8.self)
-    }
-}
-
-/// A gate that tests open and close.
-final class SwitchGate: AccessGate {
-    private let denied = Lock<AccessDenied?>(nil)
-
-    func close(_ denied: AccessDenied?) { self.denied.withLock { $0 = denied } }
-
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { throw AccessDenied(.notAuthorized) }
-
-    func checkAuthorized() throws(AccessDenied) { if let denied = denied.withLock({ $0 }) { throw denied } }
-
-    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
-        AccessObservation()
     }
 }

@@ -59,6 +59,54 @@ import Testing
     }
 }
 
+@Suite(.timeLimit(.minutes(1))) struct LatestTests {
+    private final class Token: Sendable {
+        let number: Int
+        init(_ number: Int) { self.number = number }
+    }
+
+    private final class Holder: Sendable {
+        let token = Latest<Token>()
+    }
+
+    @Test func theLastValueIsRead() {
+        let holder = Holder()
+        #expect(holder.token.value == nil)
+        for number in 1...3 {
+            holder.token.set(Token(number))
+            #expect(holder.token.value?.number == number)
+        }
+    }
+
+    /// Each reader sees one of the values, while others replace it.
+    @Test func readersNeverWaitForWriters() async {
+        let holder = Holder()
+        holder.token.set(Token(0))
+        let seen = await withTaskGroup(of: [Int].self, returning: [Int].self) { group in
+            for task in 1...4 {
+                group.addTask {
+                    for number in 1...500 { holder.token.set(Token(task * 1000 + number)) }
+                    return []
+                }
+                group.addTask { (0..<500).compactMap { _ in holder.token.value?.number } }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(seen.count == 2000 && seen.allSatisfy { $0 == 0 || (1...500).contains($0 % 1000) })
+    }
+
+    @Test func allAreReleasedAtTheEnd() {
+        weak var first: Token?
+        weak var last: Token?
+        do {
+            let (holder, tokens) = (Holder(), [Token(1), Token(2)])
+            (first, last) = (tokens[0], tokens[1])
+            for token in tokens { holder.token.set(token) }
+        }
+        #expect(first == nil && last == nil)
+    }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct AwaitedValueTests {
     private let value = AwaitedValue<Int>()
 

@@ -8,29 +8,16 @@ import Testing
 @testable import Sallyport
 @testable import SallyportSecureStore
 
-/// A gate that a test opens and closes.
-private final class Gate: AccessGate {
-    private let denied = Lock<AccessDenied?>(nil)
-
-    func close(_ denied: AccessDenied?) { self.denied.withLock { $0 = denied } }
-
-    func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess { throw AccessDenied(.notAuthorized) }
-    func checkAuthorized() throws(AccessDenied) { if let denied = denied.withLock({ $0 }) { throw denied } }
-    func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation {
-        AccessObservation()
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct GatedStoreTests {
     private let path = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID())").path
 
-    private func withStore(_ body: (GatedStore, Gate, SecureStore) async throws -> Void) async throws {
+    private func withStore(_ body: (GatedStore, StubGate, SecureStore) async throws -> Void) async throws {
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         defer { try? FileManager.default.removeItem(atPath: path) }
         let store = try await SecureStore.open(at: "\(path)/store", protectedBy: .keyFile("\(path)/key"))
         defer { store.close() }
-        let gate = Gate()
+        let gate = StubGate()
         try await body(GatedStore(store, gate: gate), gate, store)
     }
 

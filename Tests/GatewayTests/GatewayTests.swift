@@ -10,19 +10,19 @@ import Testing
 /// A gateway in this process, through its public API.
 @Suite(.timeLimit(.minutes(1))) struct GatewayTests {
     /// A data folder, and gateways on it.
-    struct World: Sendable {
-        let folder: TemporaryDirectory
+    struct GatewayFolder: Sendable {
+        let directory: TemporaryDirectory
 
         init() async throws {
-            folder = try TemporaryDirectory()
+            directory = try TemporaryDirectory()
             try await Gateway.create(at: path, name: "localhost", protectedBy: .keyFile(key))
         }
 
         /// The folder exists as long as `body` runs.
-        static func with(_ body: (World) async throws -> Void) async throws { try await body(World()) }
+        static func with(_ body: (GatewayFolder) async throws -> Void) async throws { try await body(GatewayFolder()) }
 
-        private var path: String { folder.file("gateway") }
-        private var key: String { folder.file("gateway.key") }
+        private var path: String { directory.file("gateway") }
+        private var key: String { directory.file("gateway.key") }
 
         func gateway(
             _ configuration: Gateway.Configuration = .loopback
@@ -43,8 +43,8 @@ import Testing
     }
 
     @Test func aGatewayIsMadeRunAdministeredAndShutDown() async throws {
-        try await World.with { world in
-            try await world.running { gateway, listeners in
+        try await GatewayFolder.with { folder in
+            try await folder.running { gateway, listeners in
                 #expect(listeners.controlPort > 0 && listeners.relayPort > 0 && listeners.verificationPort == nil)
                 try await gateway.addApplication("com.example.report", version: "1.0.0.0")
                 try await gateway.addUser("ann")
@@ -57,7 +57,7 @@ import Testing
                 #expect(try await gateway.listeners() == listeners)
             }
             // The declaration is stored in the folder.
-            let again = try await world.gateway()
+            let again = try await folder.gateway()
             let declaration = try await again.declaration()
             #expect(declaration.contains("ann") && declaration.contains("db.corp.example:5432"))
             #expect(try await again.apply(declaration).isEmpty)
@@ -66,22 +66,22 @@ import Testing
     }
 
     @Test func anEndedGatewayRefusesAndLetsGoOfItsFolder() async throws {
-        try await World.with { world in
-            let gateway = try await world.gateway()
-            await #expect(throws: GatewayError(.inUse, "")) { _ = try await world.gateway() }
+        try await GatewayFolder.with { folder in
+            let gateway = try await folder.gateway()
+            await #expect(throws: GatewayError(.inUse, "")) { _ = try await folder.gateway() }
             await gateway.shutdown()
             await gateway.shutdown()
             await #expect(throws: GatewayError(.ended, "")) { try await gateway.addUser("ann") }
             await #expect(throws: GatewayError(.ended, "")) { try await gateway.listeners() }
             await #expect(throws: GatewayError(.ended, "")) { try await gateway.run() }
-            try await world.running { _, _ in }
+            try await folder.running { _, _ in }
         }
     }
 
     /// A shutdown may come before any of the gateway's parts has started.
     @Test(arguments: 0..<4) func aShutdownAtTheStartIsNotLost(_ turns: Int) async throws {
-        try await World.with { world in
-            let gateway = try await world.gateway()
+        try await GatewayFolder.with { folder in
+            let gateway = try await folder.gateway()
             async let running: Void = gateway.run()
             for _ in 0..<turns { await Task.yield() }
             await gateway.shutdown()
@@ -92,8 +92,8 @@ import Testing
     }
 
     @Test func whoeverWaitsForAGatewayThatCannotStartIsTold() async throws {
-        try await World.with { world in
-            try await world.running { _, listeners in
+        try await GatewayFolder.with { folder in
+            try await folder.running { _, listeners in
                 var control = Gateway.Configuration.loopback
                 control.controlPort = listeners.controlPort
                 var relay = Gateway.Configuration.loopback
@@ -104,8 +104,8 @@ import Testing
     }
 
     private static func expectTaken(_ configuration: Gateway.Configuration) async throws {
-        try await World.with { world in
-            let gateway = try await world.gateway(configuration)
+        try await GatewayFolder.with { folder in
+            let gateway = try await folder.gateway(configuration)
             async let running: Void = gateway.run()
             await #expect(throws: GatewayError(.cannotBind, "")) { try await gateway.listeners() }
             do { try await running } catch { #expect((error as? GatewayError)?.code == .cannotBind) }
@@ -114,8 +114,8 @@ import Testing
     }
 
     @Test func aTaskThatWaitsForAGatewayCanBeCancelled() async throws {
-        try await World.with { world in
-            let gateway = try await world.gateway()
+        try await GatewayFolder.with { folder in
+            let gateway = try await folder.gateway()
             let waiting = Task { try await gateway.listeners() }
             waiting.cancel()
             await #expect(throws: GatewayError(.cancelled, "")) { try await waiting.value }
@@ -124,8 +124,8 @@ import Testing
     }
 
     @Test func aCancelledRunEndsTheGateway() async throws {
-        try await World.with { world in
-            let gateway = try await world.gateway()
+        try await GatewayFolder.with { folder in
+            let gateway = try await folder.gateway()
             let running = Task { try await gateway.run() }
             _ = try await gateway.listeners()
             running.cancel()
@@ -135,23 +135,23 @@ import Testing
     }
 
     @Test func whatIsWrongHasACode() async throws {
-        try await World.with { world in
+        try await GatewayFolder.with { folder in
             await #expect(throws: GatewayError(.alreadyInitialized, "")) {
                 try await Gateway.create(
-                    at: world.folder.file("gateway"), name: "localhost",
-                    protectedBy: .keyFile(world.folder.file("gateway.key")))
+                    at: folder.directory.file("gateway"), name: "localhost",
+                    protectedBy: .keyFile(folder.directory.file("gateway.key")))
             }
             await #expect(throws: GatewayError(.notInitialized, "")) {
                 _ = try await Gateway(
-                    at: world.folder.file("none"), protectedBy: .keyFile(world.folder.file("none.key")))
+                    at: folder.directory.file("none"), protectedBy: .keyFile(folder.directory.file("none.key")))
             }
             let wrong = await #expect(throws: GatewayError(.store, "")) {
                 _ = try await Gateway(
-                    at: world.folder.file("gateway"),
-                    protectedBy: .keyFile(world.folder.file("other.key")))
+                    at: folder.directory.file("gateway"),
+                    protectedBy: .keyFile(folder.directory.file("other.key")))
             }
             #expect(wrong?.underlying is StoreError)
-            let gateway = try await world.gateway()
+            let gateway = try await folder.gateway()
             await #expect(throws: GatewayError(.notFound, "")) {
                 try await gateway.invite("ann", to: "com.example.report")
             }

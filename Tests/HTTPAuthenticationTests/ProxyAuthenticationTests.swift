@@ -4,6 +4,7 @@ import SallyportCore
 import SallyportHTTPAuthentication
 import SallyportLoading
 import SallyportURLLoading
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -30,36 +31,31 @@ struct ProxyAuthenticationTests {
     }
 
     /// A Squid that asks, and an origin behind it that takes note of what it gets.
-    private struct World {
-        let authority: TestAuthority
+    private struct GuardedProxy {
+        let app: AuthenticatingApp
         let squid: Squid
         let origin: RecordingOrigin
-        let credentials = CredentialStorage()
-        let loading: URLLoadingSystem
 
         /// - Parameter answer: what the origin says.
         init(_ answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", isSecure: Bool) async throws {
-            authority = try TestAuthority()
+            app = try AuthenticatingApp()
             squid = try await Squid.start(
-                authority.server(), asking: .basic(user: "ann", password: "pässword 1"))
-            let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
-            origin = try RecordingOrigin(answer, with: isSecure ? tls : nil)
-            loading = URLLoadingSystem(
-                gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
+                app.world.originTLS.identity, asking: .basic(user: "ann", password: "pässword 1"))
+            origin = try RecordingOrigin(answer, with: isSecure ? app.world.originTLS : nil)
         }
 
         func session(
             _ credential: Credential? = nil, overTLS: Bool = false, delegate: (any SessionDelegate)? = nil
         ) throws -> SecureSession {
-            var configuration = SessionConfiguration()
             let text = overTLS ? "https://localhost:\(squid.securePort)" : "http://localhost:\(squid.port)"
             var proxy = try Proxy(text, credential: credential)
-            proxy.trust = .only([try authority.der])
-            configuration.proxies = try .all(proxy)
-            configuration.trust = .only([try authority.der])
-            // The test is about Basic.
-            configuration.allowsBasicOverPlainHTTP = true
-            return loading.makeSession(configuration, delegate: delegate)
+            proxy.trust = .only([try app.world.origin.der])
+            let configuration = try app.world.configuration { [proxy] in
+                $0.proxies = try .all(proxy)
+                // The test is about Basic.
+                $0.allowsBasicOverPlainHTTP = true
+            }
+            return app.loading.makeSession(configuration, delegate: delegate)
         }
     }
 
@@ -67,96 +63,96 @@ struct ProxyAuthenticationTests {
 
     @Test(arguments: ["http", "https"], [false, true])
     func theSettingsCredentialAnswers(_ scheme: String, _ overTLS: Bool) async throws {
-        let world = try await World(isSecure: scheme == "https")
-        let session = try world.session(Self.ann, overTLS: overTLS)
+        let guarded = try await GuardedProxy(isSecure: scheme == "https")
+        let session = try guarded.session(Self.ann, overTLS: overTLS)
         for _ in 0..<2 {
-            let body = try await session.data(for: .init(.get, world.origin.url("/x", scheme: scheme))).body
+            let body = try await session.data(for: .init(.get, guarded.origin.url("/x", scheme: scheme))).body
             #expect(body == Array("ok".utf8))
         }
         // Asked once; what was accepted is said unasked from then on.
-        #expect(world.squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(world.squid.log)")
-        #expect(world.origin.heads.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
-        #expect(world.origin.heads.count == 2)
+        #expect(guarded.squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(guarded.squid.log)")
+        #expect(guarded.origin.heads.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
+        #expect(guarded.origin.heads.count == 2)
     }
 
     @Test(arguments: ["http", "https"])
     func theRequestsCredentialAnswersBeforeTheSettings(_ scheme: String) async throws {
-        let world = try await World(isSecure: scheme == "https")
-        var request = LoadRequest(.get, try world.origin.url(scheme: scheme))
+        let guarded = try await GuardedProxy(isSecure: scheme == "https")
+        var request = LoadRequest(.get, try guarded.origin.url(scheme: scheme))
         request.options.proxyCredential = Self.ann
         request.options.credential = Self.planted
-        #expect(try await world.session(Self.planted).data(for: request).head.status == .ok)
-        #expect(world.origin.heads.allSatisfy { !$0.contains("Authorization") })
+        #expect(try await guarded.session(Self.planted).data(for: request).head.status == .ok)
+        #expect(guarded.origin.heads.allSatisfy { !$0.contains("Authorization") })
     }
 
     @Test(arguments: ["http", "https"])
     func theLoadsDelegateAnswers(_ scheme: String) async throws {
-        let world = try await World(isSecure: scheme == "https")
+        let guarded = try await GuardedProxy(isSecure: scheme == "https")
         let delegate = Delegate(.use(Self.ann))
-        let request = LoadRequest(.get, try world.origin.url(scheme: scheme))
-        #expect(try await world.session(delegate: delegate).data(for: request).head.status == .ok)
+        let request = LoadRequest(.get, try guarded.origin.url(scheme: scheme))
+        #expect(try await guarded.session(delegate: delegate).data(for: request).head.status == .ok)
         let challenge = try #require(delegate.asked.withLock { $0.first })
         #expect(challenge.protectionSpace.kind == .proxy && challenge.protectionSpace.method == .basic)
-        #expect(challenge.protectionSpace.origin == "http://localhost:\(world.squid.port)")
+        #expect(challenge.protectionSpace.origin == "http://localhost:\(guarded.squid.port)")
         #expect(challenge.protectionSpace.realm == "the proxy")
         #expect(challenge.failureResponse?.status == .proxyAuthenticationRequired)
     }
 
     @Test func aDefaultCredentialOfTheSpaceAnswers() async throws {
-        let world = try await World(isSecure: true)
+        let guarded = try await GuardedProxy(isSecure: true)
         let space = ProtectionSpace(
-            origin: "http://localhost:\(world.squid.port)", realm: "the proxy", method: .basic, kind: .proxy)
-        await world.credentials.setDefault(Self.ann, for: space)
-        let request = LoadRequest(.get, try world.origin.url(scheme: "https"))
-        #expect(try await world.session().data(for: request).head.status == .ok)
+            origin: "http://localhost:\(guarded.squid.port)", realm: "the proxy", method: .basic, kind: .proxy)
+        await guarded.app.credentials.setDefault(Self.ann, for: space)
+        let request = LoadRequest(.get, try guarded.origin.url(scheme: "https"))
+        #expect(try await guarded.session().data(for: request).head.status == .ok)
     }
 
     // MARK: What nobody answers
 
     @Test func nobodyAnswersForHTTP() async throws {
-        let world = try await World(isSecure: false)
-        let response = try await world.session().data(for: .init(.get, world.origin.url())).head
+        let guarded = try await GuardedProxy(isSecure: false)
+        let response = try await guarded.session().data(for: .init(.get, guarded.origin.url())).head
         #expect(response.status == .proxyAuthenticationRequired)
-        #expect(world.origin.acceptedConnections == 0)
-        #expect(world.squid.log.allSatisfy { $0.hasPrefix("407") })
+        #expect(guarded.origin.acceptedConnections == 0)
+        #expect(guarded.squid.log.allSatisfy { $0.hasPrefix("407") })
     }
 
     @Test func nobodyAnswersForConnect() async throws {
-        let world = try await World(isSecure: true)
+        let guarded = try await GuardedProxy(isSecure: true)
         let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
-            try await world.session().data(for: .init(.get, world.origin.url(scheme: "https")))
+            try await guarded.session().data(for: .init(.get, guarded.origin.url(scheme: "https")))
         }
-        #expect(error?.step == .proxyConnect && error?.message.contains("localhost:\(world.squid.port)") == true)
+        #expect(error?.step == .proxyConnect && error?.message.contains("localhost:\(guarded.squid.port)") == true)
     }
 
     @Test func aRefusedCredentialIsNotSentAgain() async throws {
-        let world = try await World(isSecure: true)
+        let guarded = try await GuardedProxy(isSecure: true)
         let delegate = Delegate(.use(Self.planted))
         let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
-            try await world.session(Self.planted, delegate: delegate).data(
-                for: .init(.get, world.origin.url(scheme: "https")))
+            try await guarded.session(Self.planted, delegate: delegate).data(
+                for: .init(.get, guarded.origin.url(scheme: "https")))
         }
         #expect(delegate.asked.withLock { $0.map(\.previousFailureCount) } == [0, 1])
         // Squid sends its answer before it writes it to its log.
-        let refusals = { world.squid.log.filter { $0.hasPrefix("407") }.count }
-        #expect(try await eventually { refusals() >= 2 }, "\(world.squid.log)")
-        #expect(refusals() == 2, "\(world.squid.log)")
+        let refusals = { guarded.squid.log.filter { $0.hasPrefix("407") }.count }
+        #expect(try await eventually { refusals() >= 2 }, "\(guarded.squid.log)")
+        #expect(refusals() == 2, "\(guarded.squid.log)")
         #expect(!"\(String(describing: error))".contains("planted"))
     }
 
     @Test func theAppCancels() async throws {
-        let world = try await World(isSecure: true)
+        let guarded = try await GuardedProxy(isSecure: true)
         await #expect(throws: LoadError(.authenticationCancelled, "")) {
-            try await world.session(Self.ann, delegate: Delegate(.cancel)).data(
-                for: .init(.get, world.origin.url(scheme: "https")))
+            try await guarded.session(Self.ann, delegate: Delegate(.cancel)).data(
+                for: .init(.get, guarded.origin.url(scheme: "https")))
         }
     }
 
     @Test func aBodyThatCanBeReadOnceOutlivesTheDemandToConnect() async throws {
-        let world = try await World(isSecure: true)
+        let guarded = try await GuardedProxy(isSecure: true)
         let body = RequestBody.once(length: 4) { try await $0.write(Array("body".utf8)) }
-        let request = LoadRequest(.post, try world.origin.url(scheme: "https"), body: body)
-        #expect(try await world.session(Self.ann).data(for: request).head.status == .ok)
+        let request = LoadRequest(.post, try guarded.origin.url(scheme: "https"), body: body)
+        #expect(try await guarded.session(Self.ann).data(for: request).head.status == .ok)
     }
 
     // MARK: What a server must not get
@@ -164,31 +160,31 @@ struct ProxyAuthenticationTests {
     /// A server that asks as if it were the proxy is told nothing: neither through a tunnel, nor without a proxy.
     @Test(arguments: [true, false])
     func aServersDemandIsNoProxys(_ isProxied: Bool) async throws {
-        let world = try await World(
+        let guarded = try await GuardedProxy(
             "HTTP/1.1 407 Me too\r\nProxy-Authenticate: Basic realm=\"trap\"\r\nContent-Length: 0\r\n\r\n",
             isSecure: true)
         let delegate = Delegate(.use(Self.planted))
-        var configuration = try world.session(Self.ann).configuration
+        var configuration = try guarded.session(Self.ann).configuration
         if !isProxied { configuration.proxies.exceptions = [try ProxyException("127.0.0.1")] }
-        var request = LoadRequest(.get, try world.origin.url(scheme: "https"))
+        var request = LoadRequest(.get, try guarded.origin.url(scheme: "https"))
         request.options.proxyCredential = isProxied ? Self.ann : Self.planted
-        let session = world.loading.makeSession(configuration)
+        let session = guarded.app.loading.makeSession(configuration)
         let response = try await session.data(for: request, delegate: isProxied ? nil : delegate).head
         #expect(response.status == .proxyAuthenticationRequired)
         #expect(delegate.asked.withLock { $0.isEmpty })
-        #expect(world.origin.heads.count == 1)
-        #expect(world.origin.heads.allSatisfy { !$0.contains("Authorization") })
+        #expect(guarded.origin.heads.count == 1)
+        #expect(guarded.origin.heads.allSatisfy { !$0.contains("Authorization") })
     }
 
     @Test func serverAndProxyAreToldApart() async throws {
-        let world = try await World(
+        let guarded = try await GuardedProxy(
             "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"server\"\r\nContent-Length: 0\r\n\r\n", isSecure: false
         )
-        var request = LoadRequest(.get, try world.origin.url())
+        var request = LoadRequest(.get, try guarded.origin.url())
         request.options.credential = Credential(user: "bob", password: Redacted("server"))
-        let response = try await world.session(Self.ann).data(for: request).head
+        let response = try await guarded.session(Self.ann).data(for: request).head
         #expect(response.status == .unauthorized)
-        let heads = world.origin.heads
+        let heads = guarded.origin.heads
         #expect(heads.count == 2 && heads.last?.contains("Authorization: Basic Ym9iOnNlcnZlcg==") == true, "\(heads)")
         #expect(heads.allSatisfy { !$0.contains("Proxy-Authorization") })
     }

@@ -38,10 +38,9 @@ struct SessionAuthenticationTests {
     /// Answers nothing.
     private struct Silent: SessionDelegate {}
 
-    private struct World {
+    private struct GuardedSite {
         let nginx: Nginx
-        let credentials = CredentialStorage()
-        let loading: URLLoadingSystem
+        let app: AuthenticatingApp
 
         init() async throws {
             let folder = try TemporaryDirectory()
@@ -62,15 +61,14 @@ struct SessionAuthenticationTests {
                 """
             }
             try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
-            loading = URLLoadingSystem(
-                gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
+            app = try AuthenticatingApp()
         }
 
         /// The tests are about Basic, and the server has no TLS.
         func makeSession(delegate: (any SessionDelegate)? = nil) -> SecureSession {
             var configuration = SessionConfiguration()
             configuration.allowsBasicOverPlainHTTP = true
-            return loading.makeSession(configuration, delegate: delegate)
+            return app.loading.makeSession(configuration, delegate: delegate)
         }
 
         func request(_ path: String) throws -> LoadRequest { try .get("http://127.0.0.1:\(nginx.port)\(path)") }
@@ -93,91 +91,91 @@ struct SessionAuthenticationTests {
     }
 
     @Test func theDelegatesAnswerIsAccepted() async throws {
-        let world = try await World()
+        let site = try await GuardedSite()
         let delegate = Delegate(.use(Self.ann))
-        let session = world.makeSession(delegate: delegate)
+        let session = site.makeSession(delegate: delegate)
         for _ in 0..<2 {
-            let (status, body) = try await text(session, world.request("/private/page"))
+            let (status, body) = try await text(session, site.request("/private/page"))
             #expect(status == 200 && body == "inside")
         }
         #expect(delegate.asked.withLock { $0 } == ["/private/page Käse"])
-        let log = try await world.log(of: 3)
+        let log = try await site.log(of: 3)
         #expect(log.map { $0.split(separator: " ").last } == ["401", "200", "200"])
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func aLoadsOwnDelegateIsAskedBeforeTheSessions() async throws {
-        let world = try await World()
+        let site = try await GuardedSite()
         let (own, shared) = (Delegate(.use(Self.ann)), Delegate(.cancel))
-        let session = world.makeSession(delegate: shared)
-        let (status, _) = try await text(session, world.request("/private/page"), delegate: own)
+        let session = site.makeSession(delegate: shared)
+        let (status, _) = try await text(session, site.request("/private/page"), delegate: own)
         #expect(status == 200 && shared.asked.withLock { $0.isEmpty })
-        await world.credentials.clear()
+        await site.app.credentials.clear()
         let error = await #expect(throws: LoadError.self) {
-            try await text(session, world.request("/private/page"), delegate: Silent())
+            try await text(session, site.request("/private/page"), delegate: Silent())
         }
         #expect(error?.code == .authenticationCancelled, "what the own one does not answer goes to the session's")
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func withoutAnAnswerTheServersIsTheResult() async throws {
-        let world = try await World()
-        let session = world.makeSession(delegate: Silent())
-        let (status, body) = try await text(session, world.request("/private/page"))
+        let site = try await GuardedSite()
+        let session = site.makeSession(delegate: Silent())
+        let (status, body) = try await text(session, site.request("/private/page"))
         #expect(status == 401 && body.contains("401"))
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func aRedirectCarriesNoCredentialToAnotherOrigin() async throws {
-        let world = try await World()
-        let session = world.makeSession()
+        let site = try await GuardedSite()
+        let session = site.makeSession()
         for (path, expected) in [("/here", 200), ("/away", 401)] {
-            var request = try world.request(path)
+            var request = try site.request(path)
             request.options.credential = Self.ann
             let (status, _) = try await text(session, request)
             #expect(status == expected)
         }
-        let log = try await world.log(of: 5)
+        let log = try await site.log(of: 5)
         #expect(log.count == 5)
         #expect(log.last == "GET /private/page - - 401", "another host asks, and is told nothing")
         #expect(log.filter { $0.contains("Basic") }.count == 1)
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func aBodyIsSentAgain() async throws {
-        let world = try await World()
-        let session = world.makeSession()
-        var request = try world.request("/stored")
+        let site = try await GuardedSite()
+        let session = site.makeSession()
+        var request = try site.request("/stored")
         request.method = .put
         request.options.credential = Self.ann
         let content = [UInt8](repeating: 7, count: 300_000)
         let response = try await session.upload(for: request, from: .bytes(content)).head
         #expect(response.status.code == 201)
-        let stored = try Data(contentsOf: URL(filePath: world.nginx.folder.file("stored")))
+        let stored = try Data(contentsOf: URL(filePath: site.nginx.folder.file("stored")))
         #expect(Array(stored) == content)
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func manyAtOnceAreEachAnswered() async throws {
-        let world = try await World()
-        let session = world.makeSession(delegate: Delegate(.use(Self.ann)))
+        let site = try await GuardedSite()
+        let session = site.makeSession(delegate: Delegate(.use(Self.ann)))
         try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<40 { group.addTask { try await text(session, world.request("/private/page")).0 } }
+            for _ in 0..<40 { group.addTask { try await text(session, site.request("/private/page")).0 } }
             for try await status in group { #expect(status == 200) }
         }
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 
     @Test func oneThatDownloadsIsAskedToo() async throws {
-        let world = try await World()
-        await world.credentials.setDefault(
+        let site = try await GuardedSite()
+        await site.app.credentials.setDefault(
             Self.ann,
             for: ProtectionSpace(
-                origin: try world.request("/").url.origin, realm: "Käse", method: .basic))
+                origin: try site.request("/").url.origin, realm: "Käse", method: .basic))
         let folder = try TemporaryDirectory()
         let target = folder.file("copy")
-        _ = try await world.makeSession().download(for: world.request("/private/page"), to: target)
+        _ = try await site.makeSession().download(for: site.request("/private/page"), to: target)
         #expect(try String(contentsOfFile: target, encoding: .utf8) == "inside")
-        await world.loading.shutdown()
+        await site.app.loading.shutdown()
     }
 }

@@ -9,14 +9,14 @@ struct NTLMTests {
     private static let name = "old.corp.example"
     private static let users = [(domain: "CORP", name: "ann", password: "påss 1"), ("CORP", "bob", "påss 2")]
 
-    private struct World {
+    private struct IntranetApp {
         let server: NTLMAcceptor
         let sallyport: Sallyport
         let authority: TestAuthority
         /// Its gateway runs as long as it is there.
         let site: Site
 
-        static func start(options: [String] = []) async throws -> World {
+        static func start(options: [String] = []) async throws -> IntranetApp {
             let (authority, site) = (try TestAuthority(name: "Corp CA"), try await Site.start())
             let server = try await NTLMAcceptor.start(
                 users, identity: authority.server(names: [name]), options: ["--address", Intranet.address] + options)
@@ -27,7 +27,7 @@ struct NTLMTests {
                 application: .init(Site.app, version: Site.version))
             try await sallyport.authorization.activate(link: try await site.link())
             try await sallyport.authorize()
-            return World(server: server, sallyport: sallyport, authority: authority, site: site)
+            return IntranetApp(server: server, sallyport: sallyport, authority: authority, site: site)
         }
 
         func session(allowingV1 allowsV1: Bool = false) throws -> SecureSession {
@@ -47,65 +47,65 @@ struct NTLMTests {
     }
 
     @Test func theServersCertificateBehindTheRelayIsWhatTheProofIsBoundTo() async throws {
-        let world = try await World.start()
-        let session = try world.session()
-        for _ in 1...3 { #expect(try await world.load(session, "/page", as: 0) == "hello CORP\\ann") }
-        let log = try await world.server.log(of: 5)
+        let app = try await IntranetApp.start()
+        let session = try app.session()
+        for _ in 1...3 { #expect(try await app.load(session, "/page", as: 0) == "hello CORP\\ann") }
+        let log = try await app.server.log(of: 5)
         #expect(log.map(\.status) == [401, 401, 200, 200, 200], "no leg more on a connection that stands")
         #expect(log[2].facts == ["mic", "bindings", "HTTP/\(Self.name)"])
-        await world.sallyport.credentials.clear()
-        _ = try await world.load(session, "/page", as: 0)
-        #expect(Set(try await world.server.log(of: 8).filter { $0.status == 200 }.map(\.connection)).count == 2)
-        await world.sallyport.shutdown()
+        await app.sallyport.credentials.clear()
+        _ = try await app.load(session, "/page", as: 0)
+        #expect(Set(try await app.server.log(of: 8).filter { $0.status == 200 }.map(\.connection)).count == 2)
+        await app.sallyport.shutdown()
     }
 
     /// Neither a stored answer nor a connection of one is ever the other's.
     @Test func twoUsersOfOneProcessStayApart() async throws {
-        let world = try await World.start()
-        let session = try world.session()
+        let app = try await IntranetApp.start()
+        let session = try app.session()
         for _ in 1...3 {
             for (user, name) in ["ann", "bob"].enumerated() {
-                #expect(try await world.load(session, "/kept", as: user) == "hello CORP\\\(name)")
+                #expect(try await app.load(session, "/kept", as: user) == "hello CORP\\\(name)")
             }
         }
-        let log = try await world.server.log(of: 6)
+        let log = try await app.server.log(of: 6)
         #expect(
             log.filter { $0.status == 200 }.map(\.user) == ["CORP\\ann", "CORP\\bob"], "the rest is stored, by user")
-        #expect(try await world.load(session, "/page", as: 0) == "hello CORP\\ann")
-        #expect(try await world.load(session, "/page", as: 1) == "hello CORP\\bob")
+        #expect(try await app.load(session, "/page", as: 0) == "hello CORP\\ann")
+        #expect(try await app.load(session, "/page", as: 1) == "hello CORP\\bob")
         let users = Dictionary(
-            grouping: try await world.server.log(of: 8).filter { $0.status == 200 }, by: \.connection)
+            grouping: try await app.server.log(of: 8).filter { $0.status == 200 }, by: \.connection)
         #expect(users.count == 2 && users.values.allSatisfy { Set($0.map(\.user)).count == 1 })
-        await world.sallyport.shutdown()
+        await app.sallyport.shutdown()
     }
 
     @Test func whereAppAndPolicyAllowItAnOldServerIsAnswered() async throws {
-        let world = try await World.start(options: ["--old", "session"])
-        try await world.site.admin("auth", "allow", "ntlmv1")
-        try await world.sallyport.authorize()
-        #expect(try await world.load(try world.session(allowingV1: true), "/page", as: 0) == "hello CORP\\ann")
-        #expect(try await world.server.log(of: 3).last?.facts == ["v1"])
-        #expect(try await world.load(try world.session(), "/page", as: 1) == "hello CORP\\bob")
-        #expect(try await world.server.log(of: 6).last?.facts.contains("v1") == false, "another session does not")
-        await world.sallyport.shutdown()
+        let app = try await IntranetApp.start(options: ["--old", "session"])
+        try await app.site.admin("auth", "allow", "ntlmv1")
+        try await app.sallyport.authorize()
+        #expect(try await app.load(try app.session(allowingV1: true), "/page", as: 0) == "hello CORP\\ann")
+        #expect(try await app.server.log(of: 3).last?.facts == ["v1"])
+        #expect(try await app.load(try app.session(), "/page", as: 1) == "hello CORP\\bob")
+        #expect(try await app.server.log(of: 6).last?.facts.contains("v1") == false, "another session does not")
+        await app.sallyport.shutdown()
     }
 
     @Test func whatThePolicyForbidsIsNotAnsweredAnyMore() async throws {
-        let world = try await World.start()
-        let session = try world.session()
-        #expect(try await world.load(session, "/page", as: 0) == "hello CORP\\ann")
-        try await world.site.admin("auth", "forbid", "ntlm")
-        try await world.sallyport.authorize()
-        #expect(try await world.load(session, "/page", as: 0) == "who?")
-        #expect(try await world.server.log(of: 4).last?.user == "-", "nor is the connection used that stands")
-        await world.sallyport.shutdown()
+        let app = try await IntranetApp.start()
+        let session = try app.session()
+        #expect(try await app.load(session, "/page", as: 0) == "hello CORP\\ann")
+        try await app.site.admin("auth", "forbid", "ntlm")
+        try await app.sallyport.authorize()
+        #expect(try await app.load(session, "/page", as: 0) == "who?")
+        #expect(try await app.server.log(of: 4).last?.user == "-", "nor is the connection used that stands")
+        await app.sallyport.shutdown()
     }
 
     /// The app alone cannot allow it: the policy has to list it.
     @Test func withoutThePolicyAnOldServerGetsNothingOlder() async throws {
-        let world = try await World.start(options: ["--old", "v1"])
-        #expect(try await world.load(try world.session(allowingV1: true), "/page", as: 0) == "hello CORP\\ann")
-        #expect(try await world.server.log(of: 3).last?.facts.contains("v1") == false)
-        await world.sallyport.shutdown()
+        let app = try await IntranetApp.start(options: ["--old", "v1"])
+        #expect(try await app.load(try app.session(allowingV1: true), "/page", as: 0) == "hello CORP\\ann")
+        #expect(try await app.server.log(of: 3).last?.facts.contains("v1") == false)
+        await app.sallyport.shutdown()
     }
 }

@@ -71,8 +71,8 @@ struct AcceptorTests {
 
     @Test func aBoundTokenIsTakenOverItsOwnConnectionOnly() async throws {
         let (kdc, keytab) = try await realm()
-        let world = try World([kdc])
-        let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
+        let app = try KerberosApp([kdc])
+        let ticket = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
         let hash = [UInt8](0..<32)
         let bound = { try ServiceProof(ticket, binding: Self.binding(hash), delegated: nil) }
         let isBound = 0x800
@@ -83,7 +83,7 @@ struct AcceptorTests {
         let unbound = try ServiceProof(ticket, binding: nil, delegated: nil)
         #expect(try await accept(unbound, keytab, kdc, hash: hash).flags & isBound == 0)
         #expect(try await accept(bound(), keytab, kdc).user == "ann@EXAMPLE.TEST", "who does not look does not mind")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// Asks over a connection that has a certificate, and keeps what is said to it.
@@ -114,10 +114,10 @@ struct AcceptorTests {
 
     @Test func aLoadsTokenIsBoundToTheConnectionThatAsked() async throws {
         let (kdc, keytab) = try await realm()
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         let (hash, stage) = ([UInt8](0..<32), AskingStage([UInt8](0..<32)))
         let chain = LoadChain([
-            AuthenticationStage(credentials: CredentialStorage(), schemes: [NegotiateScheme(world.kerberos)]), stage,
+            AuthenticationStage(credentials: CredentialStorage(), schemes: [NegotiateScheme(app.kerberos)]), stage,
         ])
         var request = try LoadRequest.get("https://localhost/")
         request.options.credential = .ann()
@@ -129,13 +129,13 @@ struct AcceptorTests {
         let token = try Base64.decode(field.dropFirst("Negotiate ".count).utf8)
         #expect(try await accept(token, keytab, kdc, hash: hash).flags & 0x800 != 0)
         #expect(try await !accept(token, keytab, kdc, hash: hash.reversed()).failure.isEmpty)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func theServicesAnswerAndCodesAreVerified() async throws {
         let (kdc, keytab) = try await realm()
-        let world = try World([kdc])
-        let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
+        let app = try KerberosApp([kdc])
+        let ticket = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
         let proof = try ServiceProof(ticket, binding: nil, delegated: nil)
         let verdict = try await accept(proof, keytab, kdc)
         // Mutual authentication, replay, sequence; no delegation.
@@ -158,32 +158,32 @@ struct AcceptorTests {
         for count in 0..<verdict.code.count {
             #expect(!proof.isSigned(Array("message".utf8), with: Array(verdict.code.prefix(count))))
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func whatIsDelegatedIsATicketThatTheServiceCanUse() async throws {
         let (kdc, keytab) = try await realm("+ok_as_delegate")
-        let world = try World([kdc])
-        try await world.kerberos.allowDelegation(true)
-        let tickets = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc])
+        try await app.kerberos.allowDelegation(true)
+        let tickets = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         let delegated = try #require(tickets.delegated)
         for _ in 1...2 {
             let proof = try ServiceProof(tickets.service, binding: nil, delegated: delegated)
             let verdict = try await accept(proof, keytab, kdc)
             #expect(verdict.isDelegated && verdict.flags & 1 == 1)
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aTokenOfAnotherRealmOfTheSameNameIsRefused() async throws {
         let (kdc, _) = try await realm()
         let (other, keytab) = try await realm()
-        let world = try World([kdc])
-        let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
+        let app = try KerberosApp([kdc])
+        let ticket = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
         let verdict = try await accept(ServiceProof(ticket, binding: nil, delegated: nil), keytab, kdc)
         #expect(verdict.failure.hasPrefix("refused"))
         // Its folder has the keytab.
         withExtendedLifetime(other) {}
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 }

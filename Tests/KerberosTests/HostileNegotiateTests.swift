@@ -57,11 +57,11 @@ struct HostileNegotiateTests {
 
     @Test(arguments: wrongAnswers) func aServerThatIsNotTheServiceIsAnError(answer: String) async throws {
         let (kdc, server) = (try await realm(), try Self.server(answer))
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         await #expect(throws: LoadError(.serverNotAuthenticated, "")) {
-            try await world.load("http://127.0.0.1:\(server.port)/", .ann())
+            try await app.load("http://127.0.0.1:\(server.port)/", .ann())
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// A token that nobody asked for may stay without an answer, but not get a wrong one.
@@ -81,21 +81,21 @@ struct HostileNegotiateTests {
                 connection.write("HTTP/1.1 \(status)\r\n\(field)Content-Length: 0\r\n\r\n")
             }
         }
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         let url = "http://127.0.0.1:\(server.port)/"
-        #expect(try await world.load(url, .ann()).status == 404)
-        #expect(try await world.load(url, .ann()).status == 200)
-        await #expect(throws: LoadError(.serverNotAuthenticated, "")) { try await world.load(url, .ann()) }
+        #expect(try await app.load(url, .ann()).status == 404)
+        #expect(try await app.load(url, .ann()).status == 200)
+        await #expect(throws: LoadError(.serverNotAuthenticated, "")) { try await app.load(url, .ann()) }
         #expect(answers.withLock { $0 } == 4)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// What stands before a service may fail without asking it.
     @Test func anErrorNeedsNoProof() async throws {
         let (kdc, server) = (try await realm(), try Self.server(status: "503 Service Unavailable", ""))
-        let world = try World([kdc])
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 503)
-        await world.loading.shutdown()
+        let app = try KerberosApp([kdc])
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", .ann()).status == 503)
+        await app.loading.shutdown()
     }
 
     @Test func aServerThatAsksForEverIsLeft() async throws {
@@ -109,10 +109,10 @@ struct HostileNegotiateTests {
                 )
             }
         }
-        let world = try World([kdc])
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 401)
+        let app = try KerberosApp([kdc])
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", .ann()).status == 401)
         #expect(asked.withLock { $0 } <= 4)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Several methods
@@ -124,34 +124,34 @@ struct HostileNegotiateTests {
     ]
 
     /// The servers of these tests have no TLS.
-    private static func sessionWithBasic(_ world: World) -> SecureSession {
+    private static func sessionWithBasic(_ app: KerberosApp) -> SecureSession {
         var configuration = SessionConfiguration()
         configuration.allowsBasicOverPlainHTTP = true
-        return world.loading.makeSession(configuration)
+        return app.loading.makeSession(configuration)
     }
 
     @Test(arguments: both) func aUserWithoutARealmIsLeftToTheNextMethod(offers: String) async throws {
         let (kdc, seen) = (try await realm(), Lock<[String]>([]))
         let server = try Self.server(offers: offers, "", seen)
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         let credential = Credential(user: "ann", password: Redacted("secret"))
-        let session = Self.sessionWithBasic(world)
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential, in: session).status == 200)
+        let session = Self.sessionWithBasic(app)
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", credential, in: session).status == 200)
         #expect(seen.withLock { $0 } == ["-", "Basic"])
         #expect(kdc.count("AS_REQ") == 0)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func theServersOrderCounts() async throws {
         let (kdc, seen) = (try await realm(), Lock<[String]>([]))
         let first = try Self.server(offers: Self.both[0], status: "404 Not Found", "", seen)
         let second = try Self.server(offers: Self.both[1], "", seen)
-        let world = try World([kdc])
-        let session = Self.sessionWithBasic(world)
-        _ = try await world.load("http://127.0.0.1:\(first.port)/", .ann(), in: session)
-        _ = try await world.load("http://127.0.0.1:\(second.port)/", .ann(), in: session)
+        let app = try KerberosApp([kdc])
+        let session = Self.sessionWithBasic(app)
+        _ = try await app.load("http://127.0.0.1:\(first.port)/", .ann(), in: session)
+        _ = try await app.load("http://127.0.0.1:\(second.port)/", .ann(), in: session)
         #expect(seen.withLock { $0 } == ["-", "Negotiate", "-", "Basic"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Proxies
@@ -169,10 +169,10 @@ struct HostileNegotiateTests {
                         : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }
         }
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         var configuration = SessionConfiguration()
         configuration.proxies.http = try Proxy("http://127.0.0.1:\(proxy.port)")
-        let session = world.loading.makeSession(configuration)
+        let session = app.loading.makeSession(configuration)
         for number in 1...3 {
             var request = try LoadRequest.get("http://web.example/\(number)")
             request.options.proxyCredential = .ann()
@@ -182,7 +182,7 @@ struct HostileNegotiateTests {
         }
         #expect(seen.withLock { $0 } == ["-", "Negotiate", "Negotiate", "Negotiate"])
         #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// A service that the realm does not know is an error, and no reason to show a password.
@@ -191,16 +191,16 @@ struct HostileNegotiateTests {
         try await kdc.addUser("ann", password: "secret")
         let seen = Lock<[String]>([])
         let server = try Self.server(offers: Self.both[0], "", seen)
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         do {
-            _ = try await world.load("http://127.0.0.1:\(server.port)/", .ann())
+            _ = try await app.load("http://127.0.0.1:\(server.port)/", .ann())
             Issue.record("An answer without a ticket")
         } catch let error as LoadError {
             #expect(error.code == .kerberosFailed)
             #expect((error.underlying as? KerberosError)?.code == .unknownService)
         }
         #expect(seen.withLock { $0 } == ["-"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// Tickets that happen to be there are no reason to fail where they are worth nothing: the app is asked.
@@ -210,44 +210,44 @@ struct HostileNegotiateTests {
         try await kdc.addService("HTTP/other.example")
         let seen = Lock<[String]>([])
         let server = try Self.server(offers: Self.both[0], "", seen)
-        let world = try World([kdc])
-        _ = try await world.ticket("other.example", "ann@EXAMPLE.TEST", "secret")
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/").status == 401)
+        let app = try KerberosApp([kdc])
+        _ = try await app.ticket("other.example", "ann@EXAMPLE.TEST", "secret")
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/").status == 401)
         let space = ProtectionSpace(origin: "http://127.0.0.1:\(server.port)", realm: "x", method: .basic)
-        await world.credentials.setDefault(Credential(user: "b", password: Redacted("c")), for: space)
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/").status == 200)
+        await app.credentials.setDefault(Credential(user: "b", password: Redacted("c")), for: space)
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/").status == 200)
         #expect(seen.withLock { $0 } == ["-", "-", "Basic"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aLoadEndsInItsTimeThoughItsRealmIsSilent() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let server = try Self.server("")
-        let world = try World([], others: ["EXAMPLE.TEST": [try silent.endpoint]])
+        let app = try KerberosApp([], others: ["EXAMPLE.TEST": [try silent.endpoint]])
         var request = try LoadRequest.get("http://127.0.0.1:\(server.port)/")
         request.options.credential = .ann()
         request.options.resourceTimeout = .seconds(1)
         let begun = ContinuousClock.now
-        await #expect(throws: LoadError(.resourceTimeout, "")) { try await world.loading.session.data(for: request) }
+        await #expect(throws: LoadError(.resourceTimeout, "")) { try await app.loading.session.data(for: request) }
         #expect(ContinuousClock.now - begun < .seconds(10))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// The password of a credential that is not kept is not kept here either.
     @Test func aPasswordForOneLoadIsForgotten() async throws {
         let (kdc, server) = (try await realm(), try Self.server(status: "404 Not Found", ""))
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         var credential = Credential.ann()
         credential.persistence = .none
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", credential).status == 404)
-        #expect(try await world.kerberos.tickets().count == 2)
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", credential).status == 404)
+        #expect(try await app.kerberos.tickets().count == 2)
         let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
-        #expect(await world.kerberos.state.books[owner]?.source == nil)
-        world.clock.advance(by: 7200)
+        #expect(await app.kerberos.state.books[owner]?.source == nil)
+        app.clock.advance(by: 7200)
         await #expect(throws: KerberosError(.noTicket, "")) {
-            try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", nil)
+            try await app.ticket("127.0.0.1", "ann@EXAMPLE.TEST", nil)
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aRedirectTakesNoTokenAlong() async throws {
@@ -264,28 +264,28 @@ struct HostileNegotiateTests {
                 connection.write("HTTP/1.1 302 Found\r\n\(location)Content-Length: 0\r\n\r\n")
             }
         }
-        let world = try World([kdc])
-        _ = try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
-        #expect(try await world.load("http://127.0.0.1:\(server.port)/", .ann()).status == 200)
+        let app = try KerberosApp([kdc])
+        _ = try await app.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
+        #expect(try await app.load("http://127.0.0.1:\(server.port)/", .ann()).status == 200)
         #expect(seen.withLock { $0 } == ["-"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func noSecretIsInWhatIsPrinted() async throws {
         let kdc = try await realm()
-        let world = try World([kdc])
-        let tickets = try await world.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc])
+        let tickets = try await app.ticket("127.0.0.1", "ann@EXAMPLE.TEST", "secret")
         let owner = TicketOwner(principal: .instance, user: try KerberosUser("ann@EXAMPLE.TEST"))
         let signature = NegotiateSignature(
-            world.kerberos, owner, ServiceName(service: "HTTP", host: "127.0.0.1"), tickets, to: .server)
+            app.kerberos, owner, ServiceName(service: "HTTP", host: "127.0.0.1"), tickets, to: .server)
         let token = try #require(await signature.make())
         let other = try #require(await signature.make())
         #expect(token.reveal() != other.reveal(), "another token for each time")
         var printed = ""
         dump(tickets, to: &printed)
-        dump(world.kerberos, to: &printed)
-        printed += "\(token) \(try await world.kerberos.tickets())"
+        dump(app.kerberos, to: &printed)
+        printed += "\(token) \(try await app.kerberos.tickets())"
         #expect(!printed.contains("secret") && !printed.contains(token.reveal()))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 }

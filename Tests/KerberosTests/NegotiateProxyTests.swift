@@ -28,19 +28,19 @@ struct NegotiateProxyTests {
             origin = try RecordingOrigin(with: isSecure ? tls : nil)
         }
 
-        func session(_ world: World, _ credential: Credential?) throws -> SecureSession {
+        func session(_ app: KerberosApp, _ credential: Credential?) throws -> SecureSession {
             var configuration = SessionConfiguration()
             configuration.proxies = try .all(Proxy("http://localhost:\(squid.port)", credential: credential))
             configuration.trust = .only([try authority.der])
-            return world.loading.makeSession(configuration)
+            return app.loading.makeSession(configuration)
         }
     }
 
     @Test(arguments: ["http", "https"])
     func aTicketOpensTheProxyAndTheOriginHearsNothingOfIt(_ scheme: String) async throws {
         let site = try await Site(isSecure: scheme == "https")
-        let world = try World([site.kdc])
-        let session = try site.session(world, .ann())
+        let app = try KerberosApp([site.kdc])
+        let session = try site.session(app, .ann())
         for number in 1...3 {
             let body = try await session.data(for: .init(.get, site.origin.url("/\(number)", scheme: scheme))).body
             #expect(body == Array("ok".utf8))
@@ -49,7 +49,7 @@ struct NegotiateProxyTests {
         let heads = site.origin.heads
         #expect(heads.count == 3 && heads.allSatisfy { !$0.lowercased().contains("authorization") })
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
         // A tunnel's line comes with its end.
         #expect(
             try await eventually { site.squid.log.contains { $0.hasSuffix(" ann@EXAMPLE.TEST") } },
@@ -59,8 +59,8 @@ struct NegotiateProxyTests {
     @Test(arguments: ["http", "https"])
     func aWrongPasswordOpensNothing(_ scheme: String) async throws {
         let site = try await Site(isSecure: scheme == "https")
-        let world = try World([site.kdc])
-        let session = try site.session(world, .ann("wrong"))
+        let app = try KerberosApp([site.kdc])
+        let session = try site.session(app, .ann("wrong"))
         let request = LoadRequest(.get, try site.origin.url(scheme: scheme))
         if scheme == "http" {
             #expect(try await session.data(for: request).head.status == .proxyAuthenticationRequired)
@@ -68,6 +68,6 @@ struct NegotiateProxyTests {
             await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) { try await session.data(for: request) }
         }
         #expect(site.origin.heads.isEmpty)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 }

@@ -7,6 +7,7 @@ import SallyportLoading
 import SallyportSecureStore
 import SallyportURLLoading
 import SallyportWire
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -38,37 +39,37 @@ struct NegotiateTests {
 
     @Test func theServerIsAskedOnceAndTheRealmTwice() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
+        let app = try KerberosApp([site.kdc])
         for _ in 1...3 {
-            let answer = try await world.load(site.apache.url(), .ann())
+            let answer = try await app.load(site.apache.url(), .ann())
             #expect(answer.status == 200 && answer.body == "inside", "\(site.apache.errors)")
         }
         #expect(try await site.statuses(4) == ["401", "200", "200", "200"])
         #expect(site.apache.log.dropFirst().allSatisfy { $0.contains(" ann@EXAMPLE.TEST ") })
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 1)
         #expect(!FileManager.default.fileExists(atPath: HostileHost.trace))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// A token goes there ahead, and nobody looks at it.
     @Test func pagesThatAreEverybodysNeedNoProofBesideThoseThatDo() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
+        let app = try KerberosApp([site.kdc])
         for path in ["/vault/page", "/free/page", "/vault/page", "/free/page"] {
-            let answer = try await world.load(site.apache.url(path), .ann())
+            let answer = try await app.load(site.apache.url(path), .ann())
             #expect(answer.status == 200 && answer.body == "inside", "\(path)")
         }
         #expect(try await site.statuses(5) == ["401", "200", "200", "200", "200"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aWrongPasswordIsTheServersAnswer() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
-        #expect(try await world.load(site.apache.url(), .ann("wrong")).status == 401)
+        let app = try KerberosApp([site.kdc])
+        #expect(try await app.load(site.apache.url(), .ann("wrong")).status == 401)
         #expect(try await site.statuses(1) == ["401"], "nothing was sent in the user's name")
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200)
-        await world.loading.shutdown()
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200)
+        await app.loading.shutdown()
     }
 
     private struct Answers: SessionDelegate {
@@ -87,39 +88,39 @@ struct NegotiateTests {
 
     @Test func theAppIsAskedAgainAfterAWrongPassword() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
+        let app = try KerberosApp([site.kdc])
         let answers = Answers()
-        let session = world.loading.makeSession(delegate: answers)
-        #expect(try await world.load(site.apache.url(), in: session).status == 200)
+        let session = app.loading.makeSession(delegate: answers)
+        #expect(try await app.load(site.apache.url(), in: session).status == 200)
         #expect(answers.asked.withLock { $0 } == [0, 1])
         #expect(try await site.statuses(2) == ["401", "200"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func ticketsServeEverySiteWithoutAQuestion() async throws {
         let site = try await Site.start()
         let other = try await Apache.withNegotiate(keytab: site.kdc.keytab(of: "HTTP/localhost"), of: site.kdc)
-        let world = try World([site.kdc])
+        let app = try KerberosApp([site.kdc])
         let answers = Answers()
-        let session = world.loading.makeSession(delegate: answers)
-        #expect(try await world.load(site.apache.url(), .ann(), in: session).status == 200)
+        let session = app.loading.makeSession(delegate: answers)
+        #expect(try await app.load(site.apache.url(), .ann(), in: session).status == 200)
         let count = answers.asked.withLock { $0.count }
-        #expect(try await world.load(other.url(), in: session).status == 200)
+        #expect(try await app.load(other.url(), in: session).status == 200)
         #expect(answers.asked.withLock { $0.count } == count)
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func twoUsersOfOneProcessAreNeverMixed() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
+        let app = try KerberosApp([site.kdc])
         let bob = Credential(user: "bob@EXAMPLE.TEST", password: Redacted("hunter"))
         await withTaskGroup { group in
             for number in 0..<20 {
                 group.addTask {
                     let (name, credential) = number % 2 == 0 ? ("a", Credential.ann()) : ("b", bob)
                     let path = "/vault/page?\(name)"
-                    let answer = try? await world.load(site.apache.url(path), credential, of: Principal(name))
+                    let answer = try? await app.load(site.apache.url(path), credential, of: Principal(name))
                     #expect(answer?.status == 200)
                 }
             }
@@ -127,7 +128,7 @@ struct NegotiateTests {
         let lines = try await eventually { site.apache.log.count { $0.hasPrefix("200") } == 20 } ? site.apache.log : []
         #expect(lines.count { $0.hasPrefix("200 ann@EXAMPLE.TEST") && $0.hasSuffix("?a") } == 10)
         #expect(lines.count { $0.hasPrefix("200 bob@EXAMPLE.TEST") && $0.hasSuffix("?b") } == 10)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: The store
@@ -135,14 +136,14 @@ struct NegotiateTests {
     @Test func ticketsOutliveTheProcessUntilTheyAreCleared() async throws {
         let site = try await Site.start()
         let folder = try TemporaryDirectory()
-        var store = try await temporaryStore(folder)
-        let first = try World([site.kdc], in: store)
+        var store = try await TestStore(in: folder)
+        let first = try KerberosApp([site.kdc], in: store.store)
         #expect(try await first.load(site.apache.url(), .ann()).status == 200)
         await first.loading.shutdown()
         store.close()
 
-        store = try await temporaryStore(folder)
-        let second = try World([site.kdc], in: store)
+        store = try await TestStore(in: folder)
+        let second = try KerberosApp([site.kdc], in: store.store)
         #expect(try await second.kerberos.tickets().map(\.service) == [nil, "HTTP/localhost"])
         #expect(try await second.load(site.apache.url()).status == 200)
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 1)
@@ -152,8 +153,8 @@ struct NegotiateTests {
         await second.loading.shutdown()
         store.close()
 
-        store = try await temporaryStore(folder)
-        #expect(try await World([site.kdc], in: store).kerberos.tickets().isEmpty)
+        store = try await TestStore(in: folder)
+        #expect(try await KerberosApp([site.kdc], in: store.store).kerberos.tickets().isEmpty)
         store.close()
         // Encrypted: neither the user nor the realm is to be seen.
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.file("store")) {
@@ -164,60 +165,60 @@ struct NegotiateTests {
 
     @Test func aTicketThatTheServiceDoesNotKnowIsAskedForAnew() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200)
+        let app = try KerberosApp([site.kdc])
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200)
         // Another key: what was issued for the old one is worth nothing.
         _ = try await site.kdc.keytab(of: "HTTP/localhost", "")
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
         #expect(try await site.statuses(4) == ["401", "200", "401", "200"])
         #expect(site.kdc.count("AS_REQ") == 1 && site.kdc.count("TGS_REQ") == 2)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func anExpiredTicketIsAskedForAnewWithoutAQuestion() async throws {
         let site = try await Site.start()
-        let world = try World([site.kdc])
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200)
-        world.clock.advance(by: 7200)
+        let app = try KerberosApp([site.kdc])
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200)
+        app.clock.advance(by: 7200)
         // The realm's clock has not moved, so what it gives is over too: nobody can be asked, and the load says so.
-        #expect(try await world.load(site.apache.url()).status == 401)
+        #expect(try await app.load(site.apache.url()).status == 401)
         #expect(site.kdc.count("AS_REQ") >= 2)
-        world.clock.advance(by: -7200)
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200)
-        await world.loading.shutdown()
+        app.clock.advance(by: -7200)
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200)
+        await app.loading.shutdown()
     }
 
     @Test func aRealmAndAServerWithAnotherClockAreUnderstood() async throws {
         let site = try await Site.start(isAhead: 3600)
-        let world = try World([site.kdc])
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
-        await world.loading.shutdown()
+        let app = try KerberosApp([site.kdc])
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
+        await app.loading.shutdown()
     }
 
     // MARK: Delegation
 
     @Test func delegationGoesToWhomTheRealmTrustsOnly() async throws {
         let site = try await Site.start(service: "+ok_as_delegate")
-        let world = try World([site.kdc])
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200)
+        let app = try KerberosApp([site.kdc])
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200)
         #expect(!site.apache.hasDelegated, "not without being allowed")
         #expect(site.kdc.count("TGS_REQ") == 1)
-        await world.credentials.clear(for: .negotiate)
-        try await world.kerberos.allowDelegation(true)
-        #expect(try await world.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
+        await app.credentials.clear(for: .negotiate)
+        try await app.kerberos.allowDelegation(true)
+        #expect(try await app.load(site.apache.url(), .ann()).status == 200, "\(site.apache.errors)")
         #expect(site.kdc.count("TGS_REQ") == 3, "the service's ticket, and one that can be handed on")
         #expect(try await eventually { site.apache.hasDelegated }, "\(site.apache.errors)")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func delegationThatCannotBeHadIsAnError() async throws {
         let site = try await Site.start(service: "+ok_as_delegate", user: "+requires_preauth -allow_forwardable")
-        let world = try World([site.kdc])
-        try await world.kerberos.allowDelegation(true)
+        let app = try KerberosApp([site.kdc])
+        try await app.kerberos.allowDelegation(true)
         await #expect(throws: LoadError(.delegationUnavailable, "")) {
-            try await world.load(site.apache.url(), .ann())
+            try await app.load(site.apache.url(), .ann())
         }
         #expect(try await site.statuses(1) == ["401"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 }

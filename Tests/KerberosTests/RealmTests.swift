@@ -19,18 +19,18 @@ struct RealmTests {
     @Test func oneSignInServesAllServices() async throws {
         let kdc = try await realm()
         try await kdc.addService("HTTP/other.example")
-        let world = try World([kdc])
-        let first = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc])
+        let first = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         #expect(first.isNew && first.delegated == nil)
-        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
-        #expect(try await world.ticket("other.example", "ann@EXAMPLE.TEST", nil).isNew)
+        #expect(try await !app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+        #expect(try await app.ticket("other.example", "ann@EXAMPLE.TEST", nil).isNew)
         #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 2)
-        let tickets = try await world.kerberos.tickets()
+        let tickets = try await app.kerberos.tickets()
         #expect(tickets.map(\.service) == [nil, "HTTP/localhost", "HTTP/other.example"])
-        #expect(tickets.allSatisfy { abs($0.ends - world.clock.now - 3600) < 60 && $0.user == "ann@EXAMPLE.TEST" })
+        #expect(tickets.allSatisfy { abs($0.ends - app.clock.now - 3600) < 60 && $0.user == "ann@EXAMPLE.TEST" })
         // Nothing of the host was read: krb5 would have written what it does.
         #expect(!FileManager.default.fileExists(atPath: HostileHost.trace))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func whatIsWrongWithAUserIsSaid() async throws {
@@ -38,7 +38,7 @@ struct RealmTests {
         try await kdc.addUser("late", password: "secret", "+requires_preauth -pwexpire yesterday")
         try await kdc.addUser("gone", password: "secret", "+requires_preauth -allow_tix")
         try await kdc.addUser("plain", password: "secret", "-requires_preauth")
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         for (user, password, code) in [
             ("ann", "wrong", KerberosError.Code.wrongPassword), ("bob", "secret", .unknownUser),
             ("plain", "wrong", .wrongPassword), ("late", "secret", .passwordExpired),
@@ -46,147 +46,147 @@ struct RealmTests {
             ("ann", "a\0b", .wrongPassword),
         ] {
             await #expect(throws: KerberosError(code, ""), "\(user)") {
-                try await world.ticket("localhost", "\(user)@EXAMPLE.TEST", password)
+                try await app.ticket("localhost", "\(user)@EXAMPLE.TEST", password)
             }
         }
         await #expect(throws: KerberosError(.unknownService, "")) {
-            try await world.ticket("nobody.example", "ann@EXAMPLE.TEST", "secret")
+            try await app.ticket("nobody.example", "ann@EXAMPLE.TEST", "secret")
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// Realms lock users out.
     @Test func aWrongPasswordIsNotTriedASecondTime() async throws {
         let kdc = try await realm()
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         await #expect(throws: KerberosError(.wrongPassword, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
         }
         let lines = { try String(contentsOfFile: kdc.folder.file("kdc.log"), encoding: .utf8).split(separator: "\n") }
         let count = try lines().count
         await #expect(throws: KerberosError(.noTicket, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil)
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil)
         }
         #expect(try lines().count == count)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aKeytabSpeaksForAService() async throws {
         let kdc = try await realm()
         let path = try await kdc.addService("report/host.example")
-        let world = try World([kdc])
-        let user = try await world.kerberos.useKeytab(at: path)
+        let app = try KerberosApp([kdc])
+        let user = try await app.kerberos.useKeytab(at: path)
         #expect("\(user)" == "report/host.example@EXAMPLE.TEST")
-        #expect(try await world.kerberos.userAtHand(of: .instance) == user)
-        #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
-        await #expect(throws: KerberosError(.keytab, "")) { try await world.kerberos.useKeytab(at: path + "x") }
-        try await world.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
+        #expect(try await app.kerberos.userAtHand(of: .instance) == user)
+        #expect(try await app.ticket("localhost", "\(user)", nil).isNew)
+        await #expect(throws: KerberosError(.keytab, "")) { try await app.kerberos.useKeytab(at: path + "x") }
+        try await app.kerberos.useKeytab(at: path, for: KerberosUser("ann@EXAMPLE.TEST"), of: Principal("p"))
         await #expect(throws: KerberosError(.keytab, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: Principal("p"))
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: Principal("p"))
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// What a lock and a wipe leave.
     @Test func whatIsForgottenIsSecret() async throws {
         let kdc = try await realm()
         let keytab = try await kdc.addService("report/host.example")
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         let (a, b) = (Principal("a"), Principal("b"))
-        let service = try await world.kerberos.useKeytab(at: keytab, of: a)
-        _ = try await world.ticket("localhost", "\(service)", nil, of: a)
-        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: b)
-        await world.kerberos.forget()
-        #expect(try await world.kerberos.tickets().isEmpty)
-        #expect(try await world.kerberos.userAtHand(of: b) == nil)
-        #expect(try await world.kerberos.userAtHand(of: a) == service)
-        #expect(try await world.ticket("localhost", "\(service)", nil, of: a).isNew)
-        try await world.kerberos.clear()
-        #expect(try await world.kerberos.userAtHand(of: a) == nil)
-        await world.loading.shutdown()
+        let service = try await app.kerberos.useKeytab(at: keytab, of: a)
+        _ = try await app.ticket("localhost", "\(service)", nil, of: a)
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: b)
+        await app.kerberos.forget()
+        #expect(try await app.kerberos.tickets().isEmpty)
+        #expect(try await app.kerberos.userAtHand(of: b) == nil)
+        #expect(try await app.kerberos.userAtHand(of: a) == service)
+        #expect(try await app.ticket("localhost", "\(service)", nil, of: a).isNew)
+        try await app.kerberos.clear()
+        #expect(try await app.kerberos.userAtHand(of: a) == nil)
+        await app.loading.shutdown()
     }
 
     @Test func aCredentialCacheSpeaksForWhoeverMadeIt() async throws {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")
-        let world = try World([kdc])
-        let user = try await world.kerberos.useCredentialCache(at: path)
+        let app = try KerberosApp([kdc])
+        let user = try await app.kerberos.useCredentialCache(at: path)
         #expect("\(user)" == "ann@EXAMPLE.TEST")
-        #expect(try await world.ticket("localhost", "\(user)", nil).isNew)
+        #expect(try await app.ticket("localhost", "\(user)", nil).isNew)
         #expect(kdc.count("AS_REQ") == 1, "kinit's own")
         await #expect(throws: KerberosError(.credentialCache, "")) {
-            try await world.kerberos.useCredentialCache(at: path + "x")
+            try await app.kerberos.useCredentialCache(at: path + "x")
         }
         try kdc.folder.write("no cache at all", to: "garbage")
         await #expect(throws: KerberosError(.credentialCache, "")) {
-            try await world.kerberos.useCredentialCache(at: kdc.folder.file("garbage"))
+            try await app.kerberos.useCredentialCache(at: kdc.folder.file("garbage"))
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Time
 
     @Test func aTicketIsRenewedInItsSecondHalfAndAskedForAnewAfterIt() async throws {
         let kdc = try await realm(200)
-        let world = try World([kdc])
-        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc])
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         try await kdc.addService("HTTP/second.example")
-        world.clock.advance(by: 120)
-        _ = try await world.ticket("second.example", "ann@EXAMPLE.TEST", nil)
+        app.clock.advance(by: 120)
+        _ = try await app.ticket("second.example", "ann@EXAMPLE.TEST", nil)
         // Renewing is a request for a ticket of the ticket-granting service.
         #expect(kdc.count("AS_REQ") == 1 && kdc.count("TGS_REQ") == 3)
-        world.clock.advance(by: 300)
+        app.clock.advance(by: 300)
         // Our clock says that it is over: the password asks for another.
-        await #expect(throws: KerberosError.self) { try await world.ticket("third.example", "ann@EXAMPLE.TEST", nil) }
+        await #expect(throws: KerberosError.self) { try await app.ticket("third.example", "ann@EXAMPLE.TEST", nil) }
         #expect(kdc.count("AS_REQ") == 2)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test(arguments: [3600, -3600]) func aRealmWithAnotherClockIsUnderstood(ahead: Int) async throws {
         let kdc = try await realm(isAhead: ahead)
-        let world = try World([kdc])
-        let ticket = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
+        let app = try KerberosApp([kdc])
+        let ticket = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").service
         #expect(abs(Int(ticket.offset) - ahead) < 60)
-        let ends = try await world.kerberos.tickets().map(\.ends)
-        #expect(ends.allSatisfy { abs($0 - world.clock.now - 3600) < 60 }, "told by our own clock")
-        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew)
-        await world.loading.shutdown()
+        let ends = try await app.kerberos.tickets().map(\.ends)
+        #expect(ends.allSatisfy { abs($0 - app.clock.now - 3600) < 60 }, "told by our own clock")
+        #expect(try await !app.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew)
+        await app.loading.shutdown()
     }
 
     // MARK: KDCs that fail
 
     @Test func aRealmThatIsStartedAgainIsAskedAgain() async throws {
         let kdc = try await realm()
-        let world = try World([kdc], timeout: .seconds(5))
-        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc], timeout: .seconds(5))
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         try await kdc.addService("HTTP/late.example")
         try await kdc.stop()
         await #expect(throws: KerberosError(.kdcUnreachable, "")) {
-            try await world.ticket("late.example", "ann@EXAMPLE.TEST", nil)
+            try await app.ticket("late.example", "ann@EXAMPLE.TEST", nil)
         }
-        #expect(try await !world.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew, "what there is serves")
+        #expect(try await !app.ticket("localhost", "ann@EXAMPLE.TEST", nil).isNew, "what there is serves")
         #expect(try await kdc.start())
-        #expect(try await world.ticket("late.example", "ann@EXAMPLE.TEST", nil).isNew)
+        #expect(try await app.ticket("late.example", "ann@EXAMPLE.TEST", nil).isNew)
         #expect(kdc.count("AS_REQ") == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aSilentKDCHoldsUpNobodyElse() async throws {
         let kdc = try await realm()
         let silent = try TestServer { $0.awaitEnd() }
-        let world = try World(
+        let app = try KerberosApp(
             [kdc], timeout: .seconds(2), others: ["SILENT.TEST": [try silent.endpoint]])
         async let waiting: Void = {
             await #expect(throws: KerberosError(.kdcUnreachable, "")) {
-                try await world.ticket("localhost", "bob@SILENT.TEST", "x")
+                try await app.ticket("localhost", "bob@SILENT.TEST", "x")
             }
         }()
         #expect(try await eventually { silent.acceptedConnections > 0 })
         let begun = ContinuousClock.now
-        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         #expect(ContinuousClock.now - begun < .seconds(1.5))
         await waiting
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func theNextKDCIsAskedWhereOneFails() async throws {
@@ -194,33 +194,33 @@ struct RealmTests {
         let silent = try TestServer { $0.awaitEnd() }
         let closing = try TestServer { _ in }
         let last = try Endpoint("127.0.0.1:\(kdc.port)")
-        let world = try World(
+        let app = try KerberosApp(
             [], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try closing.endpoint, try silent.endpoint, last]])
-        #expect(try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
-        await world.loading.shutdown()
+        #expect(try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret").isNew)
+        await app.loading.shutdown()
     }
 
     @Test func manyWhoWaitForASilentKDCWaitOnce() async throws {
         let silent = try TestServer { $0.awaitEnd() }
-        let world = try World([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
+        let app = try KerberosApp([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
         let begun = ContinuousClock.now
         await withTaskGroup { group in
             for _ in 0..<20 {
                 group.addTask {
                     await #expect(throws: KerberosError(.kdcUnreachable, "")) {
-                        try await world.ticket("localhost", "bob@SILENT.TEST", "x")
+                        try await app.ticket("localhost", "bob@SILENT.TEST", "x")
                     }
                 }
             }
         }
         #expect(ContinuousClock.now - begun < .seconds(5))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func cancellingEndsTheWaitAndNobodyElses() async throws {
         let silent = try TestServer { $0.awaitEnd() }
-        let world = try World([], others: ["SILENT.TEST": [try silent.endpoint]])
-        let waiting = Task { try await world.ticket("localhost", "bob@SILENT.TEST", "x") }
+        let app = try KerberosApp([], others: ["SILENT.TEST": [try silent.endpoint]])
+        let waiting = Task { try await app.ticket("localhost", "bob@SILENT.TEST", "x") }
         #expect(try await eventually { silent.acceptedConnections > 0 })
         waiting.cancel()
         let begun = ContinuousClock.now
@@ -229,7 +229,7 @@ struct RealmTests {
         }
         #expect(error.asLoadError.code == .cancelled)
         #expect(ContinuousClock.now - begun < .seconds(5))
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test(arguments: [
@@ -241,40 +241,40 @@ struct RealmTests {
             _ = connection.read()
             connection.write(answer)
         }
-        let world = try World([], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try server.endpoint]])
+        let app = try KerberosApp([], timeout: .seconds(3), others: ["EXAMPLE.TEST": [try server.endpoint]])
         do {
-            _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
             Issue.record("A ticket out of garbage")
         } catch let error as KerberosError {
             #expect([.kdcUnreachable, .kdcProtocol, .other].contains(error.code), "\(error)")
             #expect(!error.code.isOfCredential)
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// Another realm's KDC answers for this one.
     @Test func aRealmThatLiesGetsNoPassword() async throws {
         let liar = try await TestKDC.start(realm: "EXAMPLE.TEST")
         try await liar.addUser("ann", password: "other")
-        let world = try World([liar])
+        let app = try KerberosApp([liar])
         await #expect(throws: KerberosError(.wrongPassword, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aKDCThatIsNotListedIsNotSpokenTo() async throws {
         let kdc = try await realm()
         let gate = ClosedGate()
-        let world = try World([kdc], gate: gate)
+        let app = try KerberosApp([kdc], gate: gate)
         do {
-            _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+            _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
             Issue.record("A ticket in spite of the policy")
         } catch let error as KerberosError {
             #expect(error.code == .kdcUnreachable && (error.underlying as? LoadError)?.code == .refusedByPolicy)
         }
         #expect(gate.asked == 1 && kdc.count("AS_REQ") == 0)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Several realms
@@ -283,62 +283,62 @@ struct RealmTests {
         let (home, other) = (try await realm(), try await TestKDC.start(realm: "OTHER.TEST"))
         try await other.addService("HTTP/site.other.test")
         for kdc in [home, other] { try await kdc.administer("addprinc -pw between krbtgt/OTHER.TEST@EXAMPLE.TEST") }
-        let world = try World([home, other])
-        let ticket = try await world.ticket("site.other.test", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([home, other])
+        let ticket = try await app.ticket("site.other.test", "ann@EXAMPLE.TEST", "secret")
         #expect(ticket.isNew && other.count("TGS_REQ") == 1)
-        let alone = try World([home], timeout: .seconds(2), others: ["OTHER.TEST": []])
+        let alone = try KerberosApp([home], timeout: .seconds(2), others: ["OTHER.TEST": []])
         await #expect(throws: KerberosError(.kdcUnreachable, "")) {
             try await alone.ticket("site.other.test", "ann@EXAMPLE.TEST", "secret")
         }
         #expect(other.count("TGS_REQ") == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
         await alone.loading.shutdown()
     }
 
     @Test func principalsShareNothing() async throws {
         let kdc = try await realm()
         try await kdc.addUser("bob", password: "hunter")
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         let (a, b) = (Principal("a"), Principal("b"))
-        async let first = world.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: a)
-        async let second = world.ticket("localhost", "bob@EXAMPLE.TEST", "hunter", of: b)
+        async let first = app.ticket("localhost", "ann@EXAMPLE.TEST", "secret", of: a)
+        async let second = app.ticket("localhost", "bob@EXAMPLE.TEST", "hunter", of: b)
         _ = try await (first, second)
-        #expect(try await world.kerberos.userAtHand(of: a).map(\.name) == "ann")
-        #expect(try await world.kerberos.userAtHand(of: b).map(\.name) == "bob")
-        #expect(try await world.kerberos.userAtHand(of: .instance) == nil)
+        #expect(try await app.kerberos.userAtHand(of: a).map(\.name) == "ann")
+        #expect(try await app.kerberos.userAtHand(of: b).map(\.name) == "bob")
+        #expect(try await app.kerberos.userAtHand(of: .instance) == nil)
         // Whoever says another's name has nothing of it.
         await #expect(throws: KerberosError(.noTicket, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
         }
-        try await world.kerberos.clear(of: a)
-        #expect(try await world.kerberos.tickets().map(\.user) == ["bob@EXAMPLE.TEST", "bob@EXAMPLE.TEST"])
-        await world.loading.shutdown()
+        try await app.kerberos.clear(of: a)
+        #expect(try await app.kerberos.tickets().map(\.user) == ["bob@EXAMPLE.TEST", "bob@EXAMPLE.TEST"])
+        await app.loading.shutdown()
     }
 
     @Test func anotherPasswordIsAnotherSignIn() async throws {
         let kdc = try await realm()
-        let world = try World([kdc])
-        _ = try await world.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
+        let app = try KerberosApp([kdc])
+        _ = try await app.ticket("localhost", "ann@EXAMPLE.TEST", "secret")
         await #expect(throws: KerberosError(.wrongPassword, "")) {
-            try await world.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
+            try await app.ticket("localhost", "ann@EXAMPLE.TEST", "wrong")
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func twoHundredUsersAtOnce() async throws {
         let kdc = try await realm()
-        let world = try World([kdc])
+        let app = try KerberosApp([kdc])
         try await withThrowingTaskGroup { group in
             for number in 0..<200 {
                 group.addTask {
-                    _ = try await world.ticket(
+                    _ = try await app.ticket(
                         "localhost", "ann@EXAMPLE.TEST", "secret", of: Principal("p\(number)"))
                 }
             }
             try await group.waitForAll()
         }
         #expect(kdc.count("AS_REQ") == 200 && kdc.count("TGS_REQ") == 200)
-        #expect(try await world.kerberos.tickets().count == 400)
-        await world.loading.shutdown()
+        #expect(try await app.kerberos.tickets().count == 400)
+        await app.loading.shutdown()
     }
 }

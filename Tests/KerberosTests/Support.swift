@@ -13,7 +13,7 @@ import TestSupport
 
 /// One instance's sessions with Kerberos, which reaches its KDCs through their tunnels. What the host says of Kerberos is
 /// hostile, in every test.
-struct World {
+struct KerberosApp {
     let credentials = CredentialStorage()
     let loading: URLLoadingSystem
     let kerberos: Kerberos
@@ -98,8 +98,4 @@ extension Credential {
     static func ann(_ password: String = "secret") -> Credential {
         Credential(user: "ann@EXAMPLE.TEST", password: Redacted(password))
     }
-}
-
-func temporaryStore(_ folder: TemporaryDirectory) async throws -> SecureStore {
-    try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
 }

@@ -1,5 +1,6 @@
 import SallyportBase
 import SallyportCore
+import TestSupport
 import Testing
 
 @testable import SallyportSocket
@@ -8,7 +9,8 @@ import Testing
     private func buffer(_ limit: ByteCount = .megabytes(1)) throws -> DirectByteBuffer {
         var configuration = SocketConfiguration()
         configuration.outboundLimit = limit
-        return try World().sockets.socket(host: "localhost", port: 1, isSecure: false, configuration).writeStream
+        let sockets = try SocketApp(in: World()).sockets
+        return try sockets.socket(host: "localhost", port: 1, isSecure: false, configuration).writeStream
     }
 
     @Test func whatIsAppendedIsReadInItsOrder() async throws {

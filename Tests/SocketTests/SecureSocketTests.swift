@@ -11,9 +11,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct SecureSocketTests {
     private let world: World
+    private let app: SocketApp
     private let observer = Observer()
 
-    init() throws { world = try World() }
+    init() throws {
+        world = try World()
+        app = try SocketApp(in: world)
+    }
 
     /// Keeps what it is told; consumes what comes, unless told otherwise.
     final class Observer: SocketDelegate {
@@ -59,8 +63,8 @@ struct SecureSocketTests {
     private func socket(
         _ server: TestServer, isSecure: Bool, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
     ) throws -> SecureSocket {
-        try world.sockets.socket(
-            host: "127.0.0.1", port: Int(server.port), isSecure: isSecure, world.configuration(change),
+        try app.sockets.socket(
+            host: "127.0.0.1", port: Int(server.port), isSecure: isSecure, app.configuration(change),
             delegate: observer)
     }
 
@@ -292,8 +296,8 @@ struct SecureSocketTests {
         let server = try world.mirror(isSecure: isSecure)
         let networks = ["127.0.0.0/8", "::1/128"].compactMap { IPNetwork($0) }
         world.gate.route(by: RoutingTable(denying: networks, default: .direct))
-        let socket = try world.sockets.socket(
-            host: "localhost", port: Int(server.port), isSecure: isSecure, world.configuration())
+        let socket = try app.sockets.socket(
+            host: "localhost", port: Int(server.port), isSecure: isSecure, app.configuration())
         await socket.setDelegate(observer)
         try await socket.connect()
         #expect(try await observer.isTold(.onErr))
@@ -326,7 +330,7 @@ struct SecureSocketTests {
     @Test(arguments: [("", 1), ("a b", 1), ("host", 0), ("host", 65536), ("host", -1)])
     func anAddressThatIsNoneIsRefused(_ host: String, _ port: Int) {
         #expect(throws: SocketError(.invalidRequest, "")) {
-            try world.sockets.socket(host: host, port: port, isSecure: false)
+            try app.sockets.socket(host: host, port: port, isSecure: false)
         }
     }
 }

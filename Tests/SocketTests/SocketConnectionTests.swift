@@ -11,14 +11,18 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct SocketConnectionTests {
     private let world: World
+    private let app: SocketApp
 
-    init() throws { world = try World() }
+    init() throws {
+        world = try World()
+        app = try SocketApp(in: world)
+    }
 
     @Test(arguments: [false, true], [false, true])
     func ourEndReachesTheServerAndItsAnswerComesWhole(_ isRelayed: Bool, _ isSecure: Bool) async throws {
         let server = try world.echo(isSecure: isSecure)
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: isSecure)
+        let connection = try await app.open(server, isSecure: isSecure)
         #expect(connection.decision?.route == (isRelayed ? .relay : .direct))
         let bytes = payload(1_000_000)
         for start in stride(from: 0, to: bytes.count, by: 250_000) {
@@ -36,7 +40,7 @@ struct SocketConnectionTests {
     @Test(arguments: [false, true])
     func bothDirectionsFlowAtOnce(_ isSecure: Bool) async throws {
         let server = try world.mirror(isSecure: isSecure)
-        let connection = try await world.open(server, isSecure: isSecure)
+        let connection = try await app.open(server, isSecure: isSecure)
         let bytes = payload(2_000_000)
         async let received = connection.readAll()
         for start in stride(from: 0, to: bytes.count, by: 100_000) {
@@ -61,7 +65,7 @@ struct SocketConnectionTests {
             client.end()
         }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: isSecure)
+        let connection = try await app.open(server, isSecure: isSecure)
         let bytes = payload(5_000_000)
         var (start, length) = (0, 1)
         while start < bytes.count {
@@ -91,7 +95,7 @@ struct SocketConnectionTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for seed in UInt8(1)...6 {
                 group.addTask {
-                    let connection = try await world.open(server, isSecure: isSecure)
+                    let connection = try await app.open(server, isSecure: isSecure)
                     try await connection.write([seed])
                     var all: [UInt8] = []
                     while let some = try await connection.read(upTo: 1000 * Int(seed)) {
@@ -116,7 +120,7 @@ struct SocketConnectionTests {
             late.withLock { $0 = bytes }
         }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         #expect(try await connection.readAll() == Array("first".utf8))
         try await connection.write("late")
         await connection.shutdown()
@@ -128,7 +132,7 @@ struct SocketConnectionTests {
     func anEndOfTCPAloneIsNoEndOfTLS(_ isRelayed: Bool) async throws {
         let server = try world.server(isSecure: true) { $0.write(Array("half".utf8)) }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         let error = await #expect(throws: LoadError.self) { try await connection.readAll() }
         #expect(error?.code == .connectionLost)
         _ = relay
@@ -141,7 +145,7 @@ struct SocketConnectionTests {
             guard let client = tls.accept(connection), client.readHead() != nil else { return }
             client.write("HTTP/1.1 200 OK\r\n\r\nhalf")
         }
-        let connection = try await world.open(server, isSecure: false)
+        let connection = try await app.open(server, isSecure: false)
         let error = await #expect(throws: LoadError.self) { try await connection.readAll() }
         #expect(error?.code == .connectionLost)
         _ = relay
@@ -155,7 +159,7 @@ struct SocketConnectionTests {
             client.write("HTTP/1.1 200 OK\r\n\r\n")
             while !client.read().isEmpty {}
         }
-        let connection = try await world.open(server, isSecure: false)
+        let connection = try await app.open(server, isSecure: false)
         try await connection.write("question")
         connection.closeWrite()
         let error = await #expect(throws: LoadError.self) { try await connection.readAll() }
@@ -173,7 +177,7 @@ struct SocketConnectionTests {
             let isEnd = isSecure ? client.peerEnded : client.write([2])
             ended.withLock { $0 = isEnd }
         }
-        let connection = try await world.open(server, isSecure: isSecure)
+        let connection = try await app.open(server, isSecure: isSecure)
         #expect(try await connection.read() == [1])
         try await connection.write("cut off")
         connection.reset()
@@ -184,7 +188,7 @@ struct SocketConnectionTests {
 
     @Test func releasingItClosesIt() async throws {
         let server = try TestServer { $0.awaitEnd() }
-        do { _ = try await world.open(server, isSecure: false) }
+        do { _ = try await app.open(server, isSecure: false) }
         #expect(try await eventually { server.openConnections == 0 })
     }
 
@@ -196,7 +200,7 @@ struct SocketConnectionTests {
             let chunk = [UInt8](repeating: 7, count: 16384)
             while sent.withLock({ $0 }) < 64 << 20, client.write(chunk) { sent.withLock { $0 += chunk.count } }
         }
-        let connection = try await world.open(server, isSecure: isSecure)
+        let connection = try await app.open(server, isSecure: isSecure)
         var last = -1
         // Until nothing moves any more.
         while sent.withLock({ $0 }) != last {
@@ -213,7 +217,7 @@ struct SocketConnectionTests {
             client.write(Array("abcdefg".utf8))
             client.end()
         }
-        let connection = try await world.open(server, isSecure: false)
+        let connection = try await app.open(server, isSecure: false)
         var pieces: [UInt8] = []
         while let piece = try await connection.read(upTo: 3) {
             #expect(piece.count <= 3 && !piece.isEmpty)
@@ -225,7 +229,7 @@ struct SocketConnectionTests {
 
     @Test func aSecondReaderIsRefused() async throws {
         let server = try world.mirror(isSecure: false)
-        let connection = try await world.open(server, isSecure: false)
+        let connection = try await app.open(server, isSecure: false)
         async let first = connection.read()
         #expect(try await eventually { connection.channel.isBeingRead })
         await #expect(throws: LoadError(.invalidRequest, "")) { try await connection.read() }
@@ -235,7 +239,7 @@ struct SocketConnectionTests {
 
     @Test func cancellingAReadClosesTheConnection() async throws {
         let server = try world.mirror(isSecure: true)
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         let reading = Task { () -> LoadError? in
             do throws(LoadError) {
                 _ = try await connection.read()
@@ -258,8 +262,8 @@ struct SocketConnectionTests {
             client.end()
         }
         let bytes = payload(500_000)
-        try await world.sockets.withConnection(
-            to: "\(server.endpoint)", isSecure: true, world.configuration()
+        try await app.sockets.withConnection(
+            to: "\(server.endpoint)", isSecure: true, app.configuration()
         ) { try await $0.write(bytes) }
         #expect(try await eventually { seen.withLock { $0 } == bytes })
     }
@@ -272,8 +276,8 @@ struct SocketConnectionTests {
             ended.withLock { $0 = client.peerEnded }
         }
         await #expect(throws: Stop.self) {
-            try await world.sockets.withConnection(
-                to: "\(server.endpoint)", isSecure: true, world.configuration()
+            try await app.sockets.withConnection(
+                to: "\(server.endpoint)", isSecure: true, app.configuration()
             ) { connection in
                 try await connection.write("half")
                 throw Stop()
@@ -285,7 +289,7 @@ struct SocketConnectionTests {
     @Test func aScopeInACancelledTaskThrowsSo() async throws {
         let server = try world.mirror(isSecure: false)
         let address = try "\(server.endpoint)"
-        let sockets = world.sockets
+        let sockets = app.sockets
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await sockets.withConnection(to: address, isSecure: false) { _ in }
@@ -297,7 +301,7 @@ struct SocketConnectionTests {
 
     @Test func whatIdlesTooLongEnds() async throws {
         let server = try world.mirror(isSecure: false)
-        let connection = try await world.open(server, isSecure: false) { $0.idleTimeout = .milliseconds(200) }
+        let connection = try await app.open(server, isSecure: false) { $0.idleTimeout = .milliseconds(200) }
         let error = await #expect(throws: LoadError.self) { try await connection.read() }
         #expect(error?.code == .idleTimeout)
         await #expect(throws: LoadError(.idleTimeout, "")) { try await connection.write("late") }
@@ -308,7 +312,7 @@ struct SocketConnectionTests {
         let server = try world.server(isSecure: false) { client in
             for _ in 0..<200 where client.write([1]) { usleep(20_000) }
         }
-        let connection = try await world.open(server, isSecure: false) {
+        let connection = try await app.open(server, isSecure: false) {
             $0.idleTimeout = .milliseconds(800)
             $0.lifetime = .milliseconds(1500)
         }
@@ -323,7 +327,7 @@ struct SocketConnectionTests {
             _ = client.readAll()
             usleep(3_000_000)
         }
-        let connection = try await world.open(server, isSecure: true) { $0.closeTimeout = .milliseconds(200) }
+        let connection = try await app.open(server, isSecure: true) { $0.closeTimeout = .milliseconds(200) }
         let start = ContinuousClock.now
         await connection.shutdown()
         await connection.shutdown()
@@ -335,7 +339,7 @@ struct SocketConnectionTests {
             _ = $0.read(); usleep(2_000_000)
         }
         let error = await #expect(throws: LoadError.self) {
-            try await world.open(server, isSecure: true) { $0.connectTimeout = .milliseconds(200) }
+            try await app.open(server, isSecure: true) { $0.connectTimeout = .milliseconds(200) }
         }
         #expect(error.map { SocketError($0).number } == 2, "\(String(describing: error))")
     }
@@ -345,7 +349,7 @@ struct SocketConnectionTests {
         let endpoint = try server.endpoint
         server.stop()
         let error = await #expect(throws: LoadError.self) {
-            try await world.sockets.connect(to: endpoint, isSecure: false)
+            try await app.sockets.connect(to: endpoint, isSecure: false)
         }
         #expect(error.map { SocketError($0).number } == 1)
         #expect(error?.code == .cannotConnect && error?.step == .connect)
@@ -354,7 +358,7 @@ struct SocketConnectionTests {
     @Test(arguments: ["", "host", "host:0", "host:65536", "a b:1", ":22"])
     func anAddressThatIsNoneIsRefused(_ address: String) async {
         let error = await #expect(throws: LoadError.self) {
-            try await world.sockets.connect(to: address, isSecure: false)
+            try await app.sockets.connect(to: address, isSecure: false)
         }
         #expect(error?.code == .invalidRequest)
     }

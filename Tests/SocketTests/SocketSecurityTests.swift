@@ -10,16 +10,20 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct SocketSecurityTests {
     private let world: World
+    private let app: SocketApp
 
-    init() throws { world = try World() }
+    init() throws {
+        world = try World()
+        app = try SocketApp(in: world)
+    }
 
     private func failure(
         _ server: TestServer, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
     ) async throws -> LoadError? {
-        let configuration = try world.configuration(change)
+        let configuration = try app.configuration(change)
         let endpoint = try server.endpoint
         do throws(LoadError) {
-            let connection = try await world.sockets.connect(to: endpoint, isSecure: true, configuration)
+            let connection = try await app.sockets.connect(to: endpoint, isSecure: true, configuration)
             _ = try await connection.read()
             return nil
         } catch { return error }
@@ -68,7 +72,7 @@ struct SocketSecurityTests {
 
     @Test(arguments: [false, true])
     func octetsThatAreNoRecordEndItAsAnError(_ isRelayed: Bool) async throws {
-        let tls = try world.originTLS
+        let tls = world.originTLS
         let server = try TestServer { connection in
             guard let client = tls.accept(connection) else { return }
             client.write("good")
@@ -76,7 +80,7 @@ struct SocketSecurityTests {
             connection.awaitEnd()
         }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         #expect(try await connection.read() == Array("good".utf8))
         let error = await #expect(throws: LoadError.self) { try await connection.read() }
         #expect(error.map { SocketError($0).code } == .networkUnavailable)
@@ -88,10 +92,10 @@ struct SocketSecurityTests {
 
     @Test(arguments: [false, true])
     func thePeerIsDescribed(_ isRelayed: Bool) async throws {
-        let tls = try world.originTLS
+        let tls = world.originTLS
         let server = try TestServer { if let client = tls.accept($0) { client.write("x"); _ = client.read() } }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         let peer = connection.facts
         #expect(peer.tls?.version == "TLSv1.3" && peer.tls?.cipher.hasPrefix("TLS_") == true)
         let certificate = try tls.identity.der
@@ -109,7 +113,7 @@ struct SocketSecurityTests {
             _ = client.read(upTo: 1)
         }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true) {
+        let connection = try await app.open(server, isSecure: true) {
             $0.applicationProtocols = ["h2", "chat/2", "chat/1"]
         }
         #expect(connection.facts.tls?.applicationProtocol == "chat/2")
@@ -171,8 +175,8 @@ struct SocketSecurityTests {
     }
 
     @Test func lowerVersionsAreTriedOnceMoreWhereTheAppAddsThem() async throws {
-        let old = try World(added: TLSVersions([.tls11]))
-        let server = try old.server(isSecure: true, { $0.version = .tls11 }) { client in
+        let old = try SocketApp(in: World(), added: TLSVersions([.tls11]))
+        let server = try old.world.server(isSecure: true, { $0.version = .tls11 }) { client in
             client.write([1])
             _ = client.read(upTo: 1)
         }
@@ -186,9 +190,9 @@ struct SocketSecurityTests {
 
     /// Who stands between may end a handshake, but not make a server that is known speak less.
     @Test func aServerOnceReachedWithHigherVersionsIsNotOfferedLower() async throws {
-        let old = try World(added: TLSVersions([.tls11]))
+        let old = try SocketApp(in: World(), added: TLSVersions([.tls11]))
         let turn = Lock(0)
-        let modern = try old.originTLS
+        let modern = old.world.originTLS
         var lower = modern
         lower.version = .tls11
         let legacy = lower
@@ -222,7 +226,7 @@ struct SocketSecurityTests {
         let server = try world.mirror(isSecure: false)
         let relay = try world.relayed()
         relay.stop()
-        let error = await #expect(throws: LoadError.self) { try await world.open(server, isSecure: false) }
+        let error = await #expect(throws: LoadError.self) { try await app.open(server, isSecure: false) }
         #expect(error?.code == .relayUnreachable)
         #expect(server.acceptedConnections == 0)
     }
@@ -230,7 +234,7 @@ struct SocketSecurityTests {
     @Test func aRelayWithoutAddressIsNoWay() async throws {
         let server = try world.mirror(isSecure: false)
         world.gate.route(by: RoutingTable(domains: [], default: .relay, defaultPorts: Set(1...65535)))
-        let error = await #expect(throws: LoadError.self) { try await world.open(server, isSecure: false) }
+        let error = await #expect(throws: LoadError.self) { try await app.open(server, isSecure: false) }
         #expect(error?.code == .relayUnreachable && server.acceptedConnections == 0)
     }
 
@@ -241,7 +245,7 @@ struct SocketSecurityTests {
                 guard let client = tls.accept(connection), client.readHead() != nil else { return }
                 client.write("HTTP/1.1 \(status) No\r\nProxy-Status: test\r\nContent-Length: 0\r\n\r\n")
             }
-            let error = await #expect(throws: LoadError.self) { try await world.open(server, isSecure: false) }
+            let error = await #expect(throws: LoadError.self) { try await app.open(server, isSecure: false) }
             #expect(error.map { SocketError($0).number } == number && error?.code == .relayRefused)
             _ = relay
         }
@@ -263,7 +267,7 @@ struct SocketSecurityTests {
             _ = client.readAll()
         }
         let relay = isRelayed ? try world.relayed() : nil
-        let connection = try await world.open(server, isSecure: true)
+        let connection = try await app.open(server, isSecure: true)
         #expect(try await eventually { connection.receivedOctets == 6 })
         world.gate.withdraw(code)
         #expect(try await eventually { server.openConnections == 0 })
@@ -273,16 +277,16 @@ struct SocketSecurityTests {
             #expect((error?.underlying as? AccessDenied)?.code == code)
         }
         await #expect(throws: LoadError(.withdrawn, "")) { try await connection.write("more") }
-        await #expect(throws: LoadError(.withdrawn, "")) { try await world.open(server, isSecure: true) }
+        await #expect(throws: LoadError(.withdrawn, "")) { try await app.open(server, isSecure: true) }
         _ = relay
     }
 
     @Test func shutdownEndsThemAll() async throws {
         let server = try world.mirror(isSecure: false)
-        let connection = try await world.open(server, isSecure: false)
-        await world.sockets.shutdown()
+        let connection = try await app.open(server, isSecure: false)
+        await app.sockets.shutdown()
         await #expect(throws: LoadError.self) { try await connection.read() }
-        await #expect(throws: LoadError.self) { try await world.open(server, isSecure: false) }
+        await #expect(throws: LoadError.self) { try await app.open(server, isSecure: false) }
         #expect(try await eventually { server.openConnections == 0 })
     }
 }

@@ -11,8 +11,12 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct StartTLSTests {
     private let world: World
+    private let app: SocketApp
 
-    init() throws { world = try World() }
+    init() throws {
+        world = try World()
+        app = try SocketApp(in: world)
+    }
 
     /// Greets, consents to STARTTLS, and makes the handshake.
     private func server(
@@ -20,7 +24,7 @@ struct StartTLSTests {
         serve: @escaping @Sendable (TestTLSConnection) -> Void = { _ in },
         before: @escaping @Sendable (TestConnection) -> Void = { _ in }, failed: @escaping @Sendable () -> Void = {}
     ) throws -> TestServer {
-        let tls = try tls ?? world.originTLS
+        let tls = tls ?? world.originTLS
         return try TestServer { connection in
             connection.write("220 ready\r\n")
             guard Self.line(connection) == "STARTTLS\r\n" else { return }
@@ -41,7 +45,7 @@ struct StartTLSTests {
     private func consented(
         _ server: TestServer, _ change: (inout SocketConfiguration) throws -> Void = { _ in }
     ) async throws -> ByteStream {
-        let stream = try await world.open(server, isSecure: false, change)
+        let stream = try await app.open(server, isSecure: false, change)
         #expect(try await stream.line() == "220 ready\r\n")
         try await stream.write("STARTTLS\r\n")
         #expect(try await stream.line() == "220 go ahead\r\n")
@@ -239,7 +243,7 @@ struct StartTLSTests {
     }
 
     @Test func anApplicationProtocolIsChosen() async throws {
-        var tls = try world.originTLS
+        var tls = world.originTLS
         tls.applicationProtocol = "imap"
         let server = try server(tls) { _ = $0.read() }
         let stream = try await consented(server)
@@ -255,8 +259,8 @@ struct StartTLSTests {
 
     /// A second attempt would need a second connection.
     @Test func lowerVersionsAreNotTried() async throws {
-        let old = try World(added: TLSVersions([.tls11]))
-        var tls = try old.originTLS
+        let old = try SocketApp(in: World(), added: TLSVersions([.tls11]))
+        var tls = old.world.originTLS
         tls.version = .tls11
         let server = try server(tls)
         let stream = try await old.open(server, isSecure: false)
@@ -268,7 +272,7 @@ struct StartTLSTests {
     }
 
     @Test func blocksOfThePolicyHold() async throws {
-        var tls = try world.originTLS
+        var tls = world.originTLS
         tls.version = .tls12
         let server = try server(tls) { _ = $0.read() }
         #expect(try await failure(server) == nil)
@@ -278,7 +282,7 @@ struct StartTLSTests {
     }
 
     @Test func aNewPolicyThatBlocksTheVersionEndsTheStream() async throws {
-        var tls = try world.originTLS
+        var tls = world.originTLS
         tls.version = .tls12
         let server = try server(tls) { _ = $0.read() }
         let relay = try world.relayed()
@@ -401,8 +405,8 @@ struct StartTLSTests {
         #expect(try await eventually { mail.output.contains("\n") })
         let port = mail.output.split(separator: "\n")[0]
         let relay = isRelayed ? try world.relayed() : nil
-        let stream = try await world.sockets.connect(
-            to: "127.0.0.1:\(port)", isSecure: false, world.configuration())
+        let stream = try await app.sockets.connect(
+            to: "127.0.0.1:\(port)", isSecure: false, app.configuration())
         #expect(try await stream.line() == "220 mail\r\n")
         try await stream.write("EHLO client\r\n")
         #expect(try await stream.line() == "250-mail\r\n")

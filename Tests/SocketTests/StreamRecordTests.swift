@@ -10,12 +10,16 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct StreamRecordTests {
     private let world: World
+    private let app: SocketApp
     private let records = Lock<[LoadRecord]>([])
 
-    init() throws { world = try World() }
+    init() throws {
+        world = try World()
+        app = try SocketApp(in: world)
+    }
 
     private func open(_ server: TestServer, isSecure: Bool) async throws -> ByteStream {
-        try await world.open(server, isSecure: isSecure) { [records] configuration in
+        try await app.open(server, isSecure: isSecure) { [records] configuration in
             configuration.onRecord = { record in records.withLock { $0.append(record) } }
         }
     }
@@ -101,7 +105,7 @@ struct StreamRecordTests {
     @Test
     func streamWithoutListenerHasNoRecord() async throws {
         let server = try world.mirror(isSecure: false)
-        let stream = try await world.open(server, isSecure: false)
+        let stream = try await app.open(server, isSecure: false)
         #expect(stream.record == nil)
     }
 }

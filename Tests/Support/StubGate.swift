@@ -14,6 +14,7 @@ package final class StubGate: AccessGate {
     private let feed = AccessFeed<Rules>()
     private let rules = Lock(Rules())
     private let forbidden = Lock<Set<AuthenticationMethod>>([])
+    private let closed = Lock<AccessDenied?>(nil)
     private let confirmation = Lock<(@Sendable () async -> Void)?>(nil)
 
     /// - Parameter denied: why access is denied at first; nil for access at once.
@@ -26,6 +27,7 @@ package final class StubGate: AccessGate {
     }
 
     private func present() throws(AccessDenied) -> (rules: Rules, revision: UInt64) {
+        if let denied = closed.withLock({ $0 }) { throw denied }
         switch feed.present.value {
         case .notAuthorized: throw AccessDenied(.notAuthorized)
         case .withdrawn(let code): throw AccessDenied(.withdrawn, code: code)
@@ -67,6 +69,9 @@ package final class StubGate: AccessGate {
     package func authorize() { feed.open(rules.withLock { $0 }) { _ in false } }
 
     package func withdraw(_ code: ResultCode) { feed.withdraw(code) }
+
+    /// Denies everything from now on, and tells no observer; nil ends that.
+    package func close(_ denied: AccessDenied?) { closed.withLock { $0 = denied } }
 
     /// Sets the rules; they are in force at once while the gate is open.
     package func route(

@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// Connections that one owner has to itself, and what proofs over them are bound to.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
@@ -147,15 +148,15 @@ struct BoundConnectionTests {
 
     @Test(arguments: [false, true])
     func aServerThatAsksIsKnownByItsCertificate(isRelayed: Bool) async throws {
-        let world = try RelayWorld()
+        let world = try World()
         let answers = Lock(["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Self.unauthorized, Self.unauthorized])
         let origin = try TestServer { connection in
             guard let connection = world.originTLS.accept(connection) else { return }
             while connection.readHead() != nil { connection.write(answers.withLock { $0.popLast() ?? "" }) }
         }
-        let relay = try TestServer { TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let path =
-            isRelayed ? try world.path(relay) : ConnectionPath(trust: .only([try world.originAuthority.der]))
+            isRelayed ? try world.path(relay) : ConnectionPath(trust: .only([try world.origin.der]))
         let request = try ExchangeRequest(.get, origin.url(scheme: "https"))
         let hash = Array(SHA256.hash(data: try world.originTLS.identity.der))
         for owner: UInt64? in [nil, 1] {

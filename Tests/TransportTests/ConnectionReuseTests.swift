@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// What a new connection takes over from an old one, where addresses of both kinds lead, and on which loop it lives.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)

@@ -18,13 +18,13 @@ struct EnvironmentTests {
             setenv("NO_PROXY", "*", 1)
             setenv("no_proxy", "*", 1)
             setenv("SSLKEYLOGFILE", log, 1)
-            let world = try RelayWorld()
+            let world = try World()
             let origin = try TestServer {
                 world.originTLS.accept($0)?.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             }
-            let relay = try TestServer { TestRelay.serve($0, world.relayTLS) }
+            let relay = try world.relay()
             let transport = Transport()
-            let direct = try ConnectionPath(trust: .only([world.originAuthority.der]))
+            let direct = try ConnectionPath(trust: .only([world.origin.der]))
             for path in [direct, try world.path(relay)] {
                 let response = try await transport.exchange(.init(.get, origin.url(scheme: "https")), via: path)
                 try #require(response.head.status == .ok)

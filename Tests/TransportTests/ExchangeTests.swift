@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct ExchangeTests {

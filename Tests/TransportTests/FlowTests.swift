@@ -7,6 +7,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// Back-pressure, time and cancellation.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)

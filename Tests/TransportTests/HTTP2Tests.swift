@@ -186,8 +186,8 @@ struct HTTP2Tests {
 
     @Test func itIsSpokenThroughTheRelayToo() async throws {
         let web = try await WebServer.start()
-        let world = try RelayWorld()
-        let relay = try TestServer { TestRelay.serve($0, world.relayTLS) }
+        let world = try World()
+        let relay = try world.relay()
         var path = try world.path(relay)
         path.trust = .only([web.authority])
         for _ in 0..<3 { #expect(try await get(web.request("/large"), path) == web.content) }

@@ -5,44 +5,14 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
-
-/// A relay authority with a client and a server, and an origin authority.
-struct RelayWorld {
-    let authority: TestAuthority
-    let instance: TestIdentity
-    let relayTLS: TestTLS
-    let originAuthority: TestAuthority
-    let originTLS: TestTLS
-
-    init() throws {
-        authority = try TestAuthority(name: "Gateway")
-        instance = try authority.client()
-        relayTLS = try TestTLS(authority.server(names: ["localhost"]), requiring: authority)
-        originAuthority = try TestAuthority(name: "Origin")
-        originTLS = try TestTLS(originAuthority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
-    }
-
-    func path(_ relays: TestServer..., identity: TestIdentity? = nil) throws -> ConnectionPath {
-        try path(ports: relays.map(\.port), identity: identity)
-    }
-
-    func path(ports: [UInt16], identity: TestIdentity? = nil) throws -> ConnectionPath {
-        let relays = try ports.enumerated().map { index, port in
-            try RelayAccess.Relay(Endpoint("localhost:\(port)"), priority: index + 1)
-        }
-        let access = try RelayAccess(
-            cluster: "main", relays: relays, authorities: [authority.der],
-            identity: (identity ?? instance).clientIdentity)
-        return try ConnectionPath(relay: access, trust: .only([originAuthority.der]))
-    }
-}
+import TransportTestSupport
 
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)
 struct RelayTests {
-    private let world: RelayWorld
+    private let world: World
     private let transport = Transport()
 
-    init() throws { world = try RelayWorld() }
+    init() throws { world = try World() }
 
     private func failure(
         _ url: RequestURL, _ path: ConnectionPath, within limit: Duration = .seconds(10)
@@ -60,7 +30,7 @@ struct RelayTests {
         let origin = try TestServer { [world] connection in
             world.originTLS.accept(connection)?.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         for turn in 0..<3 {
             let response = try await transport.exchange(
                 .init(.get, origin.url(scheme: "https")), via: world.path(relay))
@@ -73,7 +43,7 @@ struct RelayTests {
 
     @Test func plainHTTPGoesThroughConnectToo() async throws {
         let origin = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let response = try await transport.exchange(.init(.get, origin.url()), via: world.path(relay))
         #expect(response.head.status == .ok)
     }
@@ -87,7 +57,7 @@ struct RelayTests {
             client.write("HTTP/1.1 200 OK\r\n\r\n")
             client.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        let other = try world.authority.client()
+        let other = try world.gateway.client()
         for identity in [world.instance, other, world.instance, other] {
             let path = try world.path(relay, identity: identity)
             let error = await failure(try RequestURL("http://a.example/"), path)
@@ -171,7 +141,7 @@ struct RelayTests {
 
     @Test(arguments: [TestAuthority.Usage.client, .unsaid, .any])
     func aRelayWhoseCertificateIsNotForServersIsRefused(_ usage: TestAuthority.Usage) async throws {
-        let tls = try TestTLS(world.authority.server(usage: usage))
+        let tls = try TestTLS(world.gateway.server(usage: usage))
         let relay = try TestServer { TestRelay.serve($0, tls) }
         let error = try #require(await failure(try RequestURL("http://a.example/"), world.path(relay)))
         #expect(error.code == .relayNotTrusted && error.step == .relayTLS, "\(error)")
@@ -179,8 +149,8 @@ struct RelayTests {
 
     @Test func relaysOfOtherAuthoritiesNamesOrTimesAreRefused() async throws {
         let wrong = try [
-            TestAuthority().server(), world.authority.server(names: ["other.example"]),
-            world.authority.server(validity: .expired),
+            TestAuthority().server(), world.gateway.server(names: ["other.example"]),
+            world.gateway.server(validity: .expired),
         ]
         for identity in wrong {
             let relay = try TestServer { TestRelay.serve($0, TestTLS(identity)) }
@@ -190,7 +160,7 @@ struct RelayTests {
     }
 
     @Test func aRelayThatRefusesTheIdentityIsTold() async throws {
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let stranger = try TestAuthority(name: "Stranger").client()
         let path = try world.path(relay, identity: stranger)
         let error = try #require(await failure(try RequestURL("http://a.example/"), path))
@@ -198,16 +168,16 @@ struct RelayTests {
     }
 
     @Test func theServersCertificateIsCheckedInsideTheTunnel() async throws {
-        let tls = try TestTLS(world.authority.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
+        let tls = try TestTLS(world.gateway.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
         let origin = try TestServer { tls.accept($0)?.answerAll("HTTP/1.1 200 OK\r\n\r\n") }
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let error = try #require(await failure(try origin.url(scheme: "https"), world.path(relay)))
         #expect(error.code == .serverNotTrusted && error.step == .serverTLS, "\(error)")
     }
 
     @Test func theNextRelayIsTriedWhereOneDoesNotConnect() async throws {
         let origin = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let dead = try TestServer { _ in }
         let deadPort = dead.port
         dead.stop()

@@ -5,6 +5,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// Exchanges that are suspended from outside, over HTTP/1.1 and HTTP/2.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)

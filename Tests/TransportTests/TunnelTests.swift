@@ -8,10 +8,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct TunnelTests {
-    let world: RelayWorld
+    let world: World
     let transport = Transport()
 
-    init() throws { world = try RelayWorld() }
+    init() throws { world = try World() }
 
     func readAll(_ tunnel: Tunnel) async throws -> [UInt8] {
         var bytes: [UInt8] = []
@@ -43,8 +43,8 @@ struct TunnelTests {
     @Test(arguments: [false, true], [false, true])
     func carriesBytesAndHalfClose(_ isRelayed: Bool, _ isSecure: Bool) async throws {
         let server = try echoServer(isSecure ? world.originTLS : nil)
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
-        let direct = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let relay = try world.relay()
+        let direct = try ConnectionPath(trust: .only([world.origin.der]))
         let path = try isRelayed ? world.path(relay) : direct
         let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: isSecure), via: path)
         for start in stride(from: 0, to: Self.payload.count, by: 100_000) {
@@ -60,7 +60,7 @@ struct TunnelTests {
             guard let client = world.originTLS.accept(connection) else { return }
             client.write("half of it")
         }
-        let path = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let path = try ConnectionPath(trust: .only([world.origin.der]))
         let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: true), via: path)
         let error = await #expect(throws: LoadError.self) { try await readAll(tunnel) }
         #expect(error?.code == .connectionLost)
@@ -141,8 +141,8 @@ extension TunnelTests {
             client.write(client.peerEnded ? "\(count)" : "cut")
             client.end()
         }
-        let relay = try TestServer { [world] in TestRelay.serve($0, world.relayTLS) }
-        let direct = try ConnectionPath(trust: .only([world.originAuthority.der]))
+        let relay = try world.relay()
+        let direct = try ConnectionPath(trust: .only([world.origin.der]))
         let path = try isRelayed ? world.path(relay) : direct
         let tunnel = try await transport.tunnel(TunnelRequest(to: server.endpoint, isSecure: true), via: path)
         tunnel.send(bytes)

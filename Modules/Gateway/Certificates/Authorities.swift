@@ -46,7 +46,6 @@ struct Authorities: Sendable {
     /// The authority in force.
     let issuing: CertificateAuthority
     private let former: [(authority: AuthorityCertificate, until: Date)]
-    private let verified = VerifiedCertificates()
 
     init(_ record: AuthorityRecord) throws(GatewayError) {
         self.record = record
@@ -58,13 +57,6 @@ struct Authorities: Sendable {
 
     /// Reads a client's certificate, issued by the authority in force or by a former one that is still accepted.
     func instance(presented der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
-        if let known = verified[der], known.start <= now, accept(known, at: now) { return known }
-        let presented = try verify(der, now: now)
-        verified.add(presented, from: der)
-        return presented
-    }
-
-    private func verify(_ der: [UInt8], now: Date) throws(GatewayError) -> PresentedCertificate {
         do throws(GatewayError) {
             return try issuing.instance(presented: der, now: now)
         } catch {

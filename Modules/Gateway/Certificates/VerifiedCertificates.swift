@@ -1,26 +1,31 @@
-internal import SallyportBase
+internal import Foundation
 
 /// What certificates say that one of a gateway's authorities was found to have issued: each is read, and its signature
 /// verified, once.
 ///
-/// It holds what never changes. Dates, and whether the authority is accepted, are judged at each use. A lock and no
-/// actor: event loops and the callbacks of TLS ask at each handshake.
-final class VerifiedCertificates: Sendable {
+/// A value, which ``CurrentState`` keeps. It holds what never changes; dates, and whether the authority is accepted, are
+/// judged at each use.
+struct VerifiedCertificates: Sendable {
     /// How many are held: some 4 MiB.
     static let limit = 4096
 
-    private let known = Lock<[[UInt8]: PresentedCertificate]>([:])
+    private var known: [[UInt8]: PresentedCertificate] = [:]
 
-    /// What a certificate says; nil if it was not verified, or was forgotten since.
-    subscript(der: [UInt8]) -> PresentedCertificate? { known.withLock { $0[der] } }
-
-    func add(_ presented: PresentedCertificate, from der: [UInt8]) {
-        // What is dropped is freed behind the lock.
-        _ = known.withLock { known -> [[UInt8]: PresentedCertificate] in
-            let dropped = known.count >= Self.limit ? known : [:]
-            if !dropped.isEmpty { known = [:] }
-            known[der] = presented
-            return dropped
+    /// What a certificate says; nil if it was not verified or was forgotten since, and if it is not accepted now.
+    func certificate(_ der: [UInt8], of authorities: Authorities, at now: Date)
+        -> PresentedCertificate?
+    {
+        guard let known = known[der], known.start <= now, authorities.accept(known, at: now) else {
+            return nil
         }
+        return known
+    }
+
+    /// - Returns: what is dropped to make room, for the caller to free.
+    mutating func add(_ presented: PresentedCertificate, from der: [UInt8]) -> VerifiedCertificates? {
+        var dropped: VerifiedCertificates?
+        if known.count >= Self.limit { (dropped, self) = (self, VerifiedCertificates()) }
+        known[der] = presented
+        return dropped
     }
 }

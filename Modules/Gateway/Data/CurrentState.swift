@@ -6,10 +6,15 @@ internal import SallyportWire
 /// The state in force at the gateway, for code that cannot wait for the data's actor: event loops at each handshake and
 /// CONNECT, and the signing and verification of tokens.
 ///
-/// A lock, because NIO's handlers and TLS callbacks are synchronous. It guards one reference: ``GatewayData`` replaces
-/// the whole state with each change, before it reports the change.
+/// A lock, because NIO's handlers and TLS callbacks are synchronous. ``GatewayData`` replaces the whole state with each
+/// change, before it reports the change.
 final class CurrentState: Sendable {
-    private let state: Lock<GatewayState>
+    private struct State {
+        var value: GatewayState
+        var verified = VerifiedCertificates()
+    }
+
+    private let state: Lock<State>
     let clock: @Sendable () -> Date
     /// Renewed certificates that the relay was the first to see. Any that overflow the buffer are seen again at the
     /// next CONNECT.
@@ -17,18 +22,27 @@ final class CurrentState: Sendable {
     private let continuation: AsyncStream<PresentedCertificate>.Continuation
 
     init(_ state: GatewayState, clock: @escaping @Sendable () -> Date) {
-        self.state = Lock(state)
+        self.state = Lock(State(value: state))
         self.clock = clock
         (renewals, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
     }
 
-    var value: GatewayState { state.withLock { $0 } }
+    var value: GatewayState { state.withLock { $0.value } }
 
-    func update(_ new: GatewayState) { state.withLock { $0 = new } }
+    func update(_ new: GatewayState) { state.withLock { $0.value = new } }
 
     /// Reads a client's certificate issued by an authority that is accepted now.
     func presented(_ der: [UInt8]) throws(GatewayError) -> PresentedCertificate {
-        try value.authorities.instance(presented: der, now: clock())
+        let now = clock()
+        let (authorities, known) = state.withLock { state in
+            let authorities = state.value.authorities
+            return (authorities, state.verified.certificate(der, of: authorities, at: now))
+        }
+        if let known { return known }
+        let presented = try authorities.instance(presented: der, now: now)
+        // What is dropped is freed behind the lock.
+        _ = state.withLock { $0.verified.add(presented, from: der) }
+        return presented
     }
 
     /// Whether an admitted instance may ask for a name.

@@ -8,7 +8,9 @@ final class DigestSignature: RequestSignature {
     private let message: DigestMessage
     private let session: DigestSession
     private let credential: Credential
-    private let made = Lock<DigestProof?>(nil)
+    /// The proof that was sent last; one more for each time that the request is sent.
+    private let made = Latest<DigestProof?>()
+    private var sent: DigestProof? { made.value ?? nil }
 
     /// The field in which server or proxy answer the proof.
     private let infoField: HTTPField.Name
@@ -24,20 +26,20 @@ final class DigestSignature: RequestSignature {
 
     func make() -> Redacted<String>? {
         let made = session.proof(of: message, for: credential)
-        self.made.withLock { $0 = made?.proof }
+        self.made.set(made?.proof)
         return made.map { Redacted($0.field) }
     }
 
-    var isMade: Bool { made.withLock { $0 != nil } }
+    var isMade: Bool { sent != nil }
 
     /// A server that takes the same nonce for too old would ask for ever.
     func isOutdated(by offered: OfferedScheme) -> Bool {
         guard let challenge = DigestChallenge(offered), challenge.isStale else { return false }
-        return made.withLock { $0?.nonce != challenge.nonce }
+        return sent?.nonce != challenge.nonce
     }
 
     func accepted(by response: LoadResponse, wasAsked: Bool) throws(LoadError) -> LoadResponse {
-        guard let proof = made.withLock({ $0 }) else { return response }
+        guard let proof = sent else { return response }
         let values = response.fieldsSentNow[values: infoField]
         guard !values.isEmpty else { return response }
         let info = AuthenticationInfo(values)

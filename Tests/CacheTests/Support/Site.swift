@@ -5,6 +5,7 @@ import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportSecureStore
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -35,7 +36,8 @@ struct Answer: Sendable {
 final class Site: Sendable {
     let folder: TemporaryDirectory
     let gate = SiteGate()
-    let store: SecureStore
+    private let opened: TestStore
+    var store: SecureStore { opened.store }
     let cache: SecureCache
     let clock: SiteClock
     let server: SiteServer
@@ -51,8 +53,8 @@ final class Site: Sendable {
         self.folder = folder
         self.clock = clock
         server = SiteServer(gate: gate, answer)
-        store = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
-        cache = SecureCache(store: store, gate: gate, patience: patience, now: { clock.now })
+        opened = try await TestStore(in: folder)
+        cache = SecureCache(store: opened.store, gate: gate, patience: patience, now: { clock.now })
     }
 
     /// Loads, reads the body, and waits until what is stored of it is stored.

@@ -5,6 +5,7 @@ import SallyportBase
 import SallyportCore
 import SallyportLoading
 import SallyportURLLoading
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -20,6 +21,7 @@ import Testing
         let cache: SecureCache
         let loading: URLLoadingSystem
         let folder: TemporaryDirectory
+        private let store: TestStore
 
         static func start() async throws -> Wire {
             let folder = try TemporaryDirectory()
@@ -56,9 +58,8 @@ import Testing
         private init(_ nginx: Nginx, _ folder: TemporaryDirectory) async throws {
             self.nginx = nginx
             self.folder = folder
-            let store = try await SecureStore.open(
-                at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
-            let cache = SecureCache(store: store, gate: gate)
+            store = try await TestStore(in: folder)
+            let cache = SecureCache(store: store.store, gate: gate)
             self.cache = cache
             loading = URLLoadingSystem(
                 gate: gate,

@@ -60,10 +60,10 @@ import X509
         let authorities = try Authorities(AuthorityRecord(present: CertificateAuthority.create(name: "one", now: now)))
         let der = try authorities.issuing.instance(name, key: key, now: now)
         let presented = try authorities.instance(presented: der, now: now)
-        #expect(try authorities.instance(presented: der, now: now) == presented)
-        #expect(throws: GatewayError.self) {
-            try authorities.instance(presented: der, now: now.addingTimeInterval(-3600))
-        }
+        var verified = VerifiedCertificates()
+        _ = verified.add(presented, from: der)
+        #expect(verified.certificate(der, of: authorities, at: now) == presented)
+        #expect(verified.certificate(der, of: authorities, at: now.addingTimeInterval(-3600)) == nil)
     }
 
     @Test func oneOfAFormerAuthorityThatWasReadBeforeEndsWithItsTime() throws {
@@ -74,17 +74,25 @@ import X509
                 present: CertificateAuthority.create(name: "one", now: now),
                 former: [.init(certificate: former.der, until: until)]))
         let der = try former.instance(name, key: key, now: now)
-        #expect(try authorities.instance(presented: der, now: now).authority == former.own.fingerprint)
+        let presented = try authorities.instance(presented: der, now: now)
+        #expect(presented.authority == former.own.fingerprint)
         #expect(throws: GatewayError.self) { try authorities.instance(presented: der, now: until) }
+        var verified = VerifiedCertificates()
+        _ = verified.add(presented, from: der)
+        #expect(verified.certificate(der, of: authorities, at: now) == presented)
+        #expect(verified.certificate(der, of: authorities, at: until) == nil)
     }
 
     @Test func onesThatWereReadBeforeTakeBoundedRoom() throws {
-        let verified = VerifiedCertificates()
-        let presented = try authority.instance(presented: authority.instance(name, key: key, now: now), now: now)
+        let authorities = try Authorities(
+            AuthorityRecord(present: CertificateAuthority.create(name: "one", now: now)))
+        let der = try authorities.issuing.instance(name, key: key, now: now)
+        let presented = try authorities.instance(presented: der, now: now)
+        var verified = VerifiedCertificates()
         let ders = (0...VerifiedCertificates.limit).map { Array("\($0)".utf8) }
-        for der in ders { verified.add(presented, from: der) }
-        #expect(ders.count { verified[$0] != nil } == 1)
-        #expect(verified[ders[ders.count - 1]] == presented)
+        for der in ders { _ = verified.add(presented, from: der) }
+        #expect(ders.count { verified.certificate($0, of: authorities, at: now) != nil } == 1)
+        #expect(verified.certificate(ders[ders.count - 1], of: authorities, at: now) == presented)
     }
 
     private func issue(_ usage: ExtendedKeyUsage.Usage, _ name: String) throws -> [UInt8] {

@@ -19,14 +19,14 @@ import Testing
     }
 
     /// A gateway, a server that echoes, and an instance that has a session with the relay.
-    private struct World {
+    private struct ResumingInstance {
         let fixture: ControlFixture
         let target: UInt16
         let identity: ClientIdentity
         let client: ResumingClient
 
         static func with(
-            _ version: TLSVersion = .tls13, _ body: @escaping @Sendable (World) async throws -> Void
+            _ version: TLSVersion = .tls13, _ body: @escaping @Sendable (ResumingInstance) async throws -> Void
         ) async throws {
             let origin = try await TestOrigin(echoes: true)
             try await ControlFixture.with { fixture in
@@ -36,9 +36,10 @@ import Testing
                     authority: PEM.certificate(fixture.authority),
                     certificate: PEM.certificate(identity.certificates[0]), key: identity.privateKey.reveal(),
                     version: version)
-                let world = World(fixture: fixture, target: origin.port, identity: identity, client: client)
-                try #require(world.connect() == Attempt(status: 200, isResumed: false))
-                try await body(world)
+                let instance = ResumingInstance(
+                    fixture: fixture, target: origin.port, identity: identity, client: client)
+                try #require(instance.connect() == Attempt(status: 200, isResumed: false))
+                try await body(instance)
             }
             try await origin.close()
         }
@@ -48,9 +49,9 @@ import Testing
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
     func itOpensATunnelWhileTheCertificateIsGood(_ version: TLSVersion) async throws {
-        try await World.with(version) { world in
-            #expect(world.connect() == .opened)
-            #expect(world.connect() == .opened)
+        try await ResumingInstance.with(version) { instance in
+            #expect(instance.connect() == .opened)
+            #expect(instance.connect() == .opened)
         }
     }
 
@@ -58,36 +59,36 @@ import Testing
     func itOpensNoneForAWithdrawnInstance(
         _ version: TLSVersion, _ withdrawal: AdministrationCommand.Withdrawal
     ) async throws {
-        try await World.with(version) { world in
-            let data = world.fixture.data
-            let name = try await data.data.presented(world.identity.certificates[0]).name
+        try await ResumingInstance.with(version) { instance in
+            let data = instance.fixture.data
+            let name = try await data.data.presented(instance.identity.certificates[0]).name
             try await data.perform(.withdraw(instance: name.instance.description, withdrawal))
-            #expect(world.connect() == .refused)
+            #expect(instance.connect() == .refused)
         }
     }
 
     @Test func itOpensNoneOnceTheCertificateWasReplaced() async throws {
-        try await World.with { world in
-            let renewed = try await world.fixture.renewed(world.identity)
-            #expect(world.connect() == .opened)
-            _ = try await world.fixture.document(as: renewed)
-            #expect(world.connect() == .refused)
+        try await ResumingInstance.with { instance in
+            let renewed = try await instance.fixture.renewed(instance.identity)
+            #expect(instance.connect() == .opened)
+            _ = try await instance.fixture.document(as: renewed)
+            #expect(instance.connect() == .refused)
         }
     }
 
     @Test func itOpensNoneOnceTheCertificateHasExpired() async throws {
-        try await World.with { world in
-            world.fixture.data.advance(CertificateAuthority.Lifetime.instance - 60)
-            #expect(world.connect() == .opened)
-            world.fixture.data.advance(120)
-            #expect(world.connect() == .refused)
+        try await ResumingInstance.with { instance in
+            instance.fixture.data.advance(CertificateAuthority.Lifetime.instance - 60)
+            #expect(instance.connect() == .opened)
+            instance.fixture.data.advance(120)
+            #expect(instance.connect() == .refused)
         }
     }
 
     @Test func itOpensNoneOnceTheUserIsGone() async throws {
-        try await World.with { world in
-            try await world.fixture.data.perform(.removeUser("ann", confirmed: true))
-            #expect(world.connect() == .refused)
+        try await ResumingInstance.with { instance in
+            try await instance.fixture.data.perform(.removeUser("ann", confirmed: true))
+            #expect(instance.connect() == .refused)
         }
     }
 

@@ -10,7 +10,7 @@ import Testing
 /// What the gateway says of tokens: every verdict, and whom it issues none.
 @Suite(.timeLimit(.minutes(1))) struct TokenServiceTests {
     /// The service over data whose clock the test moves, and an instance.
-    struct World {
+    struct TokenIssuer {
         let fixture: DataFixture
         let instance: PresentedCertificate
         let service: TokenService
@@ -49,101 +49,102 @@ import Testing
     @Test func theDataIsLetGoOfThoughItIsObserved() async throws {
         weak var data: GatewayData?
         do {
-            let world = try await World()
-            data = world.fixture.data
+            let issuer = try await TokenIssuer()
+            data = issuer.fixture.data
             #expect(data != nil)
         }
         #expect(try await eventually { data == nil })
     }
 
     @Test func aTokenSaysWhoAskedAndWhatFor() async throws {
-        let world = try await World()
+        let issuer = try await TokenIssuer()
         let thumbprint = JWK(P256.Signing.PrivateKey().publicKey).thumbprint
-        let (verdict, claims) = world.service.verify(try await world.token(jkt: thumbprint))
+        let (verdict, claims) = issuer.service.verify(try await issuer.token(jkt: thumbprint))
         #expect(verdict == .valid && verdict.text == "100 OK")
         let found = try #require(claims)
         #expect(found.issuer == "https://localhost:17433" && found.user == "ann" && found.server == "app.example")
         #expect(found.challenge == "c1" && found.expires == found.issuedAt + 300)
-        #expect(found.entitlement == world.instance.name.entitlement && found.instance == world.instance.name.instance)
+        #expect(
+            found.entitlement == issuer.instance.name.entitlement && found.instance == issuer.instance.name.instance)
         #expect(found.keyThumbprint == thumbprint)
-        let bare = try #require(world.service.verify(try await world.token("", "")).claims)
+        let bare = try #require(issuer.service.verify(try await issuer.token("", "")).claims)
         #expect(bare.challenge.isEmpty && bare.server.isEmpty && bare.keyThumbprint == nil)
         #expect(bare.identifier != found.identifier)
     }
 
     @Test func lookingDoesNotUseATokenUp() async throws {
-        let world = try await World()
-        let token = try await world.token()
-        for _ in 0..<3 { #expect(world.service.verify(token).verdict == .valid) }
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.token()
+        for _ in 0..<3 { #expect(issuer.service.verify(token).verdict == .valid) }
     }
 
     @Test func aTokenIsOverAfterFiveMinutes() async throws {
-        let world = try await World()
-        let token = try await world.forged {
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.forged {
             $0.issuedAt -= 1; $0.expires = $0.issuedAt + 300
         }
-        world.fixture.advance(297)
-        #expect(world.service.verify(token).verdict == .valid)
-        world.fixture.advance(2)
-        #expect(world.service.verify(token).verdict == .expired)
+        issuer.fixture.advance(297)
+        #expect(issuer.service.verify(token).verdict == .valid)
+        issuer.fixture.advance(2)
+        #expect(issuer.service.verify(token).verdict == .expired)
     }
 
     @Test func aTokenOfTheFutureIsNotYetValid() async throws {
-        let world = try await World()
-        #expect(try await world.service.verify(world.forged { $0.issuedAt += 60 }).verdict == .notYetValid)
+        let issuer = try await TokenIssuer()
+        #expect(try await issuer.service.verify(issuer.forged { $0.issuedAt += 60 }).verdict == .notYetValid)
         #expect(
-            try await world.service.verify(world.forged { $0.notBefore = $0.issuedAt + 60 }).verdict == .notYetValid)
+            try await issuer.service.verify(issuer.forged { $0.notBefore = $0.issuedAt + 60 }).verdict == .notYetValid)
     }
 
     @Test(arguments: [AdministrationCommand.Withdrawal.block, .lock, .wipe])
     func aWithdrawnInstanceIsRefusedAtOnce(_ withdrawal: AdministrationCommand.Withdrawal) async throws {
-        let world = try await World()
-        let token = try await world.token()
-        try await world.withdraw(withdrawal)
-        #expect(world.service.verify(token).verdict == .withdrawn)
-        await #expect(throws: GatewayError(.forbidden, "")) { try await world.token() }
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.token()
+        try await issuer.withdraw(withdrawal)
+        #expect(issuer.service.verify(token).verdict == .withdrawn)
+        await #expect(throws: GatewayError(.forbidden, "")) { try await issuer.token() }
     }
 
     @Test func whatIsLiftedHoldsAgain() async throws {
-        let world = try await World()
-        let token = try await world.token()
-        try await world.withdraw(.block)
-        try await world.withdraw(.unblock)
-        #expect(world.service.verify(token).verdict == .valid)
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.token()
+        try await issuer.withdraw(.block)
+        try await issuer.withdraw(.unblock)
+        #expect(issuer.service.verify(token).verdict == .valid)
     }
 
     @Test func aRemovedUserIsToldApartFromAWithdrawnInstance() async throws {
-        let world = try await World()
-        let token = try await world.token()
-        try await world.fixture.perform(
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.token()
+        try await issuer.fixture.perform(
             .unentitle(user: "ann", entitlement: "com.example.report", version: "1.0.0.0", confirmed: true))
-        #expect(world.service.verify(token).verdict == .withdrawn)
-        try await world.fixture.perform(.removeUser("ann", confirmed: true))
-        #expect(world.service.verify(token).verdict == .userRemoved)
-        await #expect(throws: GatewayError(.forbidden, "")) { try await world.token() }
+        #expect(issuer.service.verify(token).verdict == .withdrawn)
+        try await issuer.fixture.perform(.removeUser("ann", confirmed: true))
+        #expect(issuer.service.verify(token).verdict == .userRemoved)
+        await #expect(throws: GatewayError(.forbidden, "")) { try await issuer.token() }
     }
 
     /// Another instance, app or user than the record's, even under a true signature.
     @Test func aTokenOfNobodyIsRefused() async throws {
-        let world = try await World()
-        try await world.fixture.perform(.addUser("bob"))
+        let issuer = try await TokenIssuer()
+        try await issuer.fixture.perform(.addUser("bob"))
         #expect(
-            try await world.service.verify(world.forged { $0.instance = InstanceIdentifier() }).verdict == .withdrawn)
-        #expect(try await world.service.verify(world.forged { $0.user = "bob" }).verdict == .withdrawn)
+            try await issuer.service.verify(issuer.forged { $0.instance = InstanceIdentifier() }).verdict == .withdrawn)
+        #expect(try await issuer.service.verify(issuer.forged { $0.user = "bob" }).verdict == .withdrawn)
         let other = try #require(EntitlementIdentifier("com.example.other"))
-        #expect(try await world.service.verify(world.forged { $0.entitlement = other }).verdict == .withdrawn)
+        #expect(try await issuer.service.verify(issuer.forged { $0.entitlement = other }).verdict == .withdrawn)
     }
 
     @Test func whatIsNoTokenOfThisGatewayHasOneAnswer() async throws {
-        let world = try await World()
-        let token = try await world.token()
-        let claims = try #require(world.service.verify(token).claims)
-        let own = try world.service.current.value.tokenKeys.signing(at: await world.fixture.data.clock())
+        let issuer = try await TokenIssuer()
+        let token = try await issuer.token()
+        let claims = try #require(issuer.service.verify(token).claims)
+        let own = try issuer.service.current.value.tokenKeys.signing(at: await issuer.fixture.data.clock())
         let foreign = P256.Signing.PrivateKey()
         let payload = Base64URL.encode(try claims.serialized())
         let none = Base64URL.encode(
             Array(#"{"alg":"none","kid":"\#(own.record.id)","typ":"sallyport-token+jwt"}"#.utf8))
-        let signer = try await world.fixture.data.signer.parsed()
+        let signer = try await issuer.fixture.data.signer.parsed()
         for wrong in [
             "", "x", "..", token + "A", String(token.dropLast(2)), String(repeating: "A", count: 8193),
             try SignedAuthToken.sign(claims, with: foreign, keyID: own.record.id),
@@ -152,7 +153,7 @@ import Testing
             try JWS.sign(claims.serialized(), header: .init(type: "JWT", keyID: own.record.id), with: own.privateKey),
             "\(none).\(payload).", "\(none).\(payload).\(token.split(separator: ".")[2])",
         ] {
-            let (verdict, claims) = world.service.verify(wrong)
+            let (verdict, claims) = issuer.service.verify(wrong)
             #expect(verdict == .malformed && claims == nil)
         }
     }
@@ -163,7 +164,7 @@ import Testing
             ("", String(repeating: "a", count: 256), nil),
         ] as [(String, String, String?)])
     func whatNoTokenCarriesIsRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
-        let world = try await World()
-        await #expect(throws: GatewayError(.invalid, "")) { try await world.token(challenge, server, jkt: jkt) }
+        let issuer = try await TokenIssuer()
+        await #expect(throws: GatewayError(.invalid, "")) { try await issuer.token(challenge, server, jkt: jkt) }
     }
 }

@@ -14,16 +14,6 @@ import Testing
 struct DigestServersTests {
     private static let ann = Credential(user: "ann", password: Redacted("pässword 1"))
 
-    private struct World {
-        let credentials = CredentialStorage()
-        let loading: URLLoadingSystem
-
-        init() {
-            loading = URLLoadingSystem(
-                gate: OpenGate(), stages: { [credentials] _ in [AuthenticationStage(credentials: credentials)] })
-        }
-    }
-
     private func load(
         _ session: SecureSession, _ url: String, _ credential: Credential? = nil
     ) async throws -> (Int, String) {
@@ -42,8 +32,8 @@ struct DigestServersTests {
     // MARK: Apache httpd: MD5, auth, rspauth, nextnonce, domain
 
     @Test func apacheAcceptsTheUserAndIsAskedOnce() async throws {
-        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
-        let session = world.loading.makeSession()
+        let (apache, app) = (try await Apache.withDigest(user: ("ann", "pässword 1")), try AuthenticatingApp())
+        let session = app.loading.makeSession()
         let base = "http://127.0.0.1:\(apache.port)/vault/"
         for number in 1...3 {
             let (status, body) = try await load(session, base + "page?a=%20\(number)&b=ä", Self.ann)
@@ -52,22 +42,24 @@ struct DigestServersTests {
         let log = try await lines(4, of: apache)
         #expect(log.map { $0.prefix(3) } == ["401", "200", "200", "200"])
         #expect(log.dropFirst().allSatisfy { $0.contains(" ann ") })
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func apacheRefusesAWrongPasswordAndTheSameIsNotSentAgain() async throws {
-        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
+        let (apache, app) = (try await Apache.withDigest(user: ("ann", "pässword 1")), try AuthenticatingApp())
         let wrong = Credential(user: "ann", password: Redacted("wrong"))
         let (status, _) = try await load(
-            world.loading.makeSession(), "http://127.0.0.1:\(apache.port)/vault/page", wrong)
+            app.loading.makeSession(), "http://127.0.0.1:\(apache.port)/vault/page", wrong)
         #expect(status == 401)
         #expect(try await lines(2, of: apache).count == 2)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func apachesOldNonceCostsOneLegAndNoFailure() async throws {
-        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1"), lifetime: 2), World())
-        let session = world.loading.makeSession()
+        let (apache, app) = (
+            try await Apache.withDigest(user: ("ann", "pässword 1"), lifetime: 2), try AuthenticatingApp()
+        )
+        let session = app.loading.makeSession()
         let url = "http://127.0.0.1:\(apache.port)/short/page"
         #expect(try await load(session, url, Self.ann).0 == 200)
         // Apache reads the clock.
@@ -75,55 +67,57 @@ struct DigestServersTests {
         #expect(try await load(session, url).0 == 200)
         let log = try await lines(4, of: apache)
         #expect(log.map { $0.prefix(3) } == ["401", "200", "401", "200"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func apacheServesTwoUsersOfOneProcessEachByItself() async throws {
-        let (apache, world) = (try await Apache.withDigest(user: ("ann", "pässword 1")), World())
+        let (apache, app) = (try await Apache.withDigest(user: ("ann", "pässword 1")), try AuthenticatingApp())
         var configuration = SessionConfiguration()
         configuration.principal = Principal("other")
-        let (session, other) = (world.loading.makeSession(), world.loading.makeSession(configuration))
+        let (session, other) = (app.loading.makeSession(), app.loading.makeSession(configuration))
         let url = "http://127.0.0.1:\(apache.port)/vault/page"
         #expect(try await load(session, url, Self.ann).0 == 200)
         #expect(try await load(other, url).0 == 401)
         #expect(try await load(session, url).0 == 200)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: libmicrohttpd: SHA-256, nonces that hold for one path
 
     @Test(arguments: ["md5", "sha256"])
     func libmicrohttpdAcceptsTheUser(_ algorithm: String) async throws {
-        let (server, world) = (try await MicroHTTPD.start(algorithm, user: ("ann", "pässword 1")), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (
+            try await MicroHTTPD.start(algorithm, user: ("ann", "pässword 1")), try AuthenticatingApp()
+        )
+        let session = app.loading.makeSession()
         for path in ["/a", "/a", "/b?c=d", "/b?c=d"] {
             let (status, body) = try await load(session, "http://127.0.0.1:\(server.port)\(path)", Self.ann)
             #expect(status == 200 && body == "inside")
         }
         // The nonce of one path is too old for another.
         #expect(server.log == ["401 /a", "200 /a", "200 /a", "401 /b", "200 /b", "200 /b"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func libmicrohttpdRefusesAWrongPassword() async throws {
-        let (server, world) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), World())
+        let (server, app) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), try AuthenticatingApp())
         let wrong = Credential(user: "ann", password: Redacted("wrong"))
-        let session = world.loading.makeSession()
+        let session = app.loading.makeSession()
         #expect(try await load(session, "http://127.0.0.1:\(server.port)/a", wrong).0 == 401)
         #expect(server.log == ["401 /a", "401 /a"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func libmicrohttpdServesManyAtOnce() async throws {
-        let (server, world) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await MicroHTTPD.start("sha256", user: ("ann", "pässword 1")), try AuthenticatingApp())
+        let session = app.loading.makeSession()
         let url = "http://127.0.0.1:\(server.port)/a"
         #expect(try await load(session, url, Self.ann).0 == 200)
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<40 { group.addTask { try await load(session, url).0 } }
             for try await status in group { #expect(status == 200) }
         }
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Squid: a proxy that asks
@@ -134,12 +128,12 @@ struct DigestServersTests {
         let squid = try await Squid.start(authority.server(), asking: .digest(user: "ann", password: "password 1"))
         let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
         let origin = try RecordingOrigin(with: scheme == "https" ? tls : nil)
-        let world = World()
+        let app = try AuthenticatingApp()
         var configuration = SessionConfiguration()
         let user = Credential(user: "ann", password: Redacted("password 1"))
         configuration.proxies = try .all(Proxy("http://localhost:\(squid.port)", credential: user))
         configuration.trust = .only([try authority.der])
-        let session = world.loading.makeSession(configuration)
+        let session = app.loading.makeSession(configuration)
         for number in 1...3 {
             let request = LoadRequest(.get, try origin.url("/\(number)", scheme: scheme))
             let body = try await session.data(for: request).body
@@ -148,7 +142,7 @@ struct DigestServersTests {
         #expect(squid.log.filter { $0.hasPrefix("407") }.count == 1, "\(squid.log)")
         #expect(origin.heads.allSatisfy { !$0.lowercased().contains("proxy-authorization") })
         #expect(origin.acceptedConnections == 1, "one user's connections are shared")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: curl: the same proof for the same nonces

@@ -19,15 +19,8 @@ struct NTLMServersTests {
         (domain: "", name: "bob@CORP.EXAMPLE", password: "other"),
     ]
 
-    private struct World {
-        let credentials = CredentialStorage()
-        let loading: URLLoadingSystem
-
-        init(allowsNTLMv1: Bool = false) {
-            let schemes: [any AuthenticationScheme] = [NTLMScheme { allowsNTLMv1 }, DigestScheme(), BasicScheme()]
-            let stage = AuthenticationStage(credentials: credentials, schemes: schemes)
-            loading = URLLoadingSystem(gate: OpenGate(), stages: { _ in [stage] })
-        }
+    private static func app(allowsNTLMv1: Bool = false) throws -> AuthenticatingApp {
+        try AuthenticatingApp(schemes: [NTLMScheme { allowsNTLMv1 }, DigestScheme(), BasicScheme()])
     }
 
     private func load(
@@ -51,8 +44,8 @@ struct NTLMServersTests {
         (Credential(user: "bob@CORP.EXAMPLE", password: Redacted("other")), "hello bob@CORP.EXAMPLE"),
     ])
     func theUserIsAcceptedAndAskedOnce(_ credential: Credential, _ greeting: String) async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         for _ in 0..<3 {
             let (status, body) = try await load(session, server, "/page", credential)
             #expect(status == 200 && body.lowercased() == greeting.lowercased())
@@ -61,7 +54,7 @@ struct NTLMServersTests {
         #expect(log.map(\.status) == [401, 401, 200, 200, 200], "no leg more on a connection that stands")
         #expect(log.map(\.connection) == [1, 2, 2, 2, 2])
         #expect(log[2].facts == ["mic", "HTTP/127.0.0.1"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test(arguments: [
@@ -69,23 +62,23 @@ struct NTLMServersTests {
         Credential(user: "CORP\\ann", password: ann.password),
     ])
     func aWrongCredentialIsSentOnce(_ credential: Credential) async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         #expect(try await load(session, server, "/page", credential).status == 401)
         #expect(try await server.log(of: 3).map(\.status) == [401, 401, 401])
         #expect(try await load(session, server).status == 401)
         #expect(try await server.log(of: 4).count == 4, "and not kept")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func theDelegateIsToldOfTheFailureAndMayAnswerAgain() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
         let delegate = Delegate(
             [.use(Credential(user: "ann", password: Redacted("wrong"))), .use(Self.ann)])
-        let session = world.loading.makeSession(delegate: delegate)
+        let session = app.loading.makeSession(delegate: delegate)
         #expect(try await load(session, server).status == 200)
         #expect(delegate.asked.withLock { $0 } == ["ntlm 0", "ntlm 1"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     private final class Delegate: SessionDelegate {
@@ -108,8 +101,8 @@ struct NTLMServersTests {
     // MARK: Bodies
 
     @Test func aBodyGoesOnlyWhereTheServerKnowsTheUser() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         // Without a word of the server's yet, the body goes along; it is sent again.
         #expect(try await load(session, server, "/a", Self.ann, .post, body: .text("12345")).status == 200)
         let reads = Lock(0)
@@ -121,37 +114,37 @@ struct NTLMServersTests {
         let log = try await server.log(of: 4)
         #expect(log.map(\.length) == [5, 0, 5, 5] && log.map(\.status) == [401, 401, 200, 200], "\(log)")
         #expect(reads.withLock { $0 } == 1)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// The user is known, and the connection is gone: the first leg goes without the body, which can be read once only.
     @Test func aBodyThatCanBeReadOnceIsNotSentWithTheFirstLeg() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         #expect(try await load(session, server, "/a", Self.ann).status == 200)
         try await server.closeConnections()
         let once = RequestBody.once(length: 3) { try await $0.write(Array("abc".utf8)) }
         #expect(try await load(session, server, "/b", Self.ann, .post, body: once).status == 200)
         let log = try await server.log(of: 5)
         #expect(log.suffix(2).map(\.length) == [0, 3] && log.suffix(2).map(\.status) == [401, 200])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func anOpenPageGetsTheBodyAfterAll() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         #expect(try await load(session, server, "/a", Self.ann).status == 200)
         try await server.closeConnections()
         #expect(try await load(session, server, "/open", Self.ann, .post, body: .text("abc")).body == "open")
         #expect(try await server.log(of: 5).suffix(2).map(\.length) == [0, 3])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Principals
 
     @Test func twoUsersNeverShareAConnection() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         let principals = [(Principal("ann"), Self.ann), (Principal("jürgen"), Self.jürgen)]
         for (principal, credential) in principals + principals {
             let body = try await load(session, server, "/page", credential, principal: principal).body
@@ -162,24 +155,24 @@ struct NTLMServersTests {
             .mapValues { Set($0.map(\.user)) }
         #expect(users.values.allSatisfy { $0.count == 1 } && users.count == 2)
         #expect(try await load(session, server, principal: Principal("eve")).status == 401)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func clearedCredentialsCloseTheirConnections() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         #expect(try await load(session, server, "/page", Self.ann).status == 200)
-        await world.credentials.clear(for: .ntlm)
+        await app.credentials.clear(for: .ntlm)
         #expect(try await load(session, server).status == 401)
         #expect(try await load(session, server, "/page", Self.jürgen).body == "hello CORP\\jürgen")
         let log = try await server.log(of: 7)
         #expect(Set(log.filter { $0.status == 200 }.map(\.connection)).count == 2)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func manyLoadsOfOneUserShareSixConnections() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app())
+        let session = app.loading.makeSession()
         #expect(try await load(session, server, "/page", Self.ann).status == 200)
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<60 { group.addTask { try await load(session, server, "/\(number)").status } }
@@ -187,13 +180,13 @@ struct NTLMServersTests {
         }
         let connections = Set(server.log.filter { $0.status == 200 }.map(\.connection))
         #expect(connections.count <= 6)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func twoHundredPrincipalsAtOnce() async throws {
         let users = (0..<200).map { (domain: "", name: "user\($0)", password: "secret\($0)") }
-        let (server, world) = (try await NTLMAcceptor.start(users), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(users), try Self.app())
+        let session = app.loading.makeSession()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (_, name, password) in users {
                 group.addTask {
@@ -209,55 +202,55 @@ struct NTLMServersTests {
             try await group.waitForAll()
         }
         #expect(try await server.log(of: 800).filter { $0.status == 200 }.count == 400)
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Connections that end
 
     @Test func aConnectionThatDiesBetweenTheLegsCostsAnother() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "2"]), World())
-        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        let (server, app) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "2"]), try Self.app())
+        #expect(try await load(app.loading.makeSession(), server, "/page", Self.ann).status == 200)
         #expect(try await server.log(of: 5).map(\.status) == [401, 401, 401, 401, 200])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func connectionsThatDieAgainAndAgainEndTheLoad() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "100"]), World())
+        let (server, app) = (try await NTLMAcceptor.start(Self.users, options: ["--dying", "100"]), try Self.app())
         let error = await #expect(throws: LoadError.self) {
-            _ = try await load(world.loading.makeSession(), server, "/page", Self.ann)
+            _ = try await load(app.loading.makeSession(), server, "/page", Self.ann)
         }
         #expect(error?.code == .connectionLost)
         #expect(try await server.log(of: 5).count == 5, "the first one, and three anew")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test func aServerThatForgetsIsToldAgain() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--forgetful", "2"]), World())
-        let session = world.loading.makeSession()
+        let (server, app) = (try await NTLMAcceptor.start(Self.users, options: ["--forgetful", "2"]), try Self.app())
+        let session = app.loading.makeSession()
         for _ in 0..<4 { #expect(try await load(session, server, "/page", Self.ann).status == 200) }
         #expect(try await server.log(of: 8).map(\.status) == [401, 401, 200, 200, 401, 401, 200, 200])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: TLS
 
-    private func secureSession(_ world: World, _ authority: TestAuthority) throws -> SecureSession {
+    private func secureSession(_ app: AuthenticatingApp, _ authority: TestAuthority) throws -> SecureSession {
         var configuration = SessionConfiguration()
         configuration.trust = .only([try authority.der])
-        return world.loading.makeSession(configuration)
+        return app.loading.makeSession(configuration)
     }
 
     @Test func theProofIsBoundToTheServersCertificate() async throws {
         let authority = try TestAuthority()
         let identity = try authority.server(addresses: [.v4(0x7f00_0001)])
-        let (server, world) = (try await NTLMAcceptor.start(Self.users, identity: identity), World())
-        let session = try secureSession(world, authority)
+        let (server, app) = (try await NTLMAcceptor.start(Self.users, identity: identity), try Self.app())
+        let session = try secureSession(app, authority)
         for _ in 0..<2 {
             #expect(try await load(session, server, "/page", Self.jürgen, scheme: "https").status == 200)
         }
         let log = try await server.log(of: 4)
         #expect(log.map(\.status) == [401, 401, 200, 200] && log[2].facts.prefix(2) == ["mic", "bindings"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// RFC 5929 §4.1: the hash of the certificate is by the function of its signature, and by SHA-256 for one that is weak.
@@ -278,13 +271,13 @@ struct NTLMServersTests {
             pem + String(contentsOfFile: folder.file("key.pem"), encoding: .utf8), to: "both.pem")
         let text = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
         let server = try await NTLMAcceptor.start(Self.users, options: ["--certificate", folder.file("both.pem")])
-        let world = World()
+        let app = try Self.app()
         var configuration = SessionConfiguration()
         configuration.trust = .only([Array(try #require(Data(base64Encoded: text)))])
-        let session = world.loading.makeSession(configuration)
+        let session = app.loading.makeSession(configuration)
         #expect(try await load(session, server, "/page", Self.ann, scheme: "https").status == 200)
         #expect(try await server.log(of: 3).last?.facts.prefix(2) == ["mic", "bindings"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// Who passes the proof on to the server over a connection of its own has another certificate.
@@ -292,11 +285,11 @@ struct NTLMServersTests {
         let authority = try TestAuthority()
         let identity = try authority.server(addresses: [.v4(0x7f00_0001)])
         let server = try await NTLMAcceptor.start(Self.users, identity: identity, options: ["--foreign-bindings"])
-        let world = World()
-        let session = try secureSession(world, authority)
+        let app = try Self.app()
+        let session = try secureSession(app, authority)
         #expect(try await load(session, server, "/page", Self.ann, scheme: "https").status == 401)
         #expect(try await server.log(of: 3).last?.facts == ["BadBindingsError"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: Old servers
@@ -304,26 +297,26 @@ struct NTLMServersTests {
     @Test(arguments: ["v1", "session"])
     func whatIsOlderThanVersion2IsAnsweredWhereItIsAllowed(_ kind: String) async throws {
         let server = try await NTLMAcceptor.start(Self.users, options: ["--old", kind])
-        let world = World(allowsNTLMv1: true)
-        #expect(try await load(world.loading.makeSession(), server, "/page", Self.jürgen).status == 200)
+        let app = try Self.app(allowsNTLMv1: true)
+        #expect(try await load(app.loading.makeSession(), server, "/page", Self.jürgen).status == 200)
         #expect(try await server.log(of: 3).last?.facts == ["v1"])
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     @Test(arguments: ["v1", "session"])
     func elseItGetsVersion2(_ kind: String) async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users, options: ["--old", kind]), World())
-        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        let (server, app) = (try await NTLMAcceptor.start(Self.users, options: ["--old", kind]), try Self.app())
+        #expect(try await load(app.loading.makeSession(), server, "/page", Self.ann).status == 200)
         #expect(try await server.log(of: 3).last?.facts.first == "mic")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     /// A server that offers version 2 never gets less.
     @Test func version2IsPreferredWhereBothAreAllowed() async throws {
-        let (server, world) = (try await NTLMAcceptor.start(Self.users), World(allowsNTLMv1: true))
-        #expect(try await load(world.loading.makeSession(), server, "/page", Self.ann).status == 200)
+        let (server, app) = (try await NTLMAcceptor.start(Self.users), try Self.app(allowsNTLMv1: true))
+        #expect(try await load(app.loading.makeSession(), server, "/page", Self.ann).status == 200)
         #expect(try await server.log(of: 3).last?.facts.first == "mic")
-        await world.loading.shutdown()
+        await app.loading.shutdown()
     }
 
     // MARK: curl

@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// What comes before and behind an answer: 100, 103, 417, trailers.
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)

@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// What is sent again where a connection that was used before ends, and what never is (RFC 9110 §9.2.2).
 @Suite(.timeLimit(.minutes(1)), .onBothEnginesAsUsual)

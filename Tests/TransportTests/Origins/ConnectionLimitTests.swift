@@ -74,10 +74,10 @@ struct ConnectionLimitTests {
     }
 
     @Test func originsAreCountedApartThoughTheRelayIsOne() async throws {
-        let world = try RelayWorld()
+        let world = try World()
         let counters = [Counter(), Counter()]
         let servers = try counters.map(server)
-        let relay = try TestServer { TestRelay.serve($0, world.relayTLS) }
+        let relay = try world.relay()
         let relayed = try world.path(relay)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for url in try servers.map({ try $0.url() }) {

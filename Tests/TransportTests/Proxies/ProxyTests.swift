@@ -87,7 +87,7 @@ struct ProxyTests {
     }
 
     @Test func noProxyStandsBeforeARelay() async throws {
-        let world = try RelayWorld()
+        let world = try World()
         let relay = try TestServer { _ in }
         var path = try world.path(relay)
         path.proxy = ProxyAccess(Proxy(.http, at: try Endpoint("127.0.0.1:1")))

@@ -2,7 +2,7 @@ import HTTPTypes
 import SallyportCache
 import SallyportCore
 import SallyportLoading
-import SallyportSecureStore
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -15,13 +15,11 @@ struct CacheTableTests {
     private struct Cached {
         let routes: Routes
         let cache: SecureCache
-        private let folder: TemporaryDirectory
+        private let store: TestStore
 
-        init(_ way: Routes.Way) async throws {
-            folder = try TemporaryDirectory()
-            let store = try await SecureStore.open(
-                at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
-            let cache = SecureCache(store: store, gate: nil)
+        init(_ way: Way) async throws {
+            store = try await TestStore()
+            let cache = SecureCache(store: store.store, gate: nil)
             self.cache = cache
             routes = try Routes(way) { gate in
                 { configuration in
@@ -49,15 +47,15 @@ struct CacheTableTests {
     }
 
     /// `URLCache`: used where nothing is said; nil (`usesCache`) switches it off for the session.
-    @Test(arguments: Routes.Way.allCases)
-    func theCacheOfASession(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func theCacheOfASession(_ way: Way) async throws {
         let cached = try await Cached(way)
         let (on, off) = (try cached.routes.session(), try cached.routes.session { $0.usesCache = false })
         for _ in 0..<3 { #expect(try await cached.load(on) == nil) }
         #expect(cached.count == 1)
         for _ in 0..<2 { #expect(try await cached.load(off) == nil) }
         #expect(cached.count == 3)
-        #expect(cached.routes.relay.acceptedConnections == (way == .relayed ? 2 : 0))
+        #expect(cached.routes.relayedConnections == (way == .relayed ? 2 : 0))
     }
 
     /// Also where there is no cache that could answer.
@@ -71,12 +69,12 @@ struct CacheTableTests {
         #expect(fixture.client.requests.isEmpty && fixture.systemClient.requests.isEmpty)
     }
 
-    @Test(arguments: Routes.Way.allCases)
-    func requestCachePolicyOfTheSessionAndOfTheRequest(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func requestCachePolicyOfTheSessionAndOfTheRequest(_ way: Way) async throws {
         let cached = try await Cached(way)
         let inside = try cached.routes.session { $0.cachePolicy = .returnCacheDataDontLoad }
         #expect(try await cached.load(inside)?.code == .notInCache)
-        #expect(cached.count == 0 && cached.routes.relay.acceptedConnections == 0)
+        #expect(cached.count == 0 && cached.routes.relayedConnections == 0)
         let anew = try cached.routes.session { $0.cachePolicy = .reloadIgnoringLocalCacheData }
         for _ in 0..<2 { #expect(try await cached.load(anew) == nil) }
         #expect(cached.count == 2)

@@ -2,7 +2,7 @@ import HTTPTypes
 import SallyportCache
 import SallyportCore
 import SallyportLoading
-import SallyportSecureStore
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -14,13 +14,12 @@ struct CacheTrustTests {
     private let site: Site
     private let cache: SecureCache
     private let loading: URLLoadingSystem
-    private let folder: TemporaryDirectory
+    private let store: TestStore
     private let clients: TestAuthority
 
     init() async throws {
-        folder = try TemporaryDirectory()
-        let store = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
-        let (cache, gate) = (SecureCache(store: store, gate: nil), StubGate())
+        store = try await TestStore()
+        let (cache, gate) = (SecureCache(store: store.store, gate: nil), StubGate())
         self.cache = cache
         loading = URLLoadingSystem(gate: gate, stages: { _ in [CacheStage(cache: cache, gate: gate)] })
         clients = try TestAuthority(name: "Clients")

@@ -10,8 +10,8 @@ import Testing
 /// The configuration, row by row of the documents' table, seen by a real server: directly and through a relay.
 @Suite(.timeLimit(.minutes(1)))
 struct ConfigurationTableTests {
-    @Test(arguments: Routes.Way.allCases)
-    func additionalHeadersReachTheServer(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func additionalHeadersReachTheServer(_ way: Way) async throws {
         let routes = try Routes(way)
         let session = try routes.session {
             $0.additionalHeaders = [.userAgent: "report/1", .acceptLanguage: "de"]
@@ -22,12 +22,12 @@ struct ConfigurationTableTests {
         let head = try #require(routes.site.seen.heads.first).lowercased()
         #expect(head.contains("user-agent: report/1\r\n") && head.contains("accept-language: fr\r\n"))
         #expect(!head.contains("accept-language: de"))
-        #expect(routes.relay.acceptedConnections == (way == .relayed ? 1 : 0))
+        #expect(routes.relayedConnections == (way == .relayed ? 1 : 0))
     }
 
     /// `timeoutIntervalForRequest`.
-    @Test(arguments: Routes.Way.allCases)
-    func theIdleTimeoutEndsASilentLoad(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func theIdleTimeoutEndsASilentLoad(_ way: Way) async throws {
         let routes = try Routes(way)
         routes.site.answer { _ in Thread.sleep(forTimeInterval: 2) }
         let session = try routes.session { $0.idleTimeout = .milliseconds(300) }
@@ -35,8 +35,8 @@ struct ConfigurationTableTests {
     }
 
     /// `timeoutIntervalForResource`: a body that keeps coming does not put it off.
-    @Test(arguments: Routes.Way.allCases)
-    func theResourceTimeoutEndsASlowLoad(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func theResourceTimeoutEndsASlowLoad(_ way: Way) async throws {
         let routes = try Routes(way)
         routes.site.answer { client in
             client.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -50,8 +50,8 @@ struct ConfigurationTableTests {
     }
 
     /// `TLSMinimumSupportedProtocol` and `TLSMaximumSupportedProtocol`.
-    @Test(arguments: Routes.Way.allCases)
-    func theBoundsOfTLSHold(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func theBoundsOfTLSHold(_ way: Way) async throws {
         let routes = try Routes(way)
         routes.site.change { $0.version = .tls12 }
         let least13 = try routes.session { $0.minimumTLSVersion = .tls13 }
@@ -64,8 +64,8 @@ struct ConfigurationTableTests {
         #expect(await (try routes.session()).failure(try routes.site.request()) == nil)
     }
 
-    @Test(arguments: Routes.Way.allCases)
-    func aMinimumBelowTheStandardReachesAnOldServer(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func aMinimumBelowTheStandardReachesAnOldServer(_ way: Way) async throws {
         let routes = try Routes(way)
         routes.site.change { $0.version = .tls11 }
         let session = try routes.session { $0.minimumTLSVersion = .tls11 }
@@ -73,8 +73,8 @@ struct ConfigurationTableTests {
         #expect(await (try routes.session()).failure(try routes.site.request())?.code == .noCommonTLSVersion)
     }
 
-    @Test(arguments: Routes.Way.allCases)
-    func protocolClassesGoBeforeTheSecureHandler(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func protocolClassesGoBeforeTheSecureHandler(_ way: Way) async throws {
         let routes = try Routes(way)
         let own = try routes.session { $0.protocolClasses = [Answering.self] }
         let body = try await own.data(for: routes.site.request()).body
@@ -86,8 +86,8 @@ struct ConfigurationTableTests {
     }
 
     /// `HTTPMaximumConnectionsPerHost`.
-    @Test(arguments: Routes.Way.allCases)
-    func connectionsPerOriginAreCounted(_ way: Routes.Way) async throws {
+    @Test(arguments: Way.allCases)
+    func connectionsPerOriginAreCounted(_ way: Way) async throws {
         let routes = try Routes(way)
         let session = try routes.session { $0.connectionsPerOrigin = 2 }
         let request = try routes.site.request()

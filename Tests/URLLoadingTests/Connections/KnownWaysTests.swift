@@ -136,6 +136,20 @@ import Testing
         #expect(client.discards == 1 && ways.count == 0)
     }
 
+    @Test func sessionsOfAConnectorKnowTheirOwnWays() throws {
+        let first = try way()
+        do {
+            let other = KnownWays(ConnectionSettings(scope: .session("2")), of: connector)
+            let second = try other.way(
+                to: Endpoint("a.example:443"), isSecure: true, of: .instance, asking: connector)
+            #expect(second !== first && second.path != first.path && other.count == 1)
+        }
+        // It takes the place of the one before.
+        let next = KnownWays(ConnectionSettings(scope: .session("3")), of: connector)
+        #expect(next.count == 0 && ways.count == 1)
+        #expect(try way() === first)
+    }
+
     @Test func fewServersAreKept() throws {
         for number in 1...50 { _ = try way("a.example:\(number)") }
         #expect(ways.count == 8)

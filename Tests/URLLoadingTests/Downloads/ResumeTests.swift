@@ -10,7 +10,7 @@ import Testing
 /// Downloads that are ended and gone on with, from a real nginx, which has strong tags and ranges.
 @Suite(.timeLimit(.minutes(1)))
 struct ResumeTests {
-    private struct World {
+    private struct FileServer {
         let nginx: Nginx
         let loading: URLLoadingSystem
         let folder: TemporaryDirectory
@@ -77,90 +77,91 @@ struct ResumeTests {
     }
 
     @Test func theRestIsLoadedAndNotTheWhole() async throws {
-        let world = try await World()
+        let server = try await FileServer()
         let content = Self.content(1)
-        try world.publish(content)
-        try await world.downloadPart(2 << 20)
-        #expect(try world.left == [".copy.partial", ".copy.resume"])
+        try server.publish(content)
+        try await server.downloadPart(2 << 20)
+        #expect(try server.left == [".copy.partial", ".copy.resume"])
         var steps: [TransferProgress] = []
-        let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target) {
+        let head = try await server.loading.session.resumeDownload(for: server.request(), to: server.target) {
             steps.append($0)
         }
         #expect(head.status == .partialContent)
-        #expect(try world.content() == content)
-        #expect(try world.left == ["copy"])
+        #expect(try server.content() == content)
+        #expect(try server.left == ["copy"])
         let first = try #require(steps.first)
         #expect(first.completed >= 2 << 20 && first.total == 6 << 20 && steps.last?.fraction == 1)
-        #expect(try await eventually { world.nginx.log.count == 2 })
-        let words = world.nginx.log[1].split(separator: " ")
+        #expect(try await eventually { server.nginx.log.count == 2 })
+        let words = server.nginx.log[1].split(separator: " ")
         #expect(words[0] == "206" && words[2] == "bytes=\(first.completed)-" && words[3].hasPrefix("\\x22"))
-        await world.loading.shutdown()
+        await server.loading.shutdown()
     }
 
     @Test func whatHasChangedIsLoadedWhole() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try await world.downloadPart(2 << 20)
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try await server.downloadPart(2 << 20)
         let content = Self.content(2)
-        try world.publish(content)
-        let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+        try server.publish(content)
+        let head = try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
         #expect(head.status == .ok)
-        #expect(try world.content() == content)
-        #expect(try world.left == ["copy"])
-        await world.loading.shutdown()
+        #expect(try server.content() == content)
+        #expect(try server.left == ["copy"])
+        await server.loading.shutdown()
     }
 
     @Test func anotherRequestBeginsAnew() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try await world.downloadPart(2 << 20)
-        let head = try await world.loading.session.resumeDownload(for: world.request("/page?other"), to: world.target)
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try await server.downloadPart(2 << 20)
+        let head = try await server.loading.session.resumeDownload(
+            for: server.request("/page?other"), to: server.target)
         #expect(head.status == .ok)
-        #expect(try world.content() == Self.content(1))
-        await world.loading.shutdown()
+        #expect(try server.content() == Self.content(1))
+        await server.loading.shutdown()
     }
 
     @Test func whatHasNoValidatorLeavesNothingBehind() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try await world.downloadPart(2 << 20, "/plain/page")
-        #expect(try world.left.isEmpty)
-        await world.loading.shutdown()
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try await server.downloadPart(2 << 20, "/plain/page")
+        #expect(try server.left.isEmpty)
+        await server.loading.shutdown()
     }
 
     /// Octets that the record does not vouch for may be anything after a crash.
     @Test func whatTheRecordDoesNotVouchForIsLoadedAgain() async throws {
-        let world = try await World()
+        let server = try await FileServer()
         let content = Self.content(1)
-        try world.publish(content)
-        try await world.downloadPart(2 << 20)
-        let partial = try FileHandle(forUpdating: URL(filePath: world.folder.file("downloads/.copy.partial")))
+        try server.publish(content)
+        try await server.downloadPart(2 << 20)
+        let partial = try FileHandle(forUpdating: URL(filePath: server.folder.file("downloads/.copy.partial")))
         try partial.seekToEnd()
         try partial.write(contentsOf: Data(repeating: 0, count: 100_000))
         try partial.close()
-        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
-        #expect(try world.content() == content)
-        await world.loading.shutdown()
+        try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
+        #expect(try server.content() == content)
+        await server.loading.shutdown()
     }
 
     @Test func aRecordWithoutItsOctetsBeginsAnew() async throws {
-        let world = try await World()
+        let server = try await FileServer()
         let content = Self.content(1)
-        try world.publish(content)
+        try server.publish(content)
         for damage in ["short", "garbage", "gone"] {
-            try await world.downloadPart(2 << 20)
+            try await server.downloadPart(2 << 20)
             let (partial, record) = ("downloads/.copy.partial", "downloads/.copy.resume")
             switch damage {
-            case "short": try Data([1, 2, 3]).write(to: URL(filePath: world.folder.file(partial)))
-            case "garbage": try Data([1, 2, 3]).write(to: URL(filePath: world.folder.file(record)))
-            default: try FileManager.default.removeItem(atPath: world.folder.file(partial))
+            case "short": try Data([1, 2, 3]).write(to: URL(filePath: server.folder.file(partial)))
+            case "garbage": try Data([1, 2, 3]).write(to: URL(filePath: server.folder.file(record)))
+            default: try FileManager.default.removeItem(atPath: server.folder.file(partial))
             }
-            let head = try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+            let head = try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
             #expect(head.status == .ok, "\(damage)")
-            #expect(try world.content() == content, "\(damage)")
-            try FileManager.default.removeItem(atPath: world.target)
+            #expect(try server.content() == content, "\(damage)")
+            try FileManager.default.removeItem(atPath: server.target)
         }
-        await world.loading.shutdown()
+        await server.loading.shutdown()
     }
 
     /// A file that another user can write may not contain what the server sent.
@@ -169,85 +170,85 @@ struct ResumeTests {
         "record symbolic", "record pipe", "partial foreign", "record foreign",
     ])
     func whatMayHaveBeenPlantedIsNotGoneOnWith(_ how: String) async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try await world.downloadPart(2 << 20)
-        #expect(try await eventually { world.nginx.log.count == 1 })
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try await server.downloadPart(2 << 20)
+        #expect(try await eventually { server.nginx.log.count == 1 })
         let words = how.split(separator: " ")
-        let path = world.folder.file("downloads/.copy.\(words[0] == "record" ? "resume" : "partial")")
+        let path = server.folder.file("downloads/.copy.\(words[0] == "record" ? "resume" : "partial")")
         switch words[1] {
         case "wide": chmod(path, 0o644)
-        case "linked": link(path, world.folder.file("second"))
+        case "linked": link(path, server.folder.file("second"))
         case "symbolic":
-            rename(path, world.folder.file("second"))
-            symlink(world.folder.file("second"), path)
+            rename(path, server.folder.file("second"))
+            symlink(server.folder.file("second"), path)
         case "pipe":
             unlink(path)
             mkfifo(path, 0o600)
         default:
             // Only root can give files away.
-            guard geteuid() == 0 else { return await world.loading.shutdown() }
+            guard geteuid() == 0 else { return await server.loading.shutdown() }
             chown(path, 65_534, gid_t.max)
         }
         let error = await #expect(throws: LoadError.self) {
-            try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+            try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
         }
         #expect(error?.code == .fileSystem)
-        #expect(!FileManager.default.fileExists(atPath: world.target))
-        #expect(world.nginx.log.count == 1, "Nothing is asked of the server.")
-        try SecureSession.removePartialDownload(to: world.target)
-        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
-        #expect(try world.content() == Self.content(1))
-        await world.loading.shutdown()
+        #expect(!FileManager.default.fileExists(atPath: server.target))
+        #expect(server.nginx.log.count == 1, "Nothing is asked of the server.")
+        try SecureSession.removePartialDownload(to: server.target)
+        try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
+        #expect(try server.content() == Self.content(1))
+        await server.loading.shutdown()
     }
 
     @Test func theModeOfTheFileThatIsReplacedIsKept() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try Data([1]).write(to: URL(filePath: world.target))
-        chmod(world.target, 0o640)
-        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
-        let attributes = try FileManager.default.attributesOfItem(atPath: world.target)
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try Data([1]).write(to: URL(filePath: server.target))
+        chmod(server.target, 0o640)
+        try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
+        let attributes = try FileManager.default.attributesOfItem(atPath: server.target)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o640)
-        #expect(try world.left == ["copy"])
-        await world.loading.shutdown()
+        #expect(try server.left == ["copy"])
+        await server.loading.shutdown()
     }
 
     @Test func twoAtOnceAreRefused() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        let file = try PartialFile.open(for: world.target)
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        let file = try PartialFile.open(for: server.target)
         let error = await #expect(throws: LoadError.self) {
-            try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
+            try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
         }
         #expect(error?.code == .fileSystem)
         _ = consume file
-        try await world.loading.session.resumeDownload(for: world.request(), to: world.target)
-        #expect(try world.content() == Self.content(1))
-        await world.loading.shutdown()
+        try await server.loading.session.resumeDownload(for: server.request(), to: server.target)
+        #expect(try server.content() == Self.content(1))
+        await server.loading.shutdown()
     }
 
     @Test func whatIsNotAPlainGetIsRefused() async throws {
-        let world = try await World()
+        let server = try await FileServer()
         for change in [
             { $0.method = .post }, { $0.headerFields[.range] = "bytes=1-" }, { $0.body = .bytes([1]) },
         ] as [@Sendable (inout LoadRequest) -> Void] {
-            var request = try world.request()
+            var request = try server.request()
             change(&request)
             let error = await #expect(throws: LoadError.self) {
-                try await world.loading.session.resumeDownload(for: request, to: world.target)
+                try await server.loading.session.resumeDownload(for: request, to: server.target)
             }
             #expect(error?.code == .invalidRequest)
         }
-        await world.loading.shutdown()
+        await server.loading.shutdown()
     }
 
     @Test func whatIsLeftCanBeRemoved() async throws {
-        let world = try await World()
-        try world.publish(Self.content(1))
-        try await world.downloadPart(2 << 20)
-        try SecureSession.removePartialDownload(to: world.target)
-        #expect(try world.left.isEmpty)
-        await world.loading.shutdown()
+        let server = try await FileServer()
+        try server.publish(Self.content(1))
+        try await server.downloadPart(2 << 20)
+        try SecureSession.removePartialDownload(to: server.target)
+        #expect(try server.left.isEmpty)
+        await server.loading.shutdown()
     }
 }

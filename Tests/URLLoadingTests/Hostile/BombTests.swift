@@ -4,6 +4,7 @@ import SallyportCore
 import SallyportLoading
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportURLLoading
 

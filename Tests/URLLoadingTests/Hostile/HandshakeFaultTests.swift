@@ -2,6 +2,7 @@ import HTTPTypes
 import SallyportCore
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportURLLoading
 

@@ -3,6 +3,7 @@ import HTTPTypes
 import SallyportBase
 import SallyportCore
 import SallyportLoading
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -11,28 +12,28 @@ import Testing
 /// Redirects from https to http, between servers that speak both.
 @Suite(.timeLimit(.minutes(1))) struct InsecureRedirectTests {
     /// A server over TLS that redirects everything to one over plain http, which records what it gets.
-    private struct World {
-        let authority: TestAuthority
+    private struct Downgrade {
+        private let world: World
         let plain: RecordingOrigin
         let secure: RecordingOrigin
-        let loading = URLLoadingSystem(gate: StubGate())
+        let loading: URLLoadingSystem
+        /// Of the secure one.
+        var authority: TestAuthority { world.origin }
 
         /// - Parameter plainAnswer: the answer of the server over plain http.
         init(_ status: Int = 307, plainAnswer: String = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") throws {
-            authority = try TestAuthority()
+            world = try World()
+            loading = world.loading()
             plain = try RecordingOrigin(plainAnswer)
-            let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)]))
             secure = try RecordingOrigin(
-                "HTTP/1.1 \(status) T\r\nLocation: \(plain.url("/taken"))\r\nContent-Length: 0\r\n\r\n", with: tls)
+                "HTTP/1.1 \(status) T\r\nLocation: \(plain.url("/taken"))\r\nContent-Length: 0\r\n\r\n",
+                with: world.originTLS)
         }
 
         func session(
             delegate: (any SessionDelegate)? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
         ) throws -> SecureSession {
-            var configuration = SessionConfiguration()
-            configuration.trust = .only([try authority.der])
-            change(&configuration)
-            return loading.makeSession(configuration, delegate: delegate)
+            loading.makeSession(try world.configuration(change), delegate: delegate)
         }
 
         func request() throws -> LoadRequest {
@@ -54,62 +55,62 @@ import Testing
 
     @Test(arguments: [301, 302, 303, 307, 308])
     func aRedirectFromHTTPSToHTTPIsRefusedAndNothingIsSent(_ status: Int) async throws {
-        let world = try World(status)
+        let servers = try Downgrade(status)
         let error = await #expect(throws: LoadError(.insecureRedirect, "")) {
-            try await world.session().data(for: world.request())
+            try await servers.session().data(for: servers.request())
         }
         #expect(error?.message.contains("allowsInsecureRedirects") == true && error?.step == .response)
-        #expect(world.secure.heads.filter { $0.hasPrefix("POST / ") }.count == 1)
-        #expect(world.plain.acceptedConnections == 0, "\(world.plain.heads)")
+        #expect(servers.secure.heads.filter { $0.hasPrefix("POST / ") }.count == 1)
+        #expect(servers.plain.acceptedConnections == 0, "\(servers.plain.heads)")
     }
 
     @Test func aTaskIsRefusedItTooAndItsFileDoesNotAppear() async throws {
-        let (world, folder) = (try World(), try TemporaryDirectory())
-        let session = try world.session(delegate: Decider { .follow($0) })
-        let task = session.dataTask(for: try world.request())
+        let (servers, folder) = (try Downgrade(), try TemporaryDirectory())
+        let session = try servers.session(delegate: Decider { .follow($0) })
+        let task = session.dataTask(for: try servers.request())
         task.resume()
         await #expect(throws: LoadError(.insecureRedirect, "")) { try await task.value }
         let file = folder.file("copy")
-        let download = session.downloadTask(for: try world.request(), to: file)
+        let download = session.downloadTask(for: try servers.request(), to: file)
         download.resume()
         await #expect(throws: LoadError(.insecureRedirect, "")) { try await download.value }
-        #expect(access(file, F_OK) != 0 && world.plain.acceptedConnections == 0)
+        #expect(access(file, F_OK) != 0 && servers.plain.acceptedConnections == 0)
     }
 
     @Test(arguments: [true, false])
     func whereItIsAllowedTheBodyGoesAndTheAppsFieldsDoNot(_ isOfSession: Bool) async throws {
-        let world = try World()
-        let session = try world.session { $0.allowsInsecureRedirects = isOfSession }
-        var request = try world.request()
+        let servers = try Downgrade()
+        let session = try servers.session { $0.allowsInsecureRedirects = isOfSession }
+        var request = try servers.request()
         if !isOfSession { request.options.allowsInsecureRedirects = true }
         request.options.fieldScopes = FieldScopes(others: .site)
         #expect(try await session.data(for: request).head.status == .ok)
-        let heads = world.plain.heads
+        let heads = servers.plain.heads
         #expect(heads.first?.hasPrefix("POST /taken ") == true && heads.first?.contains("X-Api-Key") == false)
         #expect(heads.first?.contains("report/1") == true)
-        #expect(try await eventually { world.plain.heads.last?.hasPrefix("password=planted") == true })
+        #expect(try await eventually { servers.plain.heads.last?.hasPrefix("password=planted") == true })
     }
 
     @Test func theRequestsWordGoesBeforeTheSessions() async throws {
-        let world = try World()
-        var request = try world.request()
+        let servers = try Downgrade()
+        var request = try servers.request()
         request.options.allowsInsecureRedirects = false
         await #expect(throws: LoadError(.insecureRedirect, "")) {
-            try await world.session { $0.allowsInsecureRedirects = true }.data(for: request)
+            try await servers.session { $0.allowsInsecureRedirects = true }.data(for: request)
         }
-        #expect(world.plain.acceptedConnections == 0)
+        #expect(servers.plain.acceptedConnections == 0)
     }
 
     @Test func afterAStepInTheClearNothingComesBack() async throws {
         let last = try Site(TestAuthority(name: "Other"))
         let url = try last.server.url("/end", scheme: "https")
-        let world = try World(plainAnswer: "HTTP/1.1 307 T\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n")
-        let session = try world.session {
+        let servers = try Downgrade(plainAnswer: "HTTP/1.1 307 T\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n")
+        let session = try servers.session {
             $0.allowsInsecureRedirects = true
-            $0.trust = .only([(try? world.authority.der) ?? [], (try? last.authority.der) ?? []])
+            $0.trust = .only([(try? servers.authority.der) ?? [], (try? last.authority.der) ?? []])
             $0.fieldScopes = FieldScopes(others: .site)
         }
-        #expect(try await session.data(for: world.request()).head.status == .ok)
+        #expect(try await session.data(for: servers.request()).head.status == .ok)
         let head = try #require(last.seen.heads.first)
         #expect(head.hasPrefix("POST /end ") && !head.contains("planted") && head.contains("report/1"))
     }
@@ -132,22 +133,22 @@ import Testing
     // MARK: The app's decisions
 
     @Test func followingTheProposedRequestDoesNotAllowIt() async throws {
-        let world = try World()
+        let servers = try Downgrade()
         let seen = Lock<[LoadRequest]>([])
         let delegate = Decider { proposed in
             seen.withLock { $0.append(proposed) }
             return .follow(proposed)
         }
         await #expect(throws: LoadError(.insecureRedirect, "")) {
-            try await world.session(delegate: delegate).data(for: world.request())
+            try await servers.session(delegate: delegate).data(for: servers.request())
         }
         let proposed = try #require(seen.withLock { $0.first })
         #expect(!proposed.url.isSecure && proposed.headerFields[.custom("X-Api-Key")] == nil)
-        #expect(world.plain.acceptedConnections == 0)
+        #expect(servers.plain.acceptedConnections == 0)
     }
 
     @Test func theAppAllowsOneHopByItsRequest() async throws {
-        let world = try World()
+        let servers = try Downgrade()
         let delegate = Decider { proposed in
             var chosen = proposed
             chosen.options.allowsInsecureRedirects = true
@@ -155,34 +156,34 @@ import Testing
             chosen.method = .get
             return .follow(chosen)
         }
-        let session = try world.session(delegate: delegate)
-        #expect(try await session.data(for: world.request()).head.status == .ok)
-        #expect(world.plain.heads.count == 1 && world.plain.heads[0].hasPrefix("GET /taken "))
+        let session = try servers.session(delegate: delegate)
+        #expect(try await session.data(for: servers.request()).head.status == .ok)
+        #expect(servers.plain.heads.count == 1 && servers.plain.heads[0].hasPrefix("GET /taken "))
     }
 
     @Test func theAppMayStopOrLeadToHTTPS() async throws {
-        let (world, site) = (try World(), try Site(TestAuthority(name: "Other")))
-        let stopped = try world.session(delegate: Decider { _ in .stop })
-        #expect(try await stopped.data(for: world.request()).head.status.code == 307)
+        let (servers, site) = (try Downgrade(), try Site(TestAuthority(name: "Other")))
+        let stopped = try servers.session(delegate: Decider { _ in .stop })
+        #expect(try await stopped.data(for: servers.request()).head.status.code == 307)
         let url = try site.server.url("/safe", scheme: "https")
         let delegate = Decider { proposed in
             var chosen = proposed
             chosen.url = url
             return .follow(chosen)
         }
-        let session = try world.session(delegate: delegate) {
-            $0.trust = .only([(try? world.authority.der) ?? [], (try? site.authority.der) ?? []])
+        let session = try servers.session(delegate: delegate) {
+            $0.trust = .only([(try? servers.authority.der) ?? [], (try? site.authority.der) ?? []])
         }
-        #expect(try await session.data(for: world.request()).head.status == .ok)
+        #expect(try await session.data(for: servers.request()).head.status == .ok)
         #expect(site.seen.heads.first?.hasPrefix("POST /safe ") == true)
-        #expect(world.plain.acceptedConnections == 0)
+        #expect(servers.plain.acceptedConnections == 0)
     }
 
     /// The server's redirect stays with https, and the app changes it to http by mistake.
     @Test func anAppThatLeadsToHTTPIsRefusedToo() async throws {
-        let world = try World()
-        let plain = try world.plain.url()
-        let site = try Site(world.authority)
+        let servers = try Downgrade()
+        let plain = try servers.plain.url()
+        let site = try Site(servers.authority)
         site.answer { $0.write("HTTP/1.1 302 F\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n") }
         let delegate = Decider { proposed in
             var chosen = proposed
@@ -190,8 +191,8 @@ import Testing
             return .follow(chosen)
         }
         await #expect(throws: LoadError(.insecureRedirect, "")) {
-            try await world.session(delegate: delegate).data(for: site.request())
+            try await servers.session(delegate: delegate).data(for: site.request())
         }
-        #expect(world.plain.acceptedConnections == 0)
+        #expect(servers.plain.acceptedConnections == 0)
     }
 }

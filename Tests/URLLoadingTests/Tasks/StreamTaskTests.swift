@@ -1,9 +1,8 @@
 import HTTPTypes
 import SallyportBase
-import SallyportConnecting
 import SallyportCore
 import SallyportLoading
-import SallyportTransport
+import SessionTestSupport
 import TestSupport
 import Testing
 
@@ -11,59 +10,21 @@ import Testing
 
 /// Streams of bytes, direct and through a relay.
 @Suite(.timeLimit(.minutes(1))) struct StreamTaskTests {
-    private let gate = StubGate()
+    private let world: World
     private let loading: URLLoadingSystem
-    private let gateway: TestAuthority
-    private let origin: TestAuthority
 
     init() throws {
-        loading = URLLoadingSystem(gate: gate)
-        gateway = try TestAuthority(name: "Gateway")
-        origin = try TestAuthority(name: "Origin")
+        world = try World()
+        loading = world.loading()
     }
 
-    private var session: SecureSession {
-        get throws {
-            var configuration = SessionConfiguration()
-            configuration.trust = try .only([origin.der])
-            return loading.makeSession(configuration)
-        }
-    }
-
-    private func relayed() throws -> TestServer {
-        let tls = try TestTLS(gateway.server(names: ["localhost"]), requiring: gateway)
-        let relay = try TestServer { TestRelay.serve($0, tls) }
-        let access = try RelayAccess(
-            cluster: "main", relays: [.init(Endpoint("localhost:\(relay.port)"), priority: 1)],
-            authorities: [gateway.der], identity: gateway.client().clientIdentity)
-        gate.route(by: RoutingTable(domains: [], default: .relay, defaultPorts: Set(1...65535)), relay: access)
-        return relay
-    }
-
-    /// Sends everything back once the client has ended its side.
-    private func echo(isSecure: Bool) throws -> TestServer {
-        let tls = try TestTLS(origin.server(names: ["localhost"], addresses: [.v4(0x7f00_0001)]))
-        return try TestServer { connection in
-            var bytes: [UInt8] = []
-            guard isSecure else {
-                while case let chunk = connection.read(), !chunk.isEmpty { bytes += chunk }
-                connection.write(bytes)
-                return
-            }
-            guard let client = tls.accept(connection) else { return }
-            while case let chunk = client.read(), !chunk.isEmpty { bytes += chunk }
-            for start in stride(from: 0, to: bytes.count, by: 16384) {
-                client.write(Array(bytes[start..<min(start + 16384, bytes.count)]))
-            }
-            client.end()
-        }
-    }
+    private var session: SecureSession { get throws { loading.makeSession(try world.configuration()) } }
 
     @Test func streamLeavesItsRecordWithTheSession() async throws {
         let records = Lock<[LoadRecord]>([])
         var configuration = SessionConfiguration()
         configuration.onRecord = { record in records.withLock { $0.append(record) } }
-        let server = try echo(isSecure: false)
+        let server = try world.echo(isSecure: false)
         let stream = try await loading.makeSession(configuration).streamTask(to: server.endpoint)
         try await stream.write([1, 2, 3])
         stream.closeWrite()
@@ -74,8 +35,8 @@ import Testing
 
     @Test(arguments: [false, true], [false, true])
     func carriesBytesBothWays(_ isRelayed: Bool, _ isSecure: Bool) async throws {
-        let server = try echo(isSecure: isSecure)
-        let relay = isRelayed ? try relayed() : nil
+        let server = try world.echo(isSecure: isSecure)
+        let relay = isRelayed ? try world.relayed() : nil
         let stream = try await session.streamTask(to: server.endpoint, isSecure: isSecure)
         #expect(stream.decision?.route == (isRelayed ? .relay : .direct))
         let payload = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
@@ -93,7 +54,7 @@ import Testing
 
     @Test func aDeniedServerIsNotConnectedTo() async throws {
         let server = try TestServer { $0.awaitEnd() }
-        gate.route(by: RoutingTable(default: .deny))
+        world.gate.route(by: RoutingTable(default: .deny))
         await #expect(throws: LoadError(.refusedByPolicy, "")) {
             _ = try await session.streamTask(to: server.endpoint)
         }
@@ -102,7 +63,7 @@ import Testing
 
     @Test func aRelayedStreamNeverGoesDirect() async throws {
         let server = try TestServer { $0.awaitEnd() }
-        let relay = try relayed()
+        let relay = try world.relayed()
         relay.stop()
         let error = await #expect(throws: LoadError.self) { _ = try await session.streamTask(to: server.endpoint) }
         #expect(error?.code == .relayUnreachable && server.acceptedConnections == 0)
@@ -114,7 +75,7 @@ import Testing
         loading.disable()
         await #expect(throws: LoadError(.disabled, "")) { _ = try await session.streamTask(to: endpoint) }
         loading.enable()
-        gate.withdraw(.blocked)
+        world.gate.withdraw(.blocked)
         await #expect(throws: LoadError(.withdrawn, "")) {
             _ = try await loading.session.streamTask(to: endpoint)
         }
@@ -129,7 +90,7 @@ import Testing
             while true { try await stream.write([UInt8](repeating: 0, count: 1 << 16)) }
         }
         try await Task.sleep(for: .milliseconds(50))
-        gate.withdraw(.wiped)
+        world.gate.withdraw(.wiped)
         let error = await #expect(throws: LoadError.self) { try await work.value }
         #expect(error?.code == .withdrawn && (error?.underlying as? AccessDenied)?.code == .wiped)
         #expect(try await eventually { server.openConnections == 0 })
@@ -214,7 +175,7 @@ import Testing
         let server = try TestServer { $0.write("hello") }
         loading.protocols.register(TunnelHandler.self)
         #expect(try await loading.session.text("tunnel:\(server.port)") == "hello")
-        gate.route(by: RoutingTable(default: .deny))
+        world.gate.route(by: RoutingTable(default: .deny))
         await #expect(throws: LoadError(.refusedByPolicy, "")) {
             _ = try await loading.session.text("tunnel:\(server.port)")
         }

@@ -1,12 +1,12 @@
-import SallyportTransport
-import Testing
+internal import SallyportTransport
+package import Testing
 
 /// Runs each test of a suite with each engine of HTTP/1.1: what they make of a server's answer must be the same.
-struct BothEngines: TestTrait, SuiteTrait, TestScoping {
+package struct BothEngines: TestTrait, SuiteTrait, TestScoping {
     let engines: [HTTP1Engine]
-    var isRecursive: Bool { true }
+    package var isRecursive: Bool { true }
 
-    func provideScope(
+    package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
@@ -18,8 +18,8 @@ struct BothEngines: TestTrait, SuiteTrait, TestScoping {
 
 extension Trait where Self == BothEngines {
     /// With ours wherever it can be, so that https servers are offered HTTP/1.1 alone.
-    static var onBothEngines: Self { Self(engines: [.own, .libcurl]) }
+    package static var onBothEngines: Self { Self(engines: [.own, .libcurl]) }
 
     /// With ours where it is without being asked for, so that servers may choose HTTP/2.
-    static var onBothEnginesAsUsual: Self { Self(engines: [.automatic, .libcurl]) }
+    package static var onBothEnginesAsUsual: Self { Self(engines: [.automatic, .libcurl]) }
 }

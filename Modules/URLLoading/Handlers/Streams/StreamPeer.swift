@@ -1,0 +1,117 @@
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportEventLoop
+internal import SallyportLoading
+internal import Synchronization
+
+/// What is at the other end of a stream, for a transport that connects to Unix sockets: it listens at one for the first
+/// connection, and carries the bytes between that and the stream.
+///
+/// A copy and two calls into the kernel for each chunk buy that there is one HTTP, with all of its limits.
+actor StreamPeer {
+    private let stream: ByteStream
+    private var socket: String?
+    private var carrying: Task<Void, Never>?
+    private nonisolated let end = StreamEnd()
+
+    init(_ stream: ByteStream) { self.stream = stream }
+
+    deinit { carrying?.cancel() }
+
+    /// The path of the socket, which takes one connection.
+    func path() throws(LoadError) -> String {
+        if let socket { return socket }
+        let listener = try LocalListener()
+        socket = listener.path
+        let carrier = StreamCarrier(stream: stream, end: end, loop: EventLoopGroup.shared.any)
+        // Unstructured: it goes on between exchanges. See Docs/Concurrency.md.
+        carrying = Task { await carrier.run(listener) }
+        return listener.path
+    }
+
+    /// Why the stream has failed; nil while it has not.
+    nonisolated var failure: LoadError? { end.failure }
+
+    /// The stream's own failure, if it is behind one that an exchange ended with.
+    nonisolated func reason(of failure: LoadError) -> LoadError {
+        guard failure.code == .connectionLost || failure.code == .cannotConnect else { return failure }
+        return self.failure ?? failure
+    }
+}
+
+/// How a stream ended, other than by its server's word or ours.
+final class StreamEnd: Sendable {
+    private let reason = SetOnce<LoadError>()
+    private let isOurs = Atomic(false)
+
+    var failure: LoadError? { reason.value }
+
+    /// What reads and writes say from here on follows from that.
+    func isEndedByUs() { isOurs.store(true, ordering: .releasing) }
+
+    func failed(_ failure: LoadError) { if !isOurs.load(ordering: .acquiring) { reason.set(failure) } }
+}
+
+/// Carries bytes between a stream and the one connection that a socket takes.
+struct StreamCarrier: Sendable {
+    let stream: ByteStream
+    let end: StreamEnd
+    let loop: EventLoop
+
+    /// Returns when both are closed: because either has ended, or when the task is cancelled.
+    func run(_ listener: LocalListener) async {
+        let connection = await withSocket(listener.descriptor) { await $0.accept() }
+        listener.remove()
+        if let connection { await withSocket(connection) { await carry($0) } }
+        stream.close()
+    }
+
+    private func withSocket<Result: Sendable>(
+        _ descriptor: Int32, _ body: @Sendable (LocalSocket) async -> Result
+    ) async -> Result {
+        let socket = LocalSocket(descriptor, on: loop)
+        let result = await withTaskCancellationHandler {
+            await body(socket)
+        } onCancel: {
+            socket.closeSoon()
+        }
+        await socket.close()
+        return result
+    }
+
+    private func carry(_ socket: LocalSocket) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await sendRequests(of: socket) }
+            group.addTask { await handOverAnswers(to: socket) }
+        }
+    }
+
+    /// Until the connection is closed: then nothing more is wanted of the stream.
+    private func sendRequests(of socket: LocalSocket) async {
+        do throws(LoadError) {
+            while let bytes = await socket.read(upTo: 16 << 10) { try await stream.write(bytes) }
+            end.isEndedByUs()
+            stream.close()
+        } catch {
+            await failed(error, socket)
+        }
+    }
+
+    /// Until the server has ended its side.
+    private func handOverAnswers(to socket: LocalSocket) async {
+        do throws(LoadError) {
+            while let bytes = try await stream.read() {
+                guard await socket.write(bytes) else { return }
+            }
+            await socket.endSending()
+        } catch {
+            await failed(error, socket)
+        }
+    }
+
+    /// Known before the connection ends, so that who sees its end finds the reason.
+    private func failed(_ failure: LoadError, _ socket: LocalSocket) async {
+        end.failed(failure)
+        await socket.close()
+    }
+}

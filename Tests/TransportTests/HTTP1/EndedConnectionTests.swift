@@ -1,0 +1,99 @@
+import Glibc
+import HTTPTypes
+import SallyportBase
+import SallyportCore
+import SallyportEventLoop
+import SallyportLoading
+import SallyportTransport
+import TestSupport
+import Testing
+
+/// What a connection of HTTP/1.1 does once its server has ended it while the exchange goes on: it takes none of the loop's
+/// time.
+@Suite(.timeLimit(.minutes(1)))
+struct EndedConnectionTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    /// A loop that is woken by an ended socket takes all of it; one that waits, next to nothing.
+    private static let wait = Duration.milliseconds(400)
+
+    private let loops = EventLoopGroup(count: 1, name: "ended")
+
+    /// How much of the processor the loop's thread has had.
+    private func processorTime() async -> Duration {
+        await withTaskExecutorPreference(loops.loops[0]) { await Self.timeOfThread() }
+    }
+
+    @concurrent private static func timeOfThread() async -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    /// The reason is asked for meanwhile, and the loss is known to the pool once.
+    @Test func aLossThatWaitsForItsReasonIsToldOnceAndStopsTheConnection() async throws {
+        let world = try World()
+        let connections = Lock(0)
+        let origin = try TestServer { connection in
+            let isFirst = connections.withLock { count in
+                count += 1
+                return count == 1
+            }
+            while let head = connection.readHead(), !isFirst || head.hasPrefix("GET") { connection.write(Self.answer) }
+        }
+        let (relay, questions) = (try world.relay(), Lock(0))
+        let transport = Transport(loops: loops, engine: .own) {
+            questions.withLock { $0 += 1 }
+            try? await Task.sleep(for: Self.wait)
+        }
+        let path = try world.path(relay)
+        _ = try await transport.exchange(.init(.get, origin.url()), via: path).body.collect(upTo: .bytes(2))
+        let before = await processorTime()
+        let error = await #expect(throws: LoadError.self) {
+            _ = try await transport.exchange(.init(.post, origin.url()), via: path)
+        }
+        #expect(error?.code == .connectionLost && connections.withLock { $0 } == 1)
+        #expect(await processorTime() - before < Self.wait / 2)
+
+        let response = try await transport.exchange(.init(.get, origin.url()), via: path)
+        #expect(!response.facts.connection.isReused)
+        #expect(questions.withLock { $0 } == 1)
+        await transport.shutdown()
+    }
+
+    /// The answer is whole before the request is, and the server has gone: the exchange ends when the body's source goes on.
+    @Test func aWholeAnswerWaitsForTheRestOfTheRequest() async throws {
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil, connection.read() == Array("he".utf8) else { return }
+            connection.write(Self.answer)
+        }
+        let (held, hold) = AsyncStream.makeStream(of: Void.self)
+        let body = RequestBody.once(length: 5) { writer in
+            try await writer.write(Array("he".utf8))
+            for await _ in held {}
+            try await writer.write(Array("llo".utf8))
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let response = try await transport.exchange(.init(.post, server.url(), body: body), via: ConnectionPath())
+        #expect(response.head.status == .ok)
+        #expect(try await eventually { server.openConnections == 0 })
+        let before = await processorTime()
+        try await Task.sleep(for: Self.wait)
+        #expect(await processorTime() - before < Self.wait / 2)
+
+        hold.finish()
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        await transport.shutdown()
+    }
+
+    @Test(arguments: ["HTTP/2 200", "HTTP/2 200 OK", "HTTP/2.0 200 OK"])
+    func anAnswerOfHTTP2IsRefused(_ statusLine: String) async throws {
+        let server = try TestServer { $0.answerAll("\(statusLine)\r\nContent-Length: 2\r\n\r\nok") }
+        let transport = Transport(loops: loops, engine: .own)
+        await #expect(throws: LoadError(.protocolViolation, "")) {
+            let response = try await transport.exchange(.init(.get, server.url()), via: ConnectionPath())
+            _ = try await response.body.collect(upTo: .bytes(2))
+        }
+        #expect(try await eventually { server.openConnections == 0 })
+        await transport.shutdown()
+    }
+}
