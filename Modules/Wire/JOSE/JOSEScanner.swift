@@ -86,7 +86,12 @@ struct JOSEScanner {
             guard skipDigits() > 0 else { throw malformed }
             isInteger = false
         }
-        guard isInteger else { return .number }
+        guard isInteger else {
+            // Other readers refuse what no `Double` holds.
+            let text = String(decoding: octets[start..<position], as: UTF8.self)
+            guard let value = Double(text), value.isFinite else { throw malformed }
+            return .number
+        }
         let value = octets[start..<position].reduce(into: Int64(0)) { value, octet in
             if octet != UInt8(ascii: "-") { value = value * 10 + Int64(octet - UInt8(ascii: "0")) }
         }

@@ -6,6 +6,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// Bodies that their reader wants whole.
 @Suite(.timeLimit(.minutes(1)), .onBothEngines)
@@ -74,7 +75,9 @@ struct GatheringTests {
             return false
         }
         let request = try request(server, wholeUpTo: .bytes(Self.total))
-        let load = Task { try await transport.exchange(request, via: path) }
+        let load = Task {
+            try await transport.exchange(request, via: path).body.collect(upTo: .bytes(Self.total)).count
+        }
         while !begun.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(2)) }
         load.cancel()
         let failure = await #expect(throws: LoadError.self) { _ = try await load.value }
