@@ -33,13 +33,14 @@ struct Download {
     mutating func received(_ line: UnsafeRawBufferPointer) -> HeaderFailure? {
         headerBytes += line.count
         guard headerBytes <= headerLimit else { return .tooLong }
+        let isBlank = unsafe line.count <= 2 && (line.first == 13 || line.first == 10)
         guard !isHeadWhole else {
-            if line.count > 2 { unsafe trailers.append(contentsOf: line) }
-            return nil
+            guard !isBlank else { return nil }
+            unsafe trailers.append(contentsOf: line)
+            return unsafe check.takesTrailer(line) ? nil : .malformed
         }
         if head.isEmpty { head.reserveCapacity(512) }
         unsafe head.append(contentsOf: line)
-        let isBlank = unsafe line.count <= 2 && (line.first == 13 || line.first == 10)
         guard isBlank, check.status > 0 else { return unsafe check.takes(line) ? nil : .malformed }
         guard isInterim else {
             isHeadWhole = true

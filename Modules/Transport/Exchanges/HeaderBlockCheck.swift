@@ -6,6 +6,7 @@ struct HeaderBlockCheck {
     private enum Line { case status, field, framing }
 
     private var last: Line?
+    private var hasTrailer = false
     /// The status; 0 before its line.
     private(set) var status = 0
     /// Of HTTP/1: 0 or 1; nil for HTTP/2.
@@ -48,12 +49,28 @@ struct HeaderBlockCheck {
         return true
     }
 
-    private mutating func takesField(_ line: UnsafeRawBufferPointer) -> Bool {
+    /// - Parameter line: of a trailer section, whose fields frame nothing (RFC 9110 §6.5.1); with its line break.
+    /// - Returns: false for one that is refused.
+    mutating func takesTrailer(_ line: UnsafeRawBufferPointer) -> Bool {
+        let line = unsafe Self.content(line)
+        let isFolded = unsafe line.first == 32 || line.first == 9
+        guard !isFolded else { return unsafe hasTrailer && !Self.hasControl(line, from: 0) }
+        hasTrailer = true
+        return unsafe Self.colon(of: line) != nil
+    }
+
+    /// Where the name of a field ends; nil for what is no field.
+    private static func colon(of line: UnsafeRawBufferPointer) -> Int? {
         var colon = 0
-        while unsafe colon < line.count && Self.isTokenByte(line[colon]) { colon += 1 }
+        while unsafe colon < line.count && isTokenByte(line[colon]) { colon += 1 }
         guard colon > 0, colon < line.count, unsafe line[colon] == UInt8(ascii: ":"),
-            unsafe !Self.hasControl(line, from: colon)
-        else { return false }
+            unsafe !hasControl(line, from: colon)
+        else { return nil }
+        return colon
+    }
+
+    private mutating func takesField(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let colon = unsafe Self.colon(of: line) else { return false }
         last = .field
         switch colon {
         case 10: return unsafe takes(line, colon, named: "connection") { unsafe $0.takesConnection($1) }
