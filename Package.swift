@@ -572,16 +572,25 @@ let fuzzed: [Target.Dependency] = [
     "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
     "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", "SallyportReachability",
-    .httpTypes,
+    "AnswerReaders", .httpTypes,
+]
+package.targets += [
+    // Our reader of HTTP/1.1 answers beside libcurl's and swift-nio's, by `Tests/Fuzz/answers`.
+    .target(
+        name: "AnswerReaders",
+        dependencies: ["SallyportTransport", "CCurl", .httpTypes, .nioCore, .nioEmbedded, .nioHTTP1],
+        path: "Tests/Fuzz/Answers"),
+    .executableTarget(name: "Differential", dependencies: ["AnswerReaders"], path: "Tests/Fuzz/Differential"),
 ]
 package.targets.append(
     isFuzzed
         ? .executableTarget(
-            name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz", exclude: ["Corpus", "Tests", "run"],
+            name: "Fuzz", dependencies: fuzzed, path: "Tests/Fuzz",
+            exclude: ["Answers", "Corpus", "Differential", "Tests", "answers", "run"],
             sources: ["Targets", "Driver"], linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
         : .testTarget(
             name: "SallyportFuzzTests", dependencies: fuzzed + ["TestSupport"], path: "Tests/Fuzz",
-            exclude: ["Corpus", "Driver", "run"], sources: ["Targets", "Tests"]))
+            exclude: ["Answers", "Corpus", "Differential", "Driver", "answers", "run"], sources: ["Targets", "Tests"]))
 
 for target in package.targets where target.type != .system {
     var settings = target.swiftSettings ?? []

@@ -19,6 +19,10 @@ enum CurlLibrary {
 
     private static let hasSigners = sallyport_prepare_signers()
 
+    /// Whether a handle that has read one answer may read another. Before 8.1.0, libcurl adds a folded line that follows
+    /// the status line to the last field of the handle's last answer, whose memory is freed.
+    static let handlesServeAgain = unsafe curl_version_info(CURLVERSION_SEVENTH).pointee.version_num >= 0x08_0100
+
     static func prepare() {
         precondition(initialResult == CURLE_OK, "libcurl can be initialised.")
         precondition(hasSigners == 1, "OpenSSL has memory for its methods.")

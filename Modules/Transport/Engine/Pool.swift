@@ -247,7 +247,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
-        if isReusable && idleHandles.count < Self.maximumHandles && handle.isPlain { idleHandles.append(handle) }
+        let servesAgain = isReusable && handle.isPlain && CurlLibrary.handlesServeAgain
+        if servesAgain && idleHandles.count < Self.maximumHandles { idleHandles.append(handle) }
     }
 
     /// Has libcurl close the connection that the handle has made. The handle is not used any more.

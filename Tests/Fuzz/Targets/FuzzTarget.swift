@@ -23,7 +23,8 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
 
     var description: String { name }
 
-    static let all = core + web + cookies + wire + store + cache + gateway + plugins + kerberos + network
+    static let all =
+        core + web + answers + cookies + wire + store + cache + gateway + plugins + kerberos + network
 }
 
 /// Something that must hold of a parser does not.

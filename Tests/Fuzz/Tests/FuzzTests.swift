@@ -1,3 +1,4 @@
+import AnswerReaders
 import Foundation
 import TestSupport
 import Testing
@@ -39,6 +40,12 @@ import Testing
         let folders = try FileManager.default.contentsOfDirectory(
             atPath: Programs.repository.appending(path: "Tests/Fuzz/Corpus").path)
         #expect(Set(folders) == Set(names))
+    }
+
+    /// What another reader makes otherwise of an answer has its reason.
+    @Test func eachKnownDifferenceIsDocumented() throws {
+        let page = try String(contentsOf: Programs.repository.appending(path: "Docs/BadInput.md"), encoding: .utf8)
+        for difference in KnownDifference.allCases { #expect(page.contains("`\(difference)`")) }
     }
 
     /// A property that is broken is told, or all of this would be for nothing.

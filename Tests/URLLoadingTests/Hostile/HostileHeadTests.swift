@@ -97,6 +97,21 @@ import TransportTestSupport
         #expect(value.split(separator: " ").map(String.init) == ["one", "Set-Cookie:", "two", "\tthree"])
     }
 
+    /// libcurl before 8.1.0 would add it to the last field of the answer before, whose memory it has freed.
+    @Test func aFoldedFirstLineIsNoPartOfTheAnswerBefore() async throws {
+        let server = try TestServer { connection in
+            while let head = connection.readHead() {
+                let fold = head.hasPrefix("GET /folded") ? " folded" : "X: y"
+                connection.write("HTTP/1.1 200 OK\r\n\(fold)\r\nContent-Length: 2\r\nX-Last: z\r\n\r\nok")
+            }
+        }
+        let ordeal = try Ordeal()
+        for _ in 0..<20 {
+            #expect(try await ordeal.load(server).body == Array("ok".utf8))
+            #expect(try await ordeal.failure(server, "/folded")?.code == .protocolViolation)
+        }
+    }
+
     /// The limit is 64 KiB: what stays below is taken.
     @Test func aLongHeadWithinItsLimitIsTaken() async throws {
         let value = String(repeating: "a", count: 60_000)

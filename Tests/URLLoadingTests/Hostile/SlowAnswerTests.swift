@@ -1,4 +1,5 @@
 import HTTPTypes
+import SallyportBase
 import SallyportCore
 import SallyportLoading
 import TestSupport
@@ -58,6 +59,31 @@ import TransportTestSupport
         ordeal.idleTimeout = .milliseconds(500)
         let failure = try await ordeal.failure(hostile.server(), within: .seconds(4))
         #expect(failure?.code == .idleTimeout, "\(String(describing: failure))")
+    }
+
+    /// What came is there before the next second is over, also where much came at once before.
+    @Test func aByteASecondArrivesWithinTheNextSecond() async throws {
+        let (first, last) = (256 << 10, 64 << 10)
+        let received = Lock(0)
+        let seen = Lock<[Int]>([])
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(first + 2 + last)\r\n\r\n")
+            connection.write([UInt8](repeating: 1, count: first))
+            for time in [Duration.seconds(1), .milliseconds(500)] {
+                connection.write([2])
+                connection.pause(time)
+                let count = received.withLock { $0 }
+                seen.withLock { $0.append(count) }
+            }
+            connection.write([UInt8](repeating: 3, count: last))
+            connection.finish()
+        }
+        let ordeal = try Ordeal()
+        let response = try await ordeal.session.bytes(for: LoadRequest(.get, server.url()))
+        while let chunk = try await response.body.next() { received.withLock { $0 += chunk.count } }
+        #expect(seen.withLock { $0 } == [first + 1, first + 2])
+        #expect(received.withLock { $0 } == first + 2 + last)
     }
 
     @Test func aServerThatReadsNothingEndsByTheIdleTimeout() async throws {

@@ -1,0 +1,33 @@
+import TestSupport
+import Testing
+
+/// Exchanges that are ended at each of their bytes leave nothing behind: neither a descriptor nor memory.
+///
+/// `make soak` ends as many as it is told, 10,000, after a tenth of them for warm-up.
+@Suite(.serialized, .timeLimit(.minutes(10)), .onBothEngines, .enabled(if: Soak.isOn)) struct EveryByteSoakTests {
+    /// How much more memory there may be: the allocator's pools are in it.
+    private static let tolerance = 1.05
+
+    @Test func endedExchangesLeaveNothingBehind() async throws {
+        let count = Soak.transfers ?? 0
+        let standstill = try Standstill()
+        try await end(max(count / 10, 3 * Standstill.places), of: standstill)
+        let before = Holdings.now
+        try await end(count, of: standstill)
+        let after = Holdings.now
+        #expect(after.descriptors == before.descriptors)
+        #expect(Double(after.resident) <= Double(before.resident) * Self.tolerance, "\(before) to \(after)")
+        print("Every byte: \(count) ended; \(before) before, \(after) after")
+    }
+
+    private func end(_ count: Int, of standstill: Standstill) async throws {
+        var (ended, round) = (0, 0)
+        while ended < count {
+            let ending = Standstill.Ending.allCases[round % Standstill.Ending.allCases.count]
+            let codes = try await standstill.walk(to: ending)
+            try #require(codes.allSatisfy { $0 == ending.code })
+            try #require(try await standstill.isQuiet())
+            (ended, round) = (ended + codes.count, round + 1)
+        }
+    }
+}

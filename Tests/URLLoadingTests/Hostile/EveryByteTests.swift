@@ -1,0 +1,14 @@
+import SallyportLoading
+import TestSupport
+import Testing
+
+/// An exchange may be ended from our side at any of its bytes.
+@Suite(.timeLimit(.minutes(1)), .onBothEngines) struct EveryByteTests {
+    @Test(arguments: Standstill.Ending.allCases)
+    func exchangeEndsWithItsReasonAtEachByte(_ ending: Standstill.Ending) async throws {
+        let standstill = try Standstill()
+        let codes = try await standstill.walk(to: ending)
+        for (place, code) in codes.enumerated() { #expect(code == ending.code, "byte \(place)") }
+        #expect(try await standstill.isQuiet())
+    }
+}
