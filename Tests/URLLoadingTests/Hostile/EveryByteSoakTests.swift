@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// Exchanges that are ended at each of their bytes leave nothing behind: neither a descriptor nor memory.
 ///

@@ -1,6 +1,7 @@
 import SallyportLoading
 import TestSupport
 import Testing
+import TransportTestSupport
 
 /// An exchange may be ended from our side at any of its bytes.
 @Suite(.timeLimit(.minutes(1)), .onBothEngines) struct EveryByteTests {

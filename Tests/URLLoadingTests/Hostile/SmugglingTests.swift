@@ -4,6 +4,7 @@ import SallyportLoading
 import SallyportTransport
 import TestSupport
 import Testing
+import TransportTestSupport
 
 @testable import SallyportURLLoading
 
