@@ -49,18 +49,15 @@ package final class CurlReader {
         _ = sallyport_set_text(easy, CURLOPT_PROXY, "")
     }
 
-    /// Before 8.1.0, a folded line behind the status line makes libcurl use a header of the handle's last transfer, which
-    /// is freed.
-    private func renewIfFolded(_ bytes: [ArraySlice<UInt8>]) {
-        let bytes = bytes.joined()
-        guard zip(bytes, bytes.dropFirst()).contains(where: { $0 == 10 && ($1 == 32 || $1 == 9) }) else { return }
+    /// A handle of libcurl's before 8.1.0 must not read a second answer: see `CurlLibrary.handlesServeAgain`.
+    private func renew() {
         curl_easy_cleanup(easy)
         easy = Self.makeHandle()
         configure()
     }
 
     package func read(_ pieces: [ArraySlice<UInt8>], isHead: Bool) -> Outcome {
-        renewIfFolded(pieces)
+        renew()
         sockets = Sockets()
         self.pieces = pieces
         body = []

@@ -25,7 +25,10 @@ for number in 1...max(1, count) {
             "\(verdict)\n  \(hexadecimal(input))\n  \(String(decoding: input.dropFirst(), as: UTF8.self).debugDescription)"
         )
     }
-    if number % 1_000_000 == 0 { print("\(number) …") }
+    if number % 1_000_000 == 0 {
+        print("\(number) …")
+        fflush(nil)
+    }
 }
 let time = ContinuousClock.now - start
 print(tally)
