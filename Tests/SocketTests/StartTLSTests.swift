@@ -355,10 +355,15 @@ struct StartTLSTests {
     // MARK: Calls that are refused
 
     @Test func itBeginsOnceAndWhereNobodyReadsOrHasEnded() async throws {
-        let server = try server { client in
-            client.write("in TLS")
-            _ = client.readAll()
-        }
+        let isOver = Lock(false)
+        defer { isOver.withLock { $0 = true } }
+        // The third connection stays open though its client ends its side, which fails the handshake.
+        let server = try server(
+            serve: { client in
+                client.write("in TLS")
+                _ = client.readAll()
+            },
+            failed: { for _ in 0..<10_000 where !isOver.withLock({ $0 }) { usleep(1000) } })
         let stream = try await consented(server)
         let reading = Task { try await stream.read() }
         #expect(try await eventually { stream.channel.isBeingRead })

@@ -89,10 +89,10 @@ import Testing
     @Test func oneInstanceThatFetchesWithoutEndIsSlowedAndNobodyElse() async throws {
         try await ControlFixture.with { fixture in
             let (greedy, other) = (try await fixture.activated(), try await fixture.activated())
+            let clients = try await fixture.connections(128, as: greedy)
             let statuses = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<128 {
+                for client in clients {
                     group.addTask {
-                        let client = try await fixture.connection(as: greedy)
                         client.send("GET \(ControlAPI.Path.configuration) HTTP/1.1\r\nHost: localhost\r\n\r\n")
                         return try await client.head()
                     }
@@ -146,6 +146,13 @@ import Testing
 }
 
 extension ControlFixture {
+    /// Opened one after the other: of many handshakes at once, the oldest gives way.
+    fileprivate func connections(_ count: Int, as identity: ClientIdentity) async throws -> [TestConnection] {
+        var connections: [TestConnection] = []
+        for _ in 0..<count { connections.append(try await connection(as: identity)) }
+        return connections
+    }
+
     /// Fetches the configuration; returns how long it took.
     fileprivate func fetch(over client: TestConnection) async throws -> Duration {
         let start = ContinuousClock.now
