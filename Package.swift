@@ -93,6 +93,7 @@ let package = Package(
         .library(name: "SallyportReachability", targets: ["SallyportReachability"]),
         .library(name: "SallyportURLLoading", targets: ["SallyportURLLoading"]),
         .library(name: "SallyportSocket", targets: ["SallyportSocket"]),
+        .library(name: "SallyportDoor", targets: ["SallyportDoor"]),
         .library(name: "SallyportAuthToken", targets: ["SallyportAuthToken"]),
         .library(name: "SallyportAuthTokenVerification", targets: ["SallyportAuthTokenVerification"]),
         .library(name: "SallyportFoundationBridge", targets: ["SallyportFoundationBridge"]),
@@ -125,6 +126,7 @@ let package = Package(
         // Level 0: C shims, each imported by one module.
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
         .systemLibrary(name: "CNetlink", path: "Modules/CNetlink"),
+        .systemLibrary(name: "CDoor", path: "Modules/CDoor"),
         cLibrary("CIDN2", pkgConfig: "libidn2", package: "libidn2-dev"),
         cLibrary("CLMDB", pkgConfig: "lmdb", package: "liblmdb-dev"),
         cLibrary("CPKCS11", pkgConfig: "p11-kit-1", package: "libp11-kit-dev"),
@@ -222,6 +224,13 @@ let package = Package(
             ]),
 
         module(
+            "Door", touching: .touchesC,
+            dependencies: [
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
+                "SallyportTransport", "SallyportWire", "CDoor", .logging, .metrics,
+            ]),
+
+        module(
             "Reachability", touching: .touchesC,
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
@@ -249,7 +258,8 @@ let package = Package(
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
                 "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken",
                 "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportReachability",
-                "SallyportURLLoading", "SallyportSocket", .kerberos, .configuration, .httpTypes, .lifecycle, .logging,
+                "SallyportURLLoading", "SallyportSocket", "SallyportDoor", .kerberos, .configuration, .httpTypes, .lifecycle,
+                .logging,
             ],
             path: "Modules/Sallyport"),
 
@@ -305,7 +315,8 @@ let package = Package(
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "Sallyport",
                 "SallyportCache", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
                 "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability",
-                "SallyportURLLoading", "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos, .arguments,
+                "SallyportURLLoading", "SallyportDoor", "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos,
+                .arguments,
                 .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
             path: "Modules/CommandLine"),

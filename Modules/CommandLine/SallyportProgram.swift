@@ -14,8 +14,8 @@ struct SallyportProgram: AsyncParsableCommand {
         version: "sallyport \(Version.current)",
         subcommands: [
             ActivateCommand.self, StatusCommand.self, ExplainCommand.self, DoctorCommand.self, FetchCommand.self,
-            ConnectCommand.self, GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self,
-            CacheCommand.self, TokenCommand.self,
+            ConnectCommand.self, ProxyCommand.self, RunCommand.self, SSHConfigCommand.self, GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self,
+            CacheCommand.self, TokenCommand.self, InsideCommand.self,
         ] + kerberos)
 
     #if Kerberos
@@ -34,6 +34,7 @@ struct SallyportProgram: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot(arguments)
+            if let status = try throughDoor(command, arguments) { return status }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -43,6 +44,14 @@ struct SallyportProgram: AsyncParsableCommand {
         } catch {
             return report(error, arguments: arguments)
         }
+    }
+
+    /// Lets the process that has the command's store open for a door carry the command out; nil if there is none.
+    private static func throughDoor(_ command: any ParsableCommand, _ arguments: [String]) throws -> ExitStatus? {
+        guard let command = command as? any SharedAppCommand, !Workplace.current.isForAnother,
+            let door = RunningDoor(store: command.location.store)
+        else { return nil }
+        return try door.run(arguments)
     }
 
     private static func report(_ error: any Error, arguments: [String]) -> ExitStatus {

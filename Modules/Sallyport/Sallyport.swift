@@ -6,6 +6,7 @@ public import SallyportCache
 internal import SallyportConnecting
 public import SallyportCookies
 internal import SallyportCore
+public import SallyportDoor
 public import SallyportHTTPAuthentication
 public import SallyportReachability
 public import SallyportSecureStore
@@ -51,6 +52,9 @@ public final class Sallyport: Sendable {
     public let names: Names
     /// Finds out what is in the way.
     public let diagnostics: Diagnostics
+    /// The way through this app for other programs of the machine; nil unless ``open(store:protectedBy:application:configuration:stages:schemes:supportsDoor:logger:)``
+    /// was given settings for one. ``authorize()`` opens it.
+    public let door: Door?
     /// Tokens that tell app servers who uses the app, while it is authorized.
     public let authTokens: AuthTokens
     /// The app's data, readable and writable while the app is authorized.
@@ -76,19 +80,21 @@ public final class Sallyport: Sendable {
     ///     cookies are put into the request, and what they make of an answer no cache keeps.
     ///   - schemes: what answers challenges of servers besides Negotiate, NTLM, Digest and Basic; one of the same method
     ///     takes the place of ours. The administrator allows and forbids ours by their names, and no others.
+    ///   - door: where other programs of the machine may go this app's way, from ``authorize()`` on; nil for no door.
     /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
     ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
         configuration: ConfigReader? = nil, stages: @escaping SessionStages = { _ in [] },
-        schemes: [any AuthenticationScheme] = [], logger: Logger = Logger(label: "sallyport")
+        schemes: [any AuthenticationScheme] = [], supportsDoor door: DoorConfiguration? = nil,
+        logger: Logger = Logger(label: "sallyport")
     ) async throws -> Sallyport {
         let versions = try configuration.map { try ControlTLSVersions(reading: $0) } ?? ControlTLSVersions()
         if let configuration { IgnoredSettings.tell(configuration, logger) }
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
             let authorization = try Authorization.open(store: data, application: application, logger: logger)
-            return Sallyport(data, authorization, versions, OwnStages(stages: stages, schemes: schemes), logger: logger)
+            return Sallyport(data, authorization, versions, OwnStages(stages: stages, schemes: schemes), door, logger: logger)
         } catch {
             data.close()
             throw error
@@ -98,7 +104,7 @@ public final class Sallyport: Sendable {
     /// From the bottom up: each part is given those that it uses. Docs/Composition.md says how an app does the same.
     private init(
         _ data: SecureStore, _ authorization: Authorization, _ versions: ControlTLSVersions, _ own: OwnStages,
-        logger: Logger
+        _ door: DoorConfiguration?, logger: Logger
     ) {
         (self.data, self.authorization) = (data, authorization)
         store = GatedStore(data, gate: authorization)
@@ -117,6 +123,7 @@ public final class Sallyport: Sendable {
         diagnostics = Diagnostics(authorization, through: connector, reachability: reachability)
         authTokens = AuthTokens(in: data, authorization: authorization)
         sockets = SocketSystem(connector: connector, logger: logger)
+        self.door = door.map { Door(through: connector, $0, logger: logger) }
         let stages = InstanceStages(
             own: own, further: tickets.schemes, credentials: credentials, jars: jars, cache: sharedCache,
             gate: authorization)
@@ -125,10 +132,12 @@ public final class Sallyport: Sendable {
             infrastructure: reachability, sites: PublicSuffixSites(), logger: logger)
         parts = InstanceParts(
             of: authorization,
-            [reachability, authTokens, names, loading, sockets, connector, sharedCache.original, credentials]
-                + tickets.parts + [jars])
+            [reachability, authTokens, names, loading, sockets] + Self.list(self.door)
+                + [connector, sharedCache.original, credentials] + tickets.parts + [jars])
         loading.makeDefaultIfFirst()
     }
+
+    private static func list(_ door: Door?) -> [any InstancePart] { door.map { [$0] } ?? [] }
 
     // MARK: Cookies
 
@@ -146,10 +155,11 @@ public final class Sallyport: Sendable {
     /// Fetches the configuration where the gateway answers within 5 s; the stored one counts otherwise, within the
     /// lease.
     ///
-    /// - Throws: `AuthorizationError`, with the documented result code.
+    /// - Throws: `AuthorizationError`, with the result code; `DoorError` if the door cannot be opened.
     public func authorize() async throws {
         try await authorization.authorize()
         loading.enable()
+        try await door?.open()
     }
 
     // MARK: URL loading

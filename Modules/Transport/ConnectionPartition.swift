@@ -6,7 +6,7 @@ package struct ConnectionPartition: Sendable, Hashable {
     package enum Scope: Sendable, Hashable {
         /// A session of URL loading, by its tag.
         case session(String)
-        case sockets, tunnels, diagnostics, doctor, plugin
+        case sockets, door, tunnels, diagnostics, doctor, plugin
         /// Requests to the gateway. Equal numbers share connections; requests with 0 all share theirs.
         case control(UInt64)
     }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Logging
 import Sallyport
 import SallyportAuthorization
+import SallyportDoor
 import SallyportSecureStore
 import SallyportURLLoading
 import SallyportWire
@@ -95,12 +96,14 @@ struct Client {
 
     /// Runs `body` with the authorized app.
     func withInstance<Result: Sendable>(
-        _ settings: ConfigReader? = nil, _ body: @Sendable (Sallyport) async throws -> Result
+        _ settings: ConfigReader? = nil, door: DoorConfiguration? = nil,
+        _ body: @Sendable (Sallyport) async throws -> Result
     ) async throws -> Result {
+        if let app = Workplace.current.app { return try await body(app) }
         try await checkActivated()
         let sallyport = try await Sallyport.open(
-            store: location.store, protectedBy: protection.protector(), configuration: settings,
-            logger: Self.silent)
+            store: location.store, protectedBy: protection.protector(), configuration: settings, supportsDoor: door,
+            logger: door == nil ? Self.silent : Logger(label: "sallyport"))
         do {
             try await sallyport.authorize()
             let result = try await body(sallyport)

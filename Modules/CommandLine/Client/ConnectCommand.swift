@@ -4,7 +4,7 @@ import SallyportCore
 import SallyportSocket
 
 /// A stream of bytes between the program's own streams and a server.
-struct ConnectCommand: AsyncParsableCommand {
+struct ConnectCommand: SharedAppCommand {
     static let configuration = CommandConfiguration(
         commandName: "connect", abstract: "Connect standard input and output to a server, as the policy says.",
         discussion: """
@@ -50,7 +50,7 @@ struct ConnectCommand: AsyncParsableCommand {
             let settings = try Settings.reader(file: command.connection.config)
             try await Client(command.location).withInstance(settings) { sallyport in
                 // A connection may outlive lease and certificate, and a withdrawal must end it.
-                async let _ = sallyport.authorization.run()
+                async let _ = command.follow(sallyport)
                 let connection = try await sallyport.sockets.connect(
                     to: endpoint, isSecure: command.tls, configuration)
                 try await StreamFilter(connection).run()
@@ -58,9 +58,14 @@ struct ConnectCommand: AsyncParsableCommand {
         }
     }
 
+    /// Listens for withdrawals; the process that owns the door does so itself.
+    private func follow(_ sallyport: Sallyport) async {
+        if !Workplace.current.isForAnother { await sallyport.authorization.run() }
+    }
+
     private func socketConfiguration() throws -> SocketConfiguration {
         var configuration = SocketConfiguration()
-        if let ca = connection.ca { configuration.trust = try .systemAnd(pemFile: ca) }
+        if let ca = connection.ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
         configuration.clientIdentity = try connection.identity()
         configuration.applicationProtocols = alpn
         if let connectTimeout { configuration.connectTimeout = .seconds(connectTimeout) }

@@ -5,7 +5,7 @@ import SallyportLoading
 import SallyportURLLoading
 
 /// Loads URLs as an app would.
-struct FetchCommand: AsyncParsableCommand {
+struct FetchCommand: SharedAppCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch", abstract: "Load URLs through the secure session, in order.",
         discussion: """
@@ -149,6 +149,6 @@ struct FetchCommand: AsyncParsableCommand {
         guard let data else { return nil }
         guard data.hasPrefix("@") else { return .text(data) }
         let path = String(data.dropFirst())
-        return path == "-" ? .bytes(try InputFile.bytes("-", limit: 16 << 20)) : .file(path)
+        return path == "-" ? .bytes(try InputFile.bytes("-", limit: 16 << 20)) : .file(Workplace.current.path(path))
     }
 }

@@ -5,6 +5,8 @@ import SallyportLoading
 /// Tells how loads went: for people on standard error, and a line of JSON for each into a file.
 struct RecordTeller: Sendable {
     let isVerbose: Bool
+    /// Records are told on any thread.
+    private let workplace = Workplace.current
     /// Open for appending.
     private let file: Descriptor?
 
@@ -22,7 +24,7 @@ struct RecordTeller: Sendable {
             return
         }
         // The servers that somebody spoke to are his own matter.
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = open(Workplace.current.path(path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw CommandFailure(.inputOutput, name: "fileSystem", "The file of --record cannot be written.")
         }
@@ -30,7 +32,11 @@ struct RecordTeller: Sendable {
     }
 
     func tell(_ record: LoadRecord) {
-        if isVerbose { for line in RecordText.lines(of: record) { StandardStreams.error(line) } }
+        if isVerbose {
+            Workplace.$current.withValue(workplace) {
+                for line in RecordText.lines(of: record) { StandardStreams.error(line) }
+            }
+        }
         if let file { StandardStreams.write(Array((record.json + "\n").utf8), to: file.number) }
     }
 }

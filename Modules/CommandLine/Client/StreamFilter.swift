@@ -43,14 +43,14 @@ struct StreamFilter: Sendable {
     /// - Returns: whether there is nothing more to do.
     private func receiveOutput() async throws -> Bool {
         while let bytes = try await connection.read() {
-            let isWritten = await output.call { StandardStreams.write(bytes, to: STDOUT_FILENO) }
+            let isWritten = await output.call { StandardStreams.write(bytes, to: Workplace.current.output) }
             guard isWritten == true else {
                 connection.reset()
                 return true
             }
         }
         // Whoever reads hears of the end, also where our side goes on.
-        _ = await output.call { Glibc.close(STDOUT_FILENO) }
+        _ = await output.call { Workplace.current.closeOutput() }
         return StandardStreams.inputIsTerminal
     }
 }

@@ -26,7 +26,7 @@ struct ConnectionOptions: ParsableArguments {
     /// - Parameter urls: the hosts that are shown the certificate.
     func session(for urls: [RequestURL]) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        if let ca { configuration.trust = try .systemAnd(pemFile: ca) }
+        if let ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
         guard let identity = try identity() else { return configuration }
         for host in Set(urls.compactMap(\.endpoint?.host)) {
             try configuration.present(identity, to: host.description)
@@ -36,6 +36,6 @@ struct ConnectionOptions: ParsableArguments {
 
     /// What is shown to servers that ask for a certificate; nil for nothing.
     func identity() throws -> ClientIdentity? {
-        try cert.map { try ClientIdentity.pem(certificates: $0, key: key) }
+        try cert.map { try ClientIdentity.pem(certificates: Workplace.current.path($0), key: key.map(Workplace.current.path)) }
     }
 }

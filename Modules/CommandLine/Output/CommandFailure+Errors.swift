@@ -3,6 +3,7 @@ import SallyportAuthTokenVerification
 import SallyportAuthorization
 import SallyportCookies
 import SallyportCore
+import SallyportDoor
 import SallyportGateway
 import SallyportSecureStore
 import SallyportWire
@@ -21,6 +22,7 @@ extension CommandFailure {
         case let error as CookieError: self.init(error)
         case let error as AuthTokenError: self.init(error)
         case let error as AuthTokenVerificationError: self.init(error)
+        case let error as DoorError: self.init(error)
         case let error as GatewayError: self.init(error)
         case let error as AddressError: self.init(.usage, name: "invalidAddress", error.message)
         case let error as WireError: self.init(.usage, name: "\(error.code)", error.message)
@@ -65,6 +67,20 @@ extension CommandFailure {
         case (.insecureRedirect, _): "--insecure-redirects follows it"
         default: nil
         }
+    }
+}
+
+// MARK: Doors
+
+extension CommandFailure {
+    init(_ error: DoorError) {
+        let status: ExitStatus =
+            switch error.code {
+            case .inUse: .inUse
+            case .invalidPlace, .invalidCredential: .usage
+            default: .inputOutput
+            }
+        self.init(status, name: "\(error.code)", error.message)
     }
 }
 

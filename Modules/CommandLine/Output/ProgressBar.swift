@@ -11,7 +11,7 @@ struct ProgressBar {
         guard isLast || lastDrawn.map({ now - $0 >= .milliseconds(100) }) ?? true else { return }
         lastDrawn = now
         isDrawn = true
-        StandardStreams.write(Array("\r\u{1b}[K\(Self.line(progress))".utf8), to: 2)
+        StandardStreams.write(Array("\r\u{1b}[K\(Self.line(progress))".utf8), to: Workplace.current.error)
     }
 
     /// Leaves the cursor on a line of its own.

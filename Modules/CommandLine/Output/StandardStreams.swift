@@ -3,16 +3,16 @@ import Glibc
 /// The standard streams, written whole: a pipe may take less than it is given.
 enum StandardStreams {
     /// A line to standard output.
-    static func output(_ text: String) { line(text, to: STDOUT_FILENO, isTerminal: outputIsTerminal) }
+    static func output(_ text: String) { line(text, to: Workplace.current.output, isTerminal: outputIsTerminal) }
 
     /// A line to standard error.
-    static func error(_ text: String) { line(text, to: STDERR_FILENO, isTerminal: errorIsTerminal) }
+    static func error(_ text: String) { line(text, to: Workplace.current.error, isTerminal: errorIsTerminal) }
 
     /// Writes a whole text to standard output, unchanged unless that is a terminal. Returns false if the reader has
     /// closed it.
     static func output(text bytes: [UInt8]) -> Bool {
         let shown = outputIsTerminal ? Array(TerminalText.of(String(decoding: bytes, as: UTF8.self)).utf8) : bytes
-        return write(shown, to: STDOUT_FILENO)
+        return write(shown, to: Workplace.current.output)
     }
 
     /// Writes a line; on a terminal, control characters in the text are escaped.
@@ -37,14 +37,15 @@ enum StandardStreams {
 
     /// Reads at most `limit` bytes from standard input. Empty at its end, and if it cannot be read.
     static func read(upTo limit: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            var result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit)
-            while result < 0, errno == EINTR { result = Glibc.read(STDIN_FILENO, buffer.baseAddress, limit) }
+        let input = Workplace.current.input
+        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            var result = Glibc.read(input, buffer.baseAddress, limit)
+            while result < 0, errno == EINTR { result = Glibc.read(input, buffer.baseAddress, limit) }
             count = max(0, result)
         }
     }
 
-    static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
-    static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
-    static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+    static var errorIsTerminal: Bool { isatty(Workplace.current.error) == 1 }
+    static var inputIsTerminal: Bool { isatty(Workplace.current.input) == 1 }
+    static var outputIsTerminal: Bool { isatty(Workplace.current.output) == 1 }
 }

@@ -9,8 +9,9 @@ final class BlockingCalls: Sendable {
     /// Nil where the task is cancelled before the call returns; what it returns is lost then.
     func call<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         let (values, told) = AsyncStream.makeStream(of: Value.self)
+        let workplace = Workplace.current
         queue.async {
-            told.yield(body())
+            told.yield(Workplace.$current.withValue(workplace, operation: body))
             told.finish()
         }
         return await values.first { _ in true }

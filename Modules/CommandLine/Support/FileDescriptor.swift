@@ -13,7 +13,7 @@ struct FileDescriptor: ~Copyable {
     /// `-` is standard input, which stays open.
     init(reading path: String) throws(Failure) {
         isOwned = path != "-"
-        number = isOwned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+        number = isOwned ? open(Workplace.current.path(path), O_RDONLY | O_CLOEXEC) : Workplace.current.input
         guard number >= 0 else { throw .system(errno) }
     }
 

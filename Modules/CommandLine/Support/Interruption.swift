@@ -6,6 +6,8 @@ import UnixSignals
 ///
 /// `gateway run` does not use it: there the same signals mean to drain and stop.
 func withInterruption(_ body: @escaping @Sendable () async throws -> Void) async throws {
+    // The process that the command runs for takes its own signals, and its end cancels the task.
+    guard !Workplace.current.isForAnother else { return try await body() }
     let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await body() }

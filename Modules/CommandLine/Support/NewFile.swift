@@ -9,7 +9,7 @@ enum NewFile {
 
     /// Writes a file that must not be there yet.
     static func write(_ octets: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
-        let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        let number = open(Workplace.current.path(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {
             throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be made: \(SystemText.of(errno)).")
         }

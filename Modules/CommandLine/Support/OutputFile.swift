@@ -15,7 +15,7 @@ struct OutputFile: ~Copyable {
             number = nil
             return
         }
-        let opened = path == "-" ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC)
+        let opened = path == "-" ? Workplace.current.output : open(Workplace.current.path(path), O_WRONLY | O_CLOEXEC)
         guard opened >= 0 else { throw Self.failure(path, errno) }
         number = opened
     }
@@ -31,14 +31,14 @@ struct OutputFile: ~Copyable {
     /// is standard output.
     static func canBeReplaced(_ path: String) -> Bool {
         guard path != "-" else { return false }
-        let real = URL(filePath: path).resolvingSymlinksInPath().path
+        let real = URL(filePath: Workplace.current.path(path)).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: real)
         return attributes.map { $0[.type] as? FileAttributeType == .typeRegular } ?? true
     }
 
     /// The SHA-256 of a file, read in pieces.
     static func sum(of path: String) throws -> String {
-        let number = open(path, O_RDONLY | O_CLOEXEC)
+        let number = open(Workplace.current.path(path), O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw failure(path, errno) }
         defer { close(number) }
         var hash = SHA256()

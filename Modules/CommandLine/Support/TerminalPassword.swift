@@ -10,8 +10,7 @@ enum TerminalPassword {
     ///
     /// - Throws: ``Interruption`` at Ctrl-C.
     static func ask(_ prompt: String) throws -> Redacted<String>? {
-        let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-        guard terminal >= 0 else { return nil }
+        guard let terminal = Workplace.current.openTerminal() else { return nil }
         defer { close(terminal) }
         var before = termios()
         guard tcgetattr(terminal, &before) == 0 else { return nil }

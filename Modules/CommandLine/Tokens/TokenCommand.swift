@@ -14,7 +14,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 extension TokenCommand {
-    struct GetCommand: AsyncParsableCommand {
+    struct GetCommand: SharedAppCommand {
         static let configuration = CommandConfiguration(
             commandName: "get", abstract: "Get a token, as an app would.",
             discussion: """

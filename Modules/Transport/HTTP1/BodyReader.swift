@@ -2,9 +2,9 @@
 /// value without I/O, which keeps no bytes.
 ///
 /// What frames a chunk is taken by the letter: a size has at most 16 digits, and CR LF ends each line and each chunk.
-struct BodyReader {
+package struct BodyReader: Sendable {
     /// How the end of a body is found.
-    enum Length: Equatable {
+    package enum Length: Equatable {
         case none
         case bytes(Int64)
         case chunked
@@ -13,7 +13,7 @@ struct BodyReader {
     }
 
     /// What lies at the reader's position, as a range of the bytes.
-    enum Piece: Equatable {
+    package enum Piece: Equatable {
         /// A line of a trailer section, with its line break; the blank one at its end too.
         case trailer(Range<Int>)
         case body(Range<Int>)
@@ -45,7 +45,7 @@ struct BodyReader {
     /// The last byte was the CR of a line break whose LF is still to come.
     private var isReturnRead = false
 
-    init(_ length: Length, lineLimit: Int) {
+    package init(_ length: Length, lineLimit: Int) {
         self.lineLimit = lineLimit
         state =
             switch length {
@@ -67,7 +67,7 @@ struct BodyReader {
         }
     }
 
-    var isWhole: Bool { state == .whole }
+    package var isWhole: Bool { state == .whole }
 
     /// How many bytes of the body have not come yet, if its length is known; else 0.
     var missing: Int64 { if case .length(let rest) = state { rest } else { 0 } }
@@ -81,7 +81,7 @@ struct BodyReader {
     }
 
     /// The next piece; moves the position behind it.
-    mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> Piece {
+    package mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> Piece {
         while true {
             if state == .whole { return .end }
             guard position < bytes.count else { return .more }

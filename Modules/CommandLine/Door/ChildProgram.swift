@@ -1,0 +1,102 @@
+import Foundation
+import Glibc
+import UnixSignals
+
+/// A program that runs in the place of this one: with its streams and in its group, told of its signals.
+struct ChildProgram: Sendable {
+    private let arguments: [String]
+    private let variables: [(name: String, value: String)]
+    /// Kept open in the program under the same number.
+    private let inherited: Int32?
+
+    /// - Parameter variables: set in the program besides this process's environment.
+    init(_ arguments: [String], _ variables: [(name: String, value: String)], keeping inherited: Int32? = nil) {
+        self.arguments = arguments
+        self.variables = variables
+        self.inherited = inherited
+    }
+
+    /// Returns when the program has ended.
+    ///
+    /// - Returns: its exit status; 128 and the number of the signal that ended it.
+    func run() async throws -> Int32 { try await Self.wait(for: start()) }
+
+    /// - Returns: the number of the process.
+    func start() throws(CommandFailure) -> pid_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // What this process ignores, the program would ignore too.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // A descriptor that is copied onto itself is kept at exec.
+        if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited, inherited) }
+        var process: pid_t = 0
+        let result = Self.withStrings(arguments) { arguments in
+            Self.withStrings(environment) { posix_spawnp(&process, arguments[0]!, &actions, &attributes, arguments, $0) }
+        }
+        guard result == 0 else {
+            throw CommandFailure(
+                result == ENOENT ? ExitStatus(rawValue: 127) : ExitStatus(rawValue: 126), name: "program",
+                "\(arguments[0]) cannot be started: \(SystemText.of(result)).")
+        }
+        return process
+    }
+
+    private var environment: [String] {
+        var all = ProcessInfo.processInfo.environment
+        for (name, value) in variables { all[name] = value }
+        return all.map { "\($0.key)=\($0.value)" }
+    }
+
+    private static func withStrings<Result>(
+        _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        return pointers.withUnsafeMutableBufferPointer { body($0.baseAddress!) }
+    }
+
+    /// Passes signals on until the process has ended.
+    static func wait(for process: pid_t) async throws -> Int32 {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup, .sigquit)
+        return try await withThrowingTaskGroup(of: Int32?.self) { group in
+            group.addTask { await BlockingCalls("sallyport.child").call { end(of: process) } }
+            group.addTask {
+                for await signal in signals { pass(signal, to: process) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let status = try await group.next() {
+                if let status { return status }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// The terminal has sent its signals to the program already.
+    private static func pass(_ signal: UnixSignal, to process: pid_t) {
+        let isTerminals = (signal == .sigint || signal == .sigquit) && tcgetpgrp(STDIN_FILENO) == getpgrp()
+        guard !isTerminals else { return }
+        let numbers: [UnixSignal: Int32] = [.sigint: SIGINT, .sigterm: SIGTERM, .sighup: SIGHUP, .sigquit: SIGQUIT]
+        if let number = numbers[signal] { kill(process, number) }
+    }
+
+    private static func end(of process: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { return 1 }
+        }
+        let signal = status & 0x7f
+        return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+    }
+}

@@ -1,0 +1,104 @@
+import Dispatch
+import Foundation
+import Glibc
+import Sallyport
+import SallyportDoor
+
+/// Carries out commands for other processes of the same user: while a door is open, its process alone has the store, and
+/// `fetch`, `connect`, `token` and `proxy env` hand their arguments, standard streams and folder to it.
+///
+/// A message is four bytes of length (big-endian) and JSON, with the three descriptors of the standard streams; the answer
+/// is the exit status, four bytes. A process that leaves cancels its command.
+final class CommandService: Sendable {
+    /// What a process wants to be done.
+    struct Order: Codable, Sendable {
+        var arguments: [String]
+        var folder: String
+    }
+
+    /// The longest message, in bytes.
+    static let limit = 4 << 20
+    /// Commands at once.
+    private static let commandLimit = 256
+
+    private let app: Sallyport
+    private let path: String
+    private let listener: Int32
+    private let slots = DispatchSemaphore(value: commandLimit)
+
+    /// Beside the store's files.
+    static func path(of store: String) -> String { DirectoryPath.appending("door.sock", to: store) }
+
+    /// - Throws: `DoorError` if it cannot listen.
+    init(for app: Sallyport, store: String) throws {
+        self.app = app
+        path = Self.path(of: store)
+        listener = try DescriptorPassing.listen(at: path)
+        Thread.detachNewThread { [self] in takeConnections() }
+    }
+
+    /// Takes no further commands. Those under way end with the app.
+    func shutdown() {
+        unlink(path)
+        // Wakes the thread, which closes the socket.
+        Glibc.shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private func takeConnections() {
+        defer { close(listener) }
+        while true {
+            let connection = accept(listener, nil, nil)
+            guard connection >= 0 else {
+                if errno == EINTR || errno == ECONNABORTED { continue }
+                guard errno == EMFILE || errno == ENFILE else { return }
+                usleep(100_000)
+                continue
+            }
+            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+            slots.wait()
+            Thread.detachNewThread { [self] in
+                serve(connection)
+                close(connection)
+                slots.signal()
+            }
+        }
+    }
+
+    private func serve(_ connection: Int32) {
+        guard DescriptorPassing.user(at: connection) == geteuid(), let (order, streams) = receive(connection) else {
+            return
+        }
+        let workplace = Workplace(
+            input: streams[0], output: streams[1], error: streams[2], folder: order.folder, app: app)
+        let done = DispatchSemaphore(value: 0)
+        let task = Task.detached {
+            let status = await Workplace.$current.withValue(workplace) {
+                await SallyportProgram.run(order.arguments)
+            }
+            let number = UInt32(bitPattern: status.rawValue)
+            let bytes = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+            try? DescriptorPassing.send(bytes, over: connection)
+            // Ends the wait below.
+            Glibc.shutdown(connection, Int32(SHUT_RD))
+            done.signal()
+        }
+        var byte: UInt8 = 0
+        while recv(connection, &byte, 1, 0) < 0, errno == EINTR {}
+        task.cancel()
+        done.wait()
+        for stream in streams { close(stream) }
+    }
+
+    private func receive(_ connection: Int32) -> (Order, [Int32])? {
+        guard let (head, streams) = try? DescriptorPassing.receive(4, over: connection) else { return nil }
+        let length = head.reduce(0) { $0 << 8 | Int($1) }
+        guard streams.count == 3, length <= Self.limit,
+            let (body, _) = try? DescriptorPassing.receive(length, over: connection),
+            let order = try? JSONDecoder().decode(Order.self, from: Data(body))
+        else {
+            for stream in streams { close(stream) }
+            return nil
+        }
+        return (order, streams)
+    }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import SallyportDoor
+
+/// A program in a user and a network namespace of its own (namespaces(7)), in which there is a loopback interface and the
+/// door.
+///
+/// util-linux's `unshare` makes the namespaces, since a process with threads cannot. Inside, this program runs once more
+/// (``InsideCommand``): it makes the socket on which the door listens, passes it outside, and becomes the program.
+struct Isolated: Sendable {
+    private let process: pid_t
+    /// Our end of the pair over which the socket is passed.
+    private let link: Int32
+
+    init(_ command: [String], authorities: String?) throws {
+        var pair: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
+            throw CommandFailure(.inputOutput, name: "system", "No sockets can be made: \(SystemText.of(errno)).")
+        }
+        for descriptor in pair { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        defer { close(pair[1]) }
+        let inside = ["inside", "--link", "\(pair[1])"] + (authorities.map { ["--ca", $0] } ?? []) + ["--"] + command
+        link = pair[0]
+        process = try ChildProgram(
+            Self.unshare + [try Self.program()] + inside, [], keeping: pair[1]
+        ).start()
+    }
+
+    private static let unshare = ["unshare", "--user", "--map-current-user", "--net", "--"]
+
+    private static func program() throws -> String {
+        try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    }
+
+    /// - Throws: ``CommandFailure`` if this machine forbids such namespaces.
+    static func check() async throws {
+        let silenced = ["sh", "-c", "\"$@\" 2>/dev/null", "sh"] + unshare + ["true"]
+        guard try await ChildProgram(silenced, []).run() == 0 else {
+            throw CommandFailure(
+                .unavailable, name: "noNamespaces",
+                "The program cannot be isolated: this machine lets this user make no user and network namespaces.",
+                hint: "an administrator allows them (kernel.unprivileged_userns_clone, user.max_user_namespaces); without "
+                    + "--isolate the program is told of the door, and not held to it")
+        }
+    }
+
+    /// The socket inside on which a door is to listen.
+    func listener() async throws -> Int32 {
+        let link = link
+        let received = await BlockingCalls("sallyport.isolation").call { try? DescriptorPassing.receive(1, over: link) }
+        guard let socket = (received ?? nil)?.descriptors.first else {
+            throw CommandFailure(.software, name: "isolation", "The isolated program did not start.")
+        }
+        return socket
+    }
+
+    /// Lets the program begin; returns its exit status.
+    func run() async throws -> Int32 {
+        try? DescriptorPassing.send([1], over: link)
+        defer { close(link) }
+        return try await ChildProgram.wait(for: process)
+    }
+}
+
+/// What runs inside first. Not for people.
+struct InsideCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "inside", shouldDisplay: false)
+    @Option var link: Int32
+    @Option var ca: String?
+    @Argument(parsing: .postTerminator) var command: [String]
+
+    func run() async throws {
+        let (socket, port) = try Isolation.listen()
+        do {
+            try DescriptorPassing.send([1], [socket], over: link)
+            // The door listens once this comes.
+            _ = try DescriptorPassing.receive(1, over: link)
+        } catch {
+            throw CommandFailure(.unavailable, name: "isolation", "The door outside has ended.")
+        }
+        close(socket)
+        close(link)
+        let environment = DoorEnvironment(proxy: "127.0.0.1:\(port)", authorities: ca)
+        for (name, value) in environment.variables { setenv(name, value, 1) }
+        signal(SIGPIPE, SIG_DFL)
+        var arguments = command.map { strdup($0) } + [nil]
+        execvp(command[0], &arguments)
+        throw CommandFailure(
+            ExitStatus(rawValue: errno == ENOENT ? 127 : 126), name: "program",
+            "\(command[0]) cannot be started: \(SystemText.of(errno)).")
+    }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import SallyportDoor
+
+/// A command that works on an app which another process may have open: that process carries it out then.
+protocol SharedAppCommand: AsyncParsableCommand {
+    var location: StoreLocationOptions { get }
+}
+
+/// The process that has a store open and its door with it, as other processes reach it.
+struct RunningDoor {
+    private let connection: Int32
+
+    /// Nil if no door is open for the store.
+    init?(store: String) {
+        guard let connection = DescriptorPassing.connect(to: CommandService.path(of: store)) else { return nil }
+        self.connection = connection
+    }
+
+    static func isOpen(for store: String) -> Bool {
+        guard let door = RunningDoor(store: store) else { return false }
+        close(door.connection)
+        return true
+    }
+
+    /// Where the open door takes HTTP and SOCKS.
+    static func places(of store: String) throws -> [DoorPlace] {
+        var pipe: [Int32] = [-1, -1]
+        guard let door = RunningDoor(store: store), Glibc.pipe(&pipe) == 0 else { throw lost }
+        let status = try door.run(
+            ["proxy", "env", "--store", store, "--shell", "json"], streams: [STDIN_FILENO, pipe[1], STDERR_FILENO])
+        close(pipe[1])
+        let text = FileHandle(fileDescriptor: pipe[0], closeOnDealloc: true).readDataToEndOfFile()
+        guard status == .done, let variables = try? JSONDecoder().decode([String: String].self, from: text),
+            let place = variables["SALLYPORT_DOOR"].flatMap(LoopbackArgument.init(argument:))?.place
+        else { throw DoorEnvironment.noPlace }
+        return [place]
+    }
+
+    /// A socket that the open door listens on.
+    struct Adoption {
+        fileprivate let connection: Int32
+        func end() { close(connection) }
+    }
+
+    static func adopt(_ socket: Int32, store: String) throws -> Adoption {
+        guard let door = RunningDoor(store: store) else { throw lost }
+        try door.send(["proxy", "adopt", "--store", store], [socket, STDOUT_FILENO, STDERR_FILENO])
+        return Adoption(connection: door.connection)
+    }
+
+    private static let lost = CommandFailure(
+        .unavailable, name: "doorLost", "The process of the door has ended, and the command with it.")
+
+    private func send(_ arguments: [String], _ streams: [Int32]) throws(CommandFailure) {
+        let order = CommandService.Order(arguments: arguments, folder: FileManager.default.currentDirectoryPath)
+        do {
+            let body = try JSONEncoder().encode(order)
+            let length = (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (24 - 8 * $0)) }
+            try DescriptorPassing.send(length + Array(body), streams, over: connection)
+        } catch {
+            throw Self.lost
+        }
+    }
+
+    /// Lets the process carry a command out, with these streams.
+    func run(
+        _ arguments: [String], streams: [Int32] = [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
+    ) throws(CommandFailure) -> ExitStatus {
+        defer { close(connection) }
+        try send(arguments, streams)
+        do {
+            // The reader of our output hears of its end as soon as the other process has closed it.
+            if streams == [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { Workplace().closeOutput() }
+            let answer = try DescriptorPassing.receive(4, over: connection).bytes
+            return ExitStatus(rawValue: Int32(bitPattern: answer.reduce(0) { $0 << 8 | UInt32($1) }))
+        } catch {
+            throw Self.lost
+        }
+    }
+}

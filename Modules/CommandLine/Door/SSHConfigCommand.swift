@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+
+/// The stanza of ssh's configuration that leads to hosts inside.
+struct SSHConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ssh-config", abstract: "Print the stanza for ~/.ssh/config that leads to these hosts.",
+        discussion: "As in: sallyport ssh-config '*.corp.example' --store DIR >> ~/.ssh/config")
+    @Argument(help: ArgumentHelp("Patterns of hosts, as ssh_config(5) has them.", valueName: "host")) var hosts: [String]
+    @OptionGroup var location: StoreLocationOptions
+
+    func validate() throws {
+        for host in hosts {
+            let isPattern = !host.isEmpty && host.utf8.allSatisfy { byte in
+                (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.*?!:".utf8.contains(byte)
+            }
+            guard isPattern else { throw ValidationError("A host is letters, digits and -_.*?!, not '\(host)'.") }
+        }
+    }
+
+    func run() throws {
+        StandardStreams.output(Self.stanza(hosts, program: Self.program, store: location.store))
+    }
+
+    static func stanza(_ hosts: [String], program: String, store: String) -> String {
+        let folder = URL(filePath: store).standardizedFileURL.path
+        let path = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+        return """
+            Host \(hosts.joined(separator: " "))
+                ProxyCommand \(quoted(program)) connect %h:%p --store \(quoted(path))
+            """
+    }
+
+    private static var program: String {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "sallyport"
+    }
+
+    /// For the shell that ssh starts; `%` is ssh's own.
+    private static func quoted(_ text: String) -> String {
+        let text = text.replacingOccurrences(of: "%", with: "%%")
+        let isPlain = text.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_./+%".utf8.contains(byte)
+        }
+        return isPlain ? text : "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+    }
+}

@@ -1,0 +1,45 @@
+public import SallyportBase
+internal import SallyportWire
+
+/// A secret of 256 bits that lets programs of other users in: the password of Basic (RFC 7617) or of SOCKS (RFC 1929).
+/// The name beside it is of no account.
+public struct DoorCredential: Sendable, Hashable {
+    /// The name that goes with the password where a program needs one.
+    public static let user = "sallyport"
+
+    public let password: Redacted<String>
+
+    /// Makes one of the system's random numbers.
+    public init() {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        password = Redacted(Base64URL.encode(bytes))
+    }
+
+    /// Takes one that was made before.
+    ///
+    /// - Throws: `invalidCredential` unless it is 43 to 255 letters, digits, `-` and `_`, so that it needs no escaping in a
+    ///   URL.
+    public init(_ text: String) throws(DoorError) {
+        guard (43...255).contains(text.utf8.count), text.utf8.allSatisfy(Self.isPlain) else {
+            throw DoorError(
+                .invalidCredential, "A door's credential is 43 to 255 letters, digits, hyphens and underscores.")
+        }
+        password = Redacted(text)
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+
+    /// Compares in a time that depends on the length only.
+    func matches(_ shown: some Collection<UInt8>) -> Bool {
+        let expected = Array(password.reveal().utf8)
+        guard shown.count == expected.count else { return false }
+        return zip(shown, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}

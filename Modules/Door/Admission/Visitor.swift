@@ -1,0 +1,29 @@
+/// Who connected, as far as the kernel says.
+enum Visitor: Sendable, Hashable {
+    /// A process of this user.
+    case user(UInt32)
+    /// The kernel named no user: the other end is closed, or in another network namespace.
+    case unknown
+
+    var number: UInt32? { if case .user(let number) = self { number } else { nil } }
+}
+
+/// Decides who may come in.
+struct Admission: Sendable {
+    /// The user that the process runs as.
+    var owner: UInt32
+    var allowedUsers: Set<UInt32>
+    var credential: DoorCredential?
+
+    enum Answer: Sendable, Hashable {
+        case welcome
+        /// Only with the credential.
+        case onlyWithCredential
+        case refused
+    }
+
+    func answer(to visitor: Visitor) -> Answer {
+        if let number = visitor.number, number == owner || allowedUsers.contains(number) { return .welcome }
+        return credential == nil ? .refused : .onlyWithCredential
+    }
+}

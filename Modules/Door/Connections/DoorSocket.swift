@@ -1,0 +1,157 @@
+internal import CDoor
+internal import Glibc
+internal import SallyportEventLoop
+
+/// An accepted connection, on an event loop. One task may read while another writes.
+///
+/// It is watched for what a task waits for. Readiness that finds no waiting task is noted and ends the watch, so that a
+/// reader that comes back at once costs no call into the kernel.
+actor DoorSocket: DescriptorHandler {
+    /// The connection was reset, by the other side or by us.
+    struct Lost: Error {}
+
+    private static let smallRead = 4 << 10
+    private static let largeRead = 64 << 10
+
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let descriptor: Int32
+    private let isTCP: Bool
+    private var reader: CheckedContinuation<Void, Never>?
+    private var writer: CheckedContinuation<Void, Never>?
+    private var watched: Interest = []
+    private var isReadable = true
+    private var expectsMuch = false
+    private var isClosed = false
+
+    /// - Parameter descriptor: non-blocking; the socket closes it.
+    init(_ descriptor: Int32, isTCP: Bool, on loop: EventLoop) {
+        (self.descriptor, self.isTCP, self.loop) = (descriptor, isTCP, loop)
+    }
+
+    // A watched socket is kept by its loop, so there is no watch to end here.
+    deinit { if !isClosed { Glibc.close(descriptor) } }
+
+    // MARK: Reading
+
+    /// The next bytes; nil once the program has ended its side.
+    func read() async throws(Lost) -> [UInt8]? {
+        while true {
+            guard !isClosed else { throw Lost() }
+            if isReadable {
+                switch try receive() {
+                case .bytes(let bytes): return bytes
+                case .end: return nil
+                case .nothing: isReadable = false
+                }
+            }
+            await withCheckedContinuation { reader in
+                self.reader = reader
+                watch(for: .read)
+            }
+        }
+    }
+
+    private enum Received { case bytes([UInt8]), end, nothing }
+
+    private func receive() throws(Lost) -> Received {
+        let room = expectsMuch ? Self.largeRead : Self.smallRead
+        var result = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+            repeat { result = unsafe recv(descriptor, buffer.baseAddress, room, 0) } while result < 0 && errno == EINTR
+            count = max(0, result)
+        }
+        guard result >= 0 else {
+            guard errno == EAGAIN else { throw Lost() }
+            return .nothing
+        }
+        guard result > 0 else { return .end }
+        // A read that leaves room has emptied the socket.
+        isReadable = result == room
+        expectsMuch = result == room || expectsMuch && result > Self.smallRead
+        return .bytes(bytes)
+    }
+
+    // MARK: Writing
+
+    /// Sends bytes; returns when the kernel has taken all of them.
+    func write(_ bytes: [UInt8]) async throws(Lost) {
+        var position = 0
+        while position < bytes.count {
+            guard !isClosed else { throw Lost() }
+            let sent = unsafe bytes[position...].withUnsafeBytes {
+                unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if sent >= 0 {
+                position += sent
+                continue
+            }
+            guard errno == EAGAIN || errno == EINTR else { throw Lost() }
+            guard errno == EAGAIN else { continue }
+            await withCheckedContinuation { writer in
+                self.writer = writer
+                watch(for: .write)
+            }
+        }
+    }
+
+    /// Ends our side; reading goes on.
+    func endWriting() { if !isClosed { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) } }
+
+    // MARK: Readiness
+
+    private func watch(for interest: Interest) {
+        guard !watched.contains(interest) else { return }
+        watched.formUnion(interest)
+        loop.watch(descriptor, for: watched, handler: self)
+    }
+
+    nonisolated func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        assumeIsolated { $0.isReady(readiness) }
+    }
+
+    private func isReady(_ readiness: Interest) {
+        guard !isClosed else { return }
+        let isBroken = readiness.contains(.hangUp)
+        var idle: Interest = []
+        if isBroken || readiness.contains(.read) {
+            isReadable = true
+            if reader == nil { idle.insert(.read) }
+            reader.take()?.resume()
+        }
+        if isBroken || readiness.contains(.write) {
+            if writer == nil { idle.insert(.write) }
+            writer.take()?.resume()
+        }
+        unwatch(isBroken ? watched : idle)
+    }
+
+    private func unwatch(_ interest: Interest) {
+        let left = watched.subtracting(interest)
+        guard left != watched else { return }
+        watched = left
+        if left.isEmpty { loop.forget(descriptor) } else { loop.watch(descriptor, for: left, handler: self) }
+    }
+
+    // MARK: End
+
+    /// Ends the connection. What the kernel has taken is still sent. Idempotent.
+    func close() { end(byReset: false) }
+
+    /// Ends the connection at once, so that the program does not take what it got for whole. Idempotent.
+    func reset() { end(byReset: true) }
+
+    private func end(byReset isReset: Bool) {
+        guard !isClosed else { return }
+        isClosed = true
+        if !watched.isEmpty { loop.forget(descriptor) }
+        if isReset, isTCP {
+            var now = linger(l_onoff: 1, l_linger: 0)
+            _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        }
+        Glibc.close(descriptor)
+        reader.take()?.resume()
+        writer.take()?.resume()
+    }
+}

@@ -1,0 +1,85 @@
+internal import SallyportBase
+internal import SallyportCore
+internal import SallyportLoading
+
+/// Carries bytes between a program and a server, until both sides have ended theirs.
+struct Passage: Sendable {
+    let socket: DoorSocket
+    let stream: ByteStream
+    /// Of a request in absolute form, how its body ends: nothing behind it goes to the server.
+    let onward: OnwardBody?
+
+    private enum Side: Sendable {
+        case toServer(DoorRefusal?)
+        case toProgram(DoorRefusal?)
+    }
+
+    /// - Parameter first: what the program has sent already.
+    /// - Returns: nil if both sides ended theirs; else what broke it.
+    func run(after first: [UInt8]) async -> DoorRefusal? {
+        await withTaskGroup(of: Side.self) { group in
+            group.addTask { await .toServer(carryToServer(first)) }
+            group.addTask { await .toProgram(carryToProgram()) }
+            var failure: DoorRefusal?
+            for await side in group {
+                switch side {
+                case .toProgram(nil) where onward != nil:
+                    // One request of HTTP is over with its answer, even if its body has not come to its end.
+                    group.cancelAll()
+                    stream.close()
+                    return nil
+                case .toServer(nil), .toProgram(nil): break
+                case .toServer(let end?), .toProgram(let end?):
+                    failure = failure ?? end
+                    stream.reset()
+                    await socket.reset()
+                }
+            }
+            return failure
+        }
+    }
+
+    private func carryToServer(_ first: [UInt8]) async -> DoorRefusal? {
+        var body = onward
+        do {
+            var bytes: [UInt8]? = first.isEmpty ? try await nextOfBody(body) : first
+            while let chunk = bytes {
+                guard body?.take(chunk) ?? true else { return .brokenBody }
+                let part = body.map { $0.isWhole ? $0.lastPart(of: chunk) : chunk } ?? chunk
+                if !part.isEmpty { try await stream.write(part) }
+                if body?.isWhole == true { return nil }
+                bytes = try await socket.read()
+            }
+        } catch let error as LoadError {
+            return DoorRefusal(error)
+        } catch {
+            return .programLost
+        }
+        // A body that is not whole has no regular end.
+        if let body, !body.isWhole { return .programLost }
+        if onward == nil { stream.closeWrite() }
+        return nil
+    }
+
+    private func nextOfBody(_ body: OnwardBody?) async throws -> [UInt8]? {
+        if let body, body.isWhole { return nil }
+        return try await socket.read()
+    }
+
+    private func carryToProgram() async -> DoorRefusal? {
+        do {
+            while let bytes = try await stream.read() { try await socket.write(bytes) }
+        } catch let error as LoadError {
+            return DoorRefusal(error)
+        } catch {
+            return .programLost
+        }
+        await socket.endWriting()
+        return nil
+    }
+}
+
+extension DoorRefusal {
+    static let programLost = DoorRefusal("programLost", "The program's connection broke.")
+    static let brokenBody = DoorRefusal("framing", "The chunks of the request's body are broken.")
+}

@@ -1,0 +1,200 @@
+internal import Logging
+internal import SallyportConnecting
+internal import SallyportCore
+internal import SallyportLoading
+internal import SallyportTransport
+
+/// One connection through a door, from its greeting to its end.
+struct Visit: Sendable {
+    let number: UInt64
+    let socket: DoorSocket
+    let door: Door
+    let services: DoorServices
+    let visitor: Visitor
+    let place: DoorPlace
+    /// The one server of a forwarded place.
+    let forward: Endpoint?
+
+    func run() async -> DoorRecord {
+        var record = DoorRecord(place: "\(place)", user: visitor.number)
+        let start = ContinuousClock.now
+        if let refusal = await pass(&record) {
+            record.end = refusal.name
+            services.logger.info(
+                "door: \(refusal.message)",
+                metadata: ["target": "\(record.target ?? "-")", "end": "\(refusal.name)", "place": "\(place)"])
+        }
+        await socket.close()
+        record.duration = start.duration(to: .now).seconds
+        return record
+    }
+
+    private func pass(_ record: inout DoorRecord) async -> DoorRefusal? {
+        do throws(Refused) {
+            let request = try await self.request()
+            record.form = request.form.rawValue
+            record.target = "\(request.target)"
+            let stream = try await open(request)
+            record.route = stream.decision.map { "\($0.route)" }
+            record.rule = stream.decision.map { "\($0.rule)" }
+            defer { (record.sent, record.received) = (stream.sentOctets, stream.receivedOctets) }
+            return await carry(request, over: stream)
+        } catch {
+            if let form = error.form { record.form = record.form ?? form.rawValue }
+            return error.refusal
+        }
+    }
+
+    /// A refusal that the program has been told of.
+    private struct Refused: Error {
+        var refusal: DoorRefusal
+        var form: DoorRequest.Form?
+    }
+
+    // MARK: Greeting
+
+    private func request() async throws(Refused) -> DoorRequest {
+        let answer = services.admission.answer(to: visitor)
+        if answer == .refused { throw await refused(.notAdmitted, nil, saying: DoorRefusal.notAdmitted.httpAnswer) }
+        if let forward {
+            guard answer == .welcome else { throw Refused(refusal: .notAdmitted, form: .forward) }
+            return DoorRequest(form: .forward, target: forward)
+        }
+        let credential = answer == .welcome ? nil : services.admission.credential
+        return try await read(
+            Greeting(GreetingRules(credential: credential, servesProxyFile: services.servesProxyFile)))
+    }
+
+    private func read(_ start: Greeting) async throws(Refused) -> DoorRequest {
+        var greeting = start
+        var bytes: [UInt8] = []
+        while true {
+            switch greeting.take(bytes) {
+            case .more: bytes = try await next(greeting)
+            case .reply(let reply):
+                await write(reply)
+                bytes = []
+            case .request(let request): return request
+            case .proxyFile:
+                throw await refused(.proxyFile, nil, saying: ProxyFile.answer(for: place))
+            case .refuse(let answer, let refusal): throw await refused(refusal, greeting.form, saying: answer)
+            }
+        }
+    }
+
+    private func next(_ greeting: Greeting) async throws(Refused) -> [UInt8] {
+        if let bytes = try? await socket.read() { return bytes }
+        // The door ends connections that take too long; a program may also leave without a word.
+        let isOverdue = await door.isOverdue(number)
+        throw Refused(refusal: isOverdue ? .tooSlow : .programLost, form: greeting.form)
+    }
+
+    private func write(_ bytes: [UInt8]) async { try? await socket.write(bytes) }
+
+    /// Says a refusal, and waits a moment until the program has read it: a connection that is closed with unread bytes
+    /// is reset, and the answer lost with it.
+    private func refused(
+        _ refusal: DoorRefusal, _ form: DoorRequest.Form?, saying answer: [UInt8]
+    ) async -> Refused {
+        await say(answer)
+        return Refused(refusal: refusal, form: form)
+    }
+
+    private func say(_ answer: [UInt8]) async {
+        await door.limit(number, to: .seconds(2))
+        await write(answer)
+        await drain()
+    }
+
+    private func drain() async {
+        await socket.endWriting()
+        while let bytes = try? await socket.read(), !bytes.isEmpty {}
+    }
+
+    // MARK: Way
+
+    private func open(_ request: DoorRequest) async throws(Refused) -> ByteStream {
+        await door.limit(number, to: nil)
+        await door.beginOpening()
+        let result: Result<ByteStream, LoadError>
+        do throws(LoadError) {
+            result = .success(try await stream(to: request.target))
+        } catch {
+            result = .failure(error)
+        }
+        await door.endOpening()
+        switch result {
+        case .success(let stream): return stream
+        case .failure(let error):
+            let refusal = isUnknownLiteral(error, request.target) ? .addressLiteral("\(request.target)") : DoorRefusal(error)
+            guard request.form != .forward else {
+                await socket.reset()
+                throw Refused(refusal: refusal, form: .forward)
+            }
+            throw await refused(refusal, request.form, saying: refusal.answer(in: request.form))
+        }
+    }
+
+    private func isUnknownLiteral(_ error: LoadError, _ target: Endpoint) -> Bool { error.underlying is UnknownLiteral }
+
+    /// Names are never looked up here; an address that no rule names is refused, since nothing could tell which server
+    /// the program has looked up.
+    private func stream(to target: Endpoint) async throws(LoadError) -> ByteStream {
+        let settings = services.settings
+        if case .address = target.host {
+            let way = try services.connector.way(to: target, isSecure: false, with: settings)
+            if let decision = way.decision, decision.rule == .default {
+                throw LoadError(.refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
+            }
+        }
+        var request = TunnelRequest(to: target, isSecure: false)
+        request.connectTimeout = services.connectTimeout
+        request.idleTimeout = services.idleTimeout
+        let questions = ConnectionQuestions(principal: .instance, logger: services.logger)
+        return try await services.connector.stream(request, with: settings, asking: questions)
+    }
+
+    private struct UnknownLiteral: Error {}
+
+    // MARK: Bytes
+
+    private func carry(_ request: DoorRequest, over stream: ByteStream) async -> DoorRefusal? {
+        switch request.form {
+        case .connect: await write(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
+        case .socks5: await write(SOCKSReply.succeeded.bytes)
+        case .http:
+            do throws(LoadError) {
+                try await stream.write(request.head)
+            } catch {
+                let refusal = DoorRefusal(error)
+                await say(refusal.httpAnswer)
+                return refusal
+            }
+        case .forward: break
+        }
+        let onward = request.form == .http ? OnwardBody(request.body) : nil
+        let failure = await Passage(socket: socket, stream: stream, onward: onward).run(after: request.rest)
+        if failure == nil, onward != nil {
+            await door.limit(number, to: .seconds(2))
+            await drain()
+        }
+        if failure == nil { await stream.shutdown() }
+        return failure
+    }
+}
+
+extension DoorRefusal {
+    /// Not a refusal: how the record names a connection that asked for the file.
+    static let proxyFile = DoorRefusal("proxyFile", "The proxy file was asked for.")
+}
+
+/// What all connections of a door use.
+struct DoorServices: Sendable {
+    let connector: Connector
+    let settings = ConnectionSettings(scope: .door)
+    let admission: Admission
+    let servesProxyFile: Bool
+    let connectTimeout: Duration
+    let idleTimeout: Duration?
+    let logger: Logger
+}

@@ -1,0 +1,296 @@
+internal import CDoor
+internal import Glibc
+public import Logging
+public import SallyportConnecting
+public import SallyportCore
+internal import SallyportEventLoop
+
+/// A proxy on this machine that leads other programs through the app's own way out: psql, git, pip, a headless browser, a
+/// driver with connections of its own. Every connection is judged like one of the app's sockets, by the same connector:
+/// relayed, direct or refused as the administrator's policy says, and ended with its withdrawal.
+///
+/// It takes HTTP (CONNECT, and requests in absolute form) and SOCKS 5 (CONNECT) on one place, and forwards other places to
+/// one server each. It listens on loopback and on Unix sockets only, and lets in programs of the app's own user, of users
+/// that are listed, and those that show a credential. Credentials, cookies and other fields of the app's sessions are
+/// never added to what passes. See Docs/Door.md.
+///
+/// ```swift
+/// let door = Door(through: connector, DoorConfiguration(listeningOn: [.loopback(port: 1080)]))
+/// try await door.open()
+/// // curl --proxy socks5h://127.0.0.1:1080 https://wiki.corp.example/
+/// ```
+///
+/// The door stays open until ``shutdown()``.
+public actor Door: InstancePart {
+    private struct Entry {
+        let socket: DoorSocket
+        let visitor: Visitor
+        var due: ContinuousClock.Instant?
+        var isOverdue = false
+    }
+
+    // The listening sockets, and all that is known of connections, belong to the thread of the loop.
+    private nonisolated let loop = EventLoopGroup.shared.next()
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    private let configuration: DoorConfiguration
+    private let services: DoorServices
+    private let metrics = DoorMetrics()
+    private var users = PeerUsers()
+    private var listeners: [DoorListener] = []
+    private var adopted: [DoorListener] = []
+    private var entries: [UInt64: Entry] = [:]
+    private var counts: [Visitor: Int] = [:]
+    /// Those that have not said where they lead, the oldest first.
+    private var greetings: [UInt64] = []
+    private var tasks: [UInt64: Task<Void, Never>] = [:]
+    private var lastNumber: UInt64 = 0
+    private var openings: OpeningTurns
+    private var watchdog: Task<Void, Never>?
+    private var isShutDown = false
+
+    /// Listens nowhere yet.
+    ///
+    /// - Parameter connector: its maker shuts it down, after the door.
+    public init(
+        through connector: Connector, _ configuration: DoorConfiguration = DoorConfiguration(),
+        logger: Logger = Logger(label: "sallyport.door")
+    ) {
+        self.configuration = configuration
+        openings = OpeningTurns(limit: max(1, configuration.limits.openings))
+        services = DoorServices(
+            connector: connector,
+            admission: Admission(
+                owner: geteuid(), allowedUsers: configuration.allowedUsers, credential: configuration.credential),
+            servesProxyFile: configuration.servesProxyFile, connectTimeout: configuration.limits.connectTimeout,
+            idleTimeout: configuration.limits.idleTimeout, logger: logger)
+    }
+
+    // MARK: Opening
+
+    /// Begins to listen. Does nothing if the door is open.
+    ///
+    /// - Returns: the places as they are, with the ports that the system chose: those of the settings, then the forwarded
+    ///   ones, in the order of the settings.
+    /// - Throws: `inUse`, `invalidPlace`, `cannotListen`; it listens nowhere then. `shutDown`.
+    @discardableResult
+    public func open() throws(DoorError) -> [DoorPlace] {
+        guard !isShutDown else { throw DoorError(.shutDown, "The door was shut down.") }
+        guard watchdog == nil else { return places }
+        let wanted = configuration.places.map { ($0, nil as Endpoint?) } + configuration.forwards.map { ($0.place, $0.target) }
+        let isForAll = !configuration.allowedUsers.isEmpty || configuration.credential != nil
+        var opened: [DoorListener] = []
+        for (place, target) in wanted {
+            do throws(DoorError) {
+                opened.append(DoorListener(try ListeningSocket(place, isForAll: isForAll), leadingTo: target, self))
+            } catch {
+                for listener in opened { listener.socket.close() }
+                throw error
+            }
+        }
+        listeners = opened
+        for listener in opened { loop.watch(listener.socket.descriptor, for: .read, handler: listener) }
+        watchdog = Task { [weak self] in
+            while await self?.endOverdue() ?? false { try? await Task.sleep(for: .milliseconds(500)) }
+        }
+        return places
+    }
+
+    /// Takes connections of a listening socket besides, which becomes the door's: one that only the app's own programs can
+    /// reach, since it is in a network namespace of theirs. Nothing is asked there.
+    ///
+    /// - Throws: `invalidPlace`; `shutDown`.
+    package func adopt(_ descriptor: Int32) throws(DoorError) {
+        guard !isShutDown else { throw DoorError(.shutDown, "The door was shut down.") }
+        let listener = DoorListener(
+            try ListeningSocket(.descriptor(descriptor), isForAll: false), leadingTo: nil, isPrivate: true, self)
+        adopted.append(listener)
+        loop.watch(descriptor, for: .read, handler: listener)
+    }
+
+    /// Closes a socket that was adopted.
+    package func release(_ descriptor: Int32) {
+        guard let index = adopted.firstIndex(where: { $0.socket.descriptor == descriptor }) else { return }
+        loop.forget(descriptor)
+        adopted.remove(at: index).socket.close()
+    }
+
+    /// Where the door listens; nothing before ``open()`` and after ``shutdown()``.
+    public var places: [DoorPlace] { listeners.map(\.socket.place) }
+
+    /// Those of the places that take HTTP and SOCKS.
+    public var proxyPlaces: [DoorPlace] { listeners.filter { $0.target == nil }.map(\.socket.place) }
+
+    /// The number of connections that are open now.
+    public var connectionCount: Int { entries.count }
+
+    // MARK: Connections
+
+    /// Takes what connected, and goes back to other work after some.
+    func acceptReady(_ descriptor: Int32) {
+        guard let listener = (listeners + adopted).first(where: { $0.socket.descriptor == descriptor }) else { return }
+        for _ in 0..<64 {
+            let connection = sallyport_accept(descriptor)
+            if connection >= 0 {
+                admit(connection, from: listener)
+            } else if errno != ECONNABORTED {
+                if errno != EAGAIN { pause(listener, errno) }
+                return
+            }
+        }
+    }
+
+    /// Without descriptors no connection can be taken: tried again once the watchdog comes by.
+    private func pause(_ listener: DoorListener, _ number: Int32) {
+        services.logger.warning(
+            "door: no connection can be taken: \(unsafe String(cString: strerror(number)))",
+            metadata: ["place": "\(listener.socket.place)"])
+        loop.forget(listener.socket.descriptor)
+        listener.isPaused = true
+    }
+
+    private func admit(_ descriptor: Int32, from listener: DoorListener) {
+        let isTCP = listener.socket.isTCP
+        let visitor = listener.isPrivate ? .user(geteuid()) : users.visitor(at: descriptor, overTCP: isTCP)
+        let limits = configuration.limits
+        guard entries.count < limits.connections, counts[visitor, default: 0] < limits.connectionsPerUser else {
+            services.logger.info(
+                "door: too many connections", metadata: ["user": "\(visitor.number.map { "\($0)" } ?? "unknown")"])
+            close(descriptor)
+            return
+        }
+        if isTCP {
+            var yes: Int32 = 1
+            _ = unsafe setsockopt(
+                descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
+        }
+        lastNumber += 1
+        let socket = DoorSocket(descriptor, isTCP: isTCP, on: loop)
+        let visit = Visit(
+            number: lastNumber, socket: socket, door: self, services: services, visitor: visitor,
+            place: listener.socket.place, forward: listener.target)
+        entries[lastNumber] = Entry(socket: socket, visitor: visitor, due: .now + limits.greetingTimeout)
+        counts[visitor, default: 0] += 1
+        greetings.append(lastNumber)
+        if greetings.count > limits.greetings { giveUp(greetings[0]) }
+        tasks[lastNumber] = Task(executorPreference: loop) { [number = lastNumber] in
+            let record = await withTaskCancellationHandler {
+                await visit.run()
+            } onCancel: {
+                Task { await socket.reset() }
+            }
+            await self.isOver(number, record)
+        }
+    }
+
+    private func isOver(_ number: UInt64, _ record: DoorRecord) {
+        tasks[number] = nil
+        greetings.removeAll { $0 == number }
+        if let entry = entries.removeValue(forKey: number) {
+            let count = counts[entry.visitor, default: 1] - 1
+            counts[entry.visitor] = count > 0 ? count : nil
+        }
+        metrics.record(record)
+        configuration.onRecord?(record)
+    }
+
+    // MARK: Times
+
+    /// Sets how long a connection may go on from now; nil for no limit, once it has said where it leads.
+    func limit(_ number: UInt64, to time: Duration?) {
+        entries[number]?.due = time.map { .now + $0 }
+        greetings.removeAll { $0 == number }
+    }
+
+    func isOverdue(_ number: UInt64) -> Bool { entries[number]?.isOverdue ?? false }
+
+    /// - Returns: whether the door is open.
+    private func endOverdue() async -> Bool {
+        guard !isShutDown else { return false }
+        let now = ContinuousClock.now
+        for (number, entry) in entries where entry.due.map({ $0 <= now }) ?? false { giveUp(number) }
+        for listener in listeners + adopted where listener.isPaused {
+            listener.isPaused = false
+            loop.watch(listener.socket.descriptor, for: .read, handler: listener)
+        }
+        return true
+    }
+
+    private func giveUp(_ number: UInt64) {
+        entries[number]?.isOverdue = true
+        entries[number]?.due = nil
+        greetings.removeAll { $0 == number }
+        guard let socket = entries[number]?.socket else { return }
+        socket.assumeIsolated { $0.reset() }
+    }
+
+    // MARK: Turns
+
+    /// Waits until a way may be opened.
+    func beginOpening() async {
+        guard !openings.begin() else { return }
+        await withCheckedContinuation { openings.wait($0) }
+    }
+
+    func endOpening() { openings.end()?.resume() }
+
+    // MARK: End
+
+    /// Ends all connections, and listens no more. Idempotent; it cannot be opened again.
+    public func shutdown() async {
+        isShutDown = true
+        watchdog?.cancel()
+        for listener in listeners + adopted {
+            loop.forget(listener.socket.descriptor)
+            listener.socket.close()
+        }
+        (listeners, adopted) = ([], [])
+        let ending = Array(tasks.values)
+        for task in ending { task.cancel() }
+        for task in ending { await task.value }
+    }
+}
+
+/// Whose turn it is to open a way.
+struct OpeningTurns {
+    private let limit: Int
+    private var count = 0
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(limit: Int) { self.limit = limit }
+
+    /// - Returns: false if the caller must wait.
+    mutating func begin() -> Bool {
+        guard count < limit else { return false }
+        count += 1
+        return true
+    }
+
+    mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiting.append(continuation) }
+
+    /// - Returns: whose turn comes.
+    mutating func end() -> CheckedContinuation<Void, Never>? {
+        guard waiting.isEmpty else { return waiting.removeFirst() }
+        count -= 1
+        return nil
+    }
+}
+
+/// A socket of a door that takes connections. On the door's loop only.
+final class DoorListener: DescriptorHandler {
+    let socket: ListeningSocket
+    let target: Endpoint?
+    /// Only the app's own programs reach it.
+    let isPrivate: Bool
+    /// It is not watched, since no descriptor was free.
+    var isPaused = false
+    private let door: Door
+
+    init(_ socket: ListeningSocket, leadingTo target: Endpoint?, isPrivate: Bool = false, _ door: Door) {
+        (self.socket, self.target, self.isPrivate, self.door) = (socket, target, isPrivate, door)
+    }
+
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
+        door.assumeIsolated { $0.acceptReady(descriptor) }
+    }
+}
