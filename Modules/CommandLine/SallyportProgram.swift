@@ -56,6 +56,8 @@ struct SallyportProgram: AsyncParsableCommand {
 
     private static func report(_ error: any Error, arguments: [String]) -> ExitStatus {
         if let status = requestedText(error) { return status }
+        // The status of a program that was run: it has said itself what failed.
+        if let code = error as? ExitCode { return ExitStatus(rawValue: code.rawValue) }
         let failure = CommandFailure(error) ?? usageFailure(error, arguments: arguments)
         StandardStreams.error(failure.text(asJSON: arguments.prefix { $0 != "--" }.contains("--json")))
         return failure.status

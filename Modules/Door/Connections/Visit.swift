@@ -20,8 +20,8 @@ struct Visit: Sendable {
         let start = ContinuousClock.now
         if let refusal = await pass(&record) {
             record.end = refusal.name
-            services.logger.info(
-                "door: \(refusal.message)",
+            services.logger.log(
+                level: refusal.isForOwner ? .notice : .info, "door: \(refusal.message)",
                 metadata: ["target": "\(record.target ?? "-")", "end": "\(refusal.name)", "place": "\(place)"])
         }
         await socket.close()
@@ -55,14 +55,14 @@ struct Visit: Sendable {
 
     private func request() async throws(Refused) -> DoorRequest {
         let answer = services.admission.answer(to: visitor)
-        if answer == .refused { throw await refused(.notAdmitted, nil, saying: DoorRefusal.notAdmitted.httpAnswer) }
         if let forward {
             guard answer == .welcome else { throw Refused(refusal: .notAdmitted, form: .forward) }
             return DoorRequest(form: .forward, target: forward)
         }
-        let credential = answer == .welcome ? nil : services.admission.credential
-        return try await read(
-            Greeting(GreetingRules(credential: credential, servesProxyFile: services.servesProxyFile)))
+        let rules = GreetingRules(
+            isRefused: answer == .refused, credential: answer == .welcome ? nil : services.admission.credential,
+            servesProxyFile: services.servesProxyFile)
+        return try await read(Greeting(rules))
     }
 
     private func read(_ start: Greeting) async throws(Refused) -> DoorRequest {
@@ -126,7 +126,7 @@ struct Visit: Sendable {
         switch result {
         case .success(let stream): return stream
         case .failure(let error):
-            let refusal = isUnknownLiteral(error, request.target) ? .addressLiteral("\(request.target)") : DoorRefusal(error)
+            let refusal = isUnknown(request.target, error) ? .addressLiteral("\(request.target)") : DoorRefusal(error)
             guard request.form != .forward else {
                 await socket.reset()
                 throw Refused(refusal: refusal, form: .forward)
@@ -135,7 +135,13 @@ struct Visit: Sendable {
         }
     }
 
-    private func isUnknownLiteral(_ error: LoadError, _ target: Endpoint) -> Bool { error.underlying is UnknownLiteral }
+    /// Whether a way was refused for an address that no rule names.
+    private func isUnknown(_ target: Endpoint, _ error: LoadError) -> Bool {
+        guard case .address = target.host else { return false }
+        if error.underlying is UnknownLiteral { return true }
+        guard case .denied(let decision)? = (error.underlying as? AccessDenied)?.reason else { return false }
+        return decision.rule == .default
+    }
 
     /// Names are never looked up here; an address that no rule names is refused, since nothing could tell which server
     /// the program has looked up.

@@ -38,6 +38,9 @@ struct DoorRefusal: Sendable, Equatable {
         self.errorType = errorType
     }
 
+    /// Whether the app's owner can do something about it.
+    var isForOwner: Bool { ["notAdmitted", "unknownAddress", "credentialRefused"].contains(name) }
+
     /// The whole answer of HTTP; the connection ends behind it.
     var httpAnswer: [UInt8] {
         var lines = ["HTTP/1.1 \(status.code) \(status.reason)"]

@@ -81,11 +81,14 @@ struct Greeting: Sendable {
 
 /// What a door requires of what a program says.
 struct GreetingRules: Sendable {
+    /// Whether the program's user may not come in, whatever it shows.
+    var isRefused = false
     /// Nil if the program's user needs none.
     var credential: DoorCredential?
     var servesProxyFile = false
 
     func refusal(of head: ProxyHead) -> DoorRefusal? {
+        guard !isRefused else { return .notAdmitted }
         guard let credential else { return nil }
         guard let shown = head.password else { return .credentialMissing }
         return credential.matches(shown) ? nil : .credentialRefused

@@ -27,6 +27,7 @@ struct SOCKSGreeting: Sendable {
         guard bytes.count >= 2, bytes.count >= 2 + Int(bytes[1]) else { return .more }
         let methods = bytes[2..<(2 + Int(bytes[1]))]
         bytes.removeFirst(2 + methods.count)
+        guard !rules.isRefused else { return .refuse([5, Self.noMethod], .notAdmitted) }
         if rules.credential == nil, methods.contains(Self.withoutPassword) {
             state = .request
             return .reply([5, Self.withoutPassword])
