@@ -208,7 +208,8 @@ import Testing
             body: Array(Self.whole.prefix(8)))
         answer.failure = LoadError(.protocolViolation, at: .response, "nonsense")
         let site = try await Site(answer)
-        await #expect(throws: LoadError.self) { try await site.get() }
+        await #expect(throws: LoadError(.protocolViolation, "")) { try await site.get() }
+        await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
     }
 

@@ -55,6 +55,22 @@ import Testing
         #expect(try both.site.last.headerFields[.cookie] == "a=2")
     }
 
+    /// The server sends the fields of its failure now, and not those of the stored answer that stands in for it.
+    @Test func aFailureThatAStoredAnswerStandsInForSetsItsOwnCookieOnly() async throws {
+        let both = try await Both { _, number in
+            number == 2
+                ? Answer(503, ["Set-Cookie": "b=2; Path=/"])
+                : Answer(200, ["Cache-Control": "max-age=60, stale-if-error=600", "Set-Cookie": "a=1; Path=/"])
+        }
+        _ = try await both.get()
+        try await both.jars.main.removeAll()
+        both.site.clock.pass(80)
+        #expect(try await both.get().headerFields[.setCookie] == "a=1; Path=/", "The app sees what is stored.")
+        #expect(both.site.count == 2)
+        _ = try await both.get("/other")
+        #expect(try both.site.last.headerFields[.cookie] == "b=2")
+    }
+
     @Test func varyCookieSeesWhatWouldBeSent() async throws {
         let both = try await Both(Answer(200, ["Cache-Control": "max-age=60", "Vary": "Cookie"]))
         _ = try await both.get()

@@ -32,6 +32,7 @@ struct EndedConnectionTests {
     /// The reason is asked for meanwhile, and the loss is known to the pool once.
     @Test func aLossThatWaitsForItsReasonIsToldOnceAndStopsTheConnection() async throws {
         let world = try World()
+        let (relay, questions) = (try world.relay(), Lock(0))
         let connections = Lock(0)
         let origin = try TestServer { connection in
             let isFirst = connections.withLock { count in
@@ -39,8 +40,9 @@ struct EndedConnectionTests {
                 return count == 1
             }
             while let head = connection.readHead(), !isFirst || head.hasPrefix("GET") { connection.write(Self.answer) }
+            // Where a relay ends TLS alone the socket stays silent; an ended one wakes the loop until it is let go of.
+            relay.closeConnections()
         }
-        let (relay, questions) = (try world.relay(), Lock(0))
         let transport = Transport(loops: loops, engine: .own) {
             questions.withLock { $0 += 1 }
             try? await Task.sleep(for: Self.wait)
@@ -82,6 +84,29 @@ struct EndedConnectionTests {
 
         hold.finish()
         #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        await transport.shutdown()
+    }
+
+    /// TCP may be ended by others than the server, also before the first byte of a body that only its end ends.
+    @Test(arguments: [false, true])
+    func anEmptyBodyIsWholeWhereTLSSaysSo(_ isTold: Bool) async throws {
+        let world = try World()
+        let origin = try TestServer { connection in
+            guard let client = world.originTLS.accept(connection), client.readHead() != nil else { return }
+            client.write("HTTP/1.1 200 OK\r\n\r\n")
+            if isTold { client.end() }
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let path = try ConnectionPath(trust: .only([world.origin.der]))
+        let request = try ExchangeRequest(.get, origin.url(scheme: "https"))
+        var failure: LoadError?
+        do throws(LoadError) {
+            let body = try await transport.exchange(request, via: path).body.collect(upTo: .bytes(2))
+            #expect(body.isEmpty)
+        } catch {
+            failure = error
+        }
+        #expect(failure?.code == (isTold ? nil : .connectionLost), "\(String(describing: failure))")
         await transport.shutdown()
     }
 

@@ -81,11 +81,27 @@ import Testing
         #expect(others[3].path.partition.principal == Principal("ann"))
     }
 
-    @Test func otherRulesAreAskedAtOnce() throws {
-        _ = try way()
-        let relay = RelayAccess(
+    private static func relay() throws -> RelayAccess {
+        RelayAccess(
             cluster: "main", relays: [.init(try Endpoint("relay.example:443"), priority: 1)], authorities: [[1]],
             identity: ClientIdentity(certificates: [[2]], privateKey: Redacted("key")))
+    }
+
+    @Test(arguments: [["direct.example:443", "relayed.example:443"], ["relayed.example:443", "direct.example:443"]])
+    func directAndRelayedServersOfOnePolicyShareNoPath(_ servers: [String]) throws {
+        let relay = try Self.relay()
+        let direct = try RoutingTable.Server(Endpoint("direct.example:443"), route: .direct)
+        gate.open(RoutingTable(servers: [direct], default: .relay), relay: relay)
+        for server in servers {
+            let expected = server == "direct.example:443" ? nil : relay
+            #expect(try way(server).path.relay == expected, "\(server)")
+        }
+        #expect(ways.count == 2)
+    }
+
+    @Test func otherRulesAreAskedAtOnce() throws {
+        _ = try way()
+        let relay = try Self.relay()
         gate.open(RoutingTable(default: .relay), relay: relay)
         #expect(ways.count == 0, "nothing of a policy outlasts it")
         let relayed = try way()

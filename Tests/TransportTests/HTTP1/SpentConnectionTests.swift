@@ -1,0 +1,62 @@
+import Glibc
+import HTTPTypes
+import SallyportBase
+import SallyportCore
+import SallyportEventLoop
+import SallyportLoading
+import SallyportTransport
+import TestSupport
+import Testing
+
+/// Connections of HTTP/1.1 that look as if they could serve another exchange, and must not.
+@Suite(.timeLimit(.minutes(1)))
+struct SpentConnectionTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    private let loops = EventLoopGroup(count: 1, name: "spent")
+
+    private func isReused(_ request: ExchangeRequest, over transport: Transport) async throws -> Bool {
+        let response = try await transport.exchange(request, via: ConnectionPath())
+        #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
+        return response.facts.connection.isReused
+    }
+
+    /// They come with the answer, and are gone when the next request is sent.
+    @Test(arguments: ["Content-Length: 2\r\n\r\nok", "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"])
+    func bytesBehindAnAnswerCloseTheConnection(_ answer: String) async throws {
+        let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\n\(answer)\(Self.answer)") }
+        let transport = Transport(loops: loops, engine: .own)
+        for _ in 0..<2 { #expect(try await !isReused(.init(.get, server.url()), over: transport)) }
+        #expect(server.acceptedConnections == 2)
+        await transport.shutdown()
+    }
+
+    /// Keeps this thread until the server has ended its connections, and our side has been told.
+    private func hold(until server: TestServer) {
+        let end = ContinuousClock.now + .seconds(10)
+        while server.openConnections > 0, ContinuousClock.now < end { usleep(1000) }
+        usleep(10_000)
+    }
+
+    /// The server ends the connection while the loop is busy, and the loop takes the next request up before it looks at
+    /// the socket.
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func anEndThatTheLoopHasNotSeenLosesNoRequest(_ method: HTTPRequest.Method) async throws {
+        let mayEnd = Lock(false)
+        let server = try TestServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Self.answer)
+            while !mayEnd.withLock({ $0 }) { connection.pause(.milliseconds(1)) }
+        }
+        let transport = Transport(loops: loops, engine: .own)
+        let isSecondReused = try await Task(executorPreference: loops.loops[0]) {
+            _ = try await isReused(.init(.get, server.url()), over: transport)
+            #expect(loops.loops[0].isCurrent && server.openConnections == 1)
+            mayEnd.withLock { $0 = true }
+            hold(until: server)
+            return try await isReused(.init(method, server.url()), over: transport)
+        }.value
+        #expect(!isSecondReused && server.acceptedConnections == 2)
+        await transport.shutdown()
+    }
+}
