@@ -258,7 +258,8 @@ let package = Package(
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportEventLoop",
                 "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization", "SallyportAuthToken",
                 "SallyportCache", "SallyportCookies", "SallyportHTTPAuthentication", "SallyportReachability",
-                "SallyportURLLoading", "SallyportSocket", "SallyportDoor", .kerberos, .configuration, .httpTypes, .lifecycle,
+                "SallyportURLLoading", "SallyportSocket", "SallyportDoor", .kerberos, .configuration, .httpTypes,
+                .lifecycle,
                 .logging,
             ],
             path: "Modules/Sallyport"),
@@ -315,7 +316,8 @@ let package = Package(
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "Sallyport",
                 "SallyportCache", "SallyportSecureStore", "SallyportTransport", "SallyportAuthorization",
                 "SallyportAuthToken", "SallyportAuthTokenVerification", "SallyportCookies", "SallyportReachability",
-                "SallyportURLLoading", "SallyportDoor", "SallyportGateway", "SallyportSocket", "SallyportWire", .kerberos,
+                "SallyportURLLoading", "SallyportDoor", "SallyportGateway", "SallyportSocket", "SallyportWire",
+                .kerberos,
                 .arguments,
                 .configuration, .logging, .httpTypes, .crypto, .lifecycle, .unixSignals,
             ],
@@ -474,6 +476,11 @@ let package = Package(
                 .tracing, .inMemoryTracing,
             ]),
         tests(
+            "Door",
+            dependencies: [
+                "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportDoor", "SallyportLoading", .logging,
+            ]),
+        tests(
             "Socket",
             dependencies: [
                 "SallyportBase", "SallyportConnecting", "SallyportCore", "SallyportLoading", "SallyportSocket",
@@ -582,7 +589,8 @@ let fuzzed: [Target.Dependency] = [
     "SallyportBase", "SallyportCore", "SallyportLoading", "SallyportWire", "SallyportSecureStore", "SallyportTransport",
     "SallyportAuthorization",
     "SallyportHTTPAuthentication", "SallyportCache", "SallyportCookies", "SallyportURLLoading", "SallyportGateway",
-    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportKerberos", "SallyportReachability",
+    "SallyportDataURL", "SallyportUnixSocket", "SallyportCassette", "SallyportDoor", "SallyportKerberos",
+    "SallyportReachability",
     "AnswerReaders", .httpTypes,
 ]
 package.targets += [

@@ -14,7 +14,8 @@ struct SallyportProgram: AsyncParsableCommand {
         version: "sallyport \(Version.current)",
         subcommands: [
             ActivateCommand.self, StatusCommand.self, ExplainCommand.self, DoctorCommand.self, FetchCommand.self,
-            ConnectCommand.self, ProxyCommand.self, RunCommand.self, SSHConfigCommand.self, GatewayCommand.self, AdminCommand.self, StoreCommand.self, CookiesCommand.self,
+            ConnectCommand.self, ProxyCommand.self, RunCommand.self, SSHConfigCommand.self, GatewayCommand.self,
+            AdminCommand.self, StoreCommand.self, CookiesCommand.self,
             CacheCommand.self, TokenCommand.self, InsideCommand.self,
         ] + kerberos)
 

@@ -77,7 +77,8 @@ public actor Door: InstancePart {
     public func open() throws(DoorError) -> [DoorPlace] {
         guard !isShutDown else { throw DoorError(.shutDown, "The door was shut down.") }
         guard watchdog == nil else { return places }
-        let wanted = configuration.places.map { ($0, nil as Endpoint?) } + configuration.forwards.map { ($0.place, $0.target) }
+        let wanted =
+            configuration.places.map { ($0, nil as Endpoint?) } + configuration.forwards.map { ($0.place, $0.target) }
         let isForAll = !configuration.allowedUsers.isEmpty || configuration.credential != nil
         var opened: [DoorListener] = []
         for (place, target) in wanted {

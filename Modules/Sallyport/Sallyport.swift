@@ -94,7 +94,8 @@ public final class Sallyport: Sendable {
         let data = try await SecureStore.open(at: path, protectedBy: protector)
         do {
             let authorization = try Authorization.open(store: data, application: application, logger: logger)
-            return Sallyport(data, authorization, versions, OwnStages(stages: stages, schemes: schemes), door, logger: logger)
+            return Sallyport(
+                data, authorization, versions, OwnStages(stages: stages, schemes: schemes), door, logger: logger)
         } catch {
             data.close()
             throw error

@@ -93,8 +93,10 @@ struct Fetch {
         }
         let response =
             command.goesOn
-            ? try await session.resumedResponse(for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
-            : try await session.downloadResponse(for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
+            ? try await session.resumedResponse(
+                for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
+            : try await session.downloadResponse(
+                for: request, to: Workplace.current.path(file), keeping: isWanted, progress: tell)
         tellHead(of: response)
         let isKept = isWanted(response.head)
         return FetchReport(

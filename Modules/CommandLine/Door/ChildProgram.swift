@@ -41,8 +41,8 @@ struct ChildProgram: Sendable {
         // A descriptor that is copied onto itself is kept at exec.
         if let inherited { posix_spawn_file_actions_adddup2(&actions, inherited, inherited) }
         var process: pid_t = 0
-        let result = Self.withStrings(arguments) { arguments in
-            Self.withStrings(environment) { posix_spawnp(&process, arguments[0]!, &actions, &attributes, arguments, $0) }
+        let result = Self.withStrings(arguments) { words in
+            Self.withStrings(environment) { posix_spawnp(&process, arguments[0], &actions, &attributes, words, $0) }
         }
         guard result == 0 else {
             throw CommandFailure(
@@ -63,7 +63,7 @@ struct ChildProgram: Sendable {
     ) -> Result {
         var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeMutableBufferPointer { body($0.baseAddress!) }
+        return body(&pointers)
     }
 
     /// Passes signals on until the process has ended.

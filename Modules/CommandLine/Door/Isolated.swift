@@ -40,7 +40,8 @@ struct Isolated: Sendable {
             throw CommandFailure(
                 .unavailable, name: "noNamespaces",
                 "The program cannot be isolated: this machine lets this user make no user and network namespaces.",
-                hint: "an administrator allows them (kernel.unprivileged_userns_clone, user.max_user_namespaces); without "
+                hint:
+                    "an administrator allows them (kernel.unprivileged_userns_clone, user.max_user_namespaces); without "
                     + "--isolate the program is told of the door, and not held to it")
         }
     }

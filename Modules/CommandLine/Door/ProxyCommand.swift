@@ -8,7 +8,8 @@ import SallyportDoor
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy", abstract: "Let other programs of this machine go the app's way, by HTTP and SOCKS 5.",
-        subcommands: [OpenCommand.self, EnvironmentCommand.self, AdoptCommand.self], defaultSubcommand: OpenCommand.self)
+        subcommands: [OpenCommand.self, EnvironmentCommand.self, AdoptCommand.self], defaultSubcommand: OpenCommand.self
+    )
 }
 
 extension ProxyCommand {
@@ -23,9 +24,11 @@ extension ProxyCommand {
                 """)
         @OptionGroup var location: StoreLocationOptions
         @Option(
-            help: ArgumentHelp("A loopback address and a port; port 0 for any free one. Repeatable.", valueName: "host:port"))
+            help: ArgumentHelp(
+                "A loopback address and a port; port 0 for any free one. Repeatable.", valueName: "host:port"))
         var listen: [LoopbackArgument] = []
-        @Option(help: ArgumentHelp("A Unix socket to listen on. Repeatable.", valueName: "path")) var socket: [String] = []
+        @Option(help: ArgumentHelp("A Unix socket to listen on. Repeatable.", valueName: "path")) var socket: [String] =
+            []
         @Option(
             name: .customShort("L"),
             help: ArgumentHelp(
@@ -34,12 +37,14 @@ extension ProxyCommand {
         var forwards: [ForwardArgument] = []
         @Option(
             name: .customLong("allow-user"),
-            help: ArgumentHelp("Another user whose programs may come in, by name or number. Repeatable.", valueName: "user"))
+            help: ArgumentHelp(
+                "Another user whose programs may come in, by name or number. Repeatable.", valueName: "user"))
         var allowedUsers: [UserArgument] = []
         @Option(
             name: .customLong("credential-file"),
             help: ArgumentHelp(
-                "The password of programs of other users; made if the file is not there, mode 0600.", valueName: "file"))
+                "The password of programs of other users; made if the file is not there, mode 0600.", valueName: "file")
+        )
         var credentialFile: String?
         @Flag(help: "Answer GET /proxy.pac with the file by which browsers find the door.") var pac = false
         @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file"))
@@ -101,7 +106,8 @@ extension ProxyCommand {
 
         func run() async throws {
             guard let door = Workplace.current.app?.door else {
-                throw CommandFailure(.unavailable, name: "noDoor", "No door is open for the store at \(location.store).")
+                throw CommandFailure(
+                    .unavailable, name: "noDoor", "No door is open for the store at \(location.store).")
             }
             let socket = dup(Workplace.current.input)
             try await door.adopt(socket)

@@ -19,24 +19,29 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(help: "Leave the program no other network than the door (user and network namespaces).") var isolate = false
     @Option(
         help: ArgumentHelp(
-            "Certificates of authorities that the program is to trust instead of the system's, PEM.", valueName: "file"))
+            "Certificates of authorities that the program is to trust instead of the system's, PEM.", valueName: "file")
+    )
     var ca: String?
-    @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file")) var log: String?
+    @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file")) var log:
+        String?
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
     var command: [String]
 
     func validate() throws {
-        guard !command.isEmpty else { throw ValidationError("Give the program after '--', as in: run --store DIR -- git pull") }
+        guard !command.isEmpty else {
+            throw ValidationError("Give the program after '--', as in: run --store DIR -- git pull")
+        }
     }
 
     func run() async throws {
         if let ca { _ = try InputFile.bytes(ca, limit: 16 << 20) }
         if isolate { try await Isolated.check() }
-        let status = if RunningDoor.isOpen(for: location.store) {
-            try await throughRunningDoor()
-        } else {
-            try await throughOwnDoor()
-        }
+        let status =
+            if RunningDoor.isOpen(for: location.store) {
+                try await throughRunningDoor()
+            } else {
+                try await throughOwnDoor()
+            }
         guard status == 0 else { throw ExitCode(status) }
     }
 
@@ -60,7 +65,8 @@ struct RunCommand: AsyncParsableCommand {
 
     private func throughRunningDoor() async throws -> Int32 {
         guard log == nil else {
-            throw CommandFailure(.usage, name: "usage", "A door is open already; its process keeps the records, by --log.")
+            throw CommandFailure(
+                .usage, name: "usage", "A door is open already; its process keeps the records, by --log.")
         }
         guard isolate else {
             let places = try RunningDoor.places(of: location.store)

@@ -6,14 +6,18 @@ struct SSHConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ssh-config", abstract: "Print the stanza for ~/.ssh/config that leads to these hosts.",
         discussion: "As in: sallyport ssh-config '*.corp.example' --store DIR >> ~/.ssh/config")
-    @Argument(help: ArgumentHelp("Patterns of hosts, as ssh_config(5) has them.", valueName: "host")) var hosts: [String]
+    @Argument(help: ArgumentHelp("Patterns of hosts, as ssh_config(5) has them.", valueName: "host")) var hosts:
+        [String]
     @OptionGroup var location: StoreLocationOptions
 
     func validate() throws {
         for host in hosts {
-            let isPattern = !host.isEmpty && host.utf8.allSatisfy { byte in
-                (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.*?!:".utf8.contains(byte)
-            }
+            let isPattern =
+                !host.isEmpty
+                && host.utf8.allSatisfy { byte in
+                    (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                        || "-_.*?!:".utf8.contains(byte)
+                }
             guard isPattern else { throw ValidationError("A host is letters, digits and -_.*?!, not '\(host)'.") }
         }
     }
@@ -39,7 +43,8 @@ struct SSHConfigCommand: ParsableCommand {
     private static func quoted(_ text: String) -> String {
         let text = text.replacingOccurrences(of: "%", with: "%%")
         let isPlain = text.utf8.allSatisfy { byte in
-            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_./+%".utf8.contains(byte)
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || "-_./+%".utf8.contains(byte)
         }
         return isPlain ? text : "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
     }

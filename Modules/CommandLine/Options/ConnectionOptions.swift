@@ -36,6 +36,8 @@ struct ConnectionOptions: ParsableArguments {
 
     /// What is shown to servers that ask for a certificate; nil for nothing.
     func identity() throws -> ClientIdentity? {
-        try cert.map { try ClientIdentity.pem(certificates: Workplace.current.path($0), key: key.map(Workplace.current.path)) }
+        try cert.map {
+            try ClientIdentity.pem(certificates: Workplace.current.path($0), key: key.map(Workplace.current.path))
+        }
     }
 }

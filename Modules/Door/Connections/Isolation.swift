@@ -11,7 +11,8 @@ package enum Isolation {
         let result = sallyport_raise_loopback()
         guard result == 0 else {
             throw DoorError(
-                .cannotListen, "The loopback interface cannot be brought up: \(unsafe String(cString: strerror(-result))).")
+                .cannotListen,
+                "The loopback interface cannot be brought up: \(unsafe String(cString: strerror(-result))).")
         }
         let socket = try ListeningSocket(.loopback(), isForAll: false)
         guard case .tcp(_, let port) = socket.place else { throw DoorError(.cannotListen, "The socket has no port.") }

@@ -38,7 +38,8 @@ struct ListeningSocket: Sendable {
         let place = DoorPlace.tcp(address, port: port)
         guard address.scope == .loopback else {
             throw DoorError(
-                .invalidPlace, "A door listens on loopback only, not on \(place): other machines have no business there.")
+                .invalidPlace,
+                "A door listens on loopback only, not on \(place): other machines have no business there.")
         }
         let descriptor = try open(family(of: address), place)
         var yes: Int32 = 1
@@ -94,7 +95,8 @@ struct ListeningSocket: Sendable {
         let place = DoorPlace.descriptor(descriptor)
         var isListening: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
-        guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0, isListening != 0 else {
+        guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0, isListening != 0
+        else {
             throw DoorError(.invalidPlace, "The \(place) is no socket that listens.")
         }
         guard let address = SocketAddress(of: descriptor) else {

@@ -150,7 +150,8 @@ struct Visit: Sendable {
         if case .address = target.host {
             let way = try services.connector.way(to: target, isSecure: false, with: settings)
             if let decision = way.decision, decision.rule == .default {
-                throw LoadError(.refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
+                throw LoadError(
+                    .refusedByPolicy, at: .routing, "No rule names the address.", underlying: UnknownLiteral())
             }
         }
         var request = TunnelRequest(to: target, isSecure: false)

@@ -43,10 +43,10 @@ struct Greeting: Sendable {
     }
 
     private mutating func takeHTTP() -> GreetingStep {
+        // Refused at once: what is no head may never end.
+        guard ProxyHead.mayBegin(with: bytes) else { return Self.refuse(.notHTTP) }
         guard let end = headEnd() else {
             guard bytes.count <= ProxyHead.limit else { return Self.refuse(.headTooLarge) }
-            // Refused at once: what is no head never ends.
-            guard ProxyHead.mayBegin(with: bytes) else { return Self.refuse(.notHTTP) }
             return .more
         }
         guard end <= ProxyHead.limit else { return Self.refuse(.headTooLarge) }

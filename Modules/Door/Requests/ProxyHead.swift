@@ -61,16 +61,21 @@ struct ProxyHead: Sendable {
 
     /// Whether a head may begin so: with the letters of a method.
     static func mayBegin(with bytes: [UInt8]) -> Bool {
-        bytes.prefix { $0 != 32 }.prefix(64).allSatisfy(isTokenByte) && (bytes.count < 64 || bytes.prefix(64).contains(32))
+        bytes.prefix { $0 != 32 }.prefix(64).allSatisfy(isTokenByte)
+            && (bytes.count < 64 || bytes.prefix(64).contains(32))
     }
 
     private static func malformed(_ what: String) -> DoorRefusal.Thrown {
         .init(DoorRefusal("malformed", "The request has \(what)."))
     }
 
-    private static func isTextByte(_ byte: UInt8) -> Bool { byte >= 32 && byte != 127 || byte == 9 || byte == 10 || byte == 13 }
+    private static func isTextByte(_ byte: UInt8) -> Bool {
+        byte >= 32 && byte != 127 || byte == 9 || byte == 10 || byte == 13
+    }
 
-    private static func isToken(_ bytes: some Collection<UInt8>) -> Bool { !bytes.isEmpty && bytes.allSatisfy(isTokenByte) }
+    private static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
+    }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
@@ -166,7 +171,9 @@ extension ProxyHead {
 
 extension DoorRefusal {
     static let originForm = DoorRefusal(
-        "originForm", "This is a proxy, not a server: requests name the whole URL, as programs do that are told of a proxy.")
+        "originForm",
+        "This is a proxy, not a server: requests name the whole URL, as programs do that are told of a proxy.")
     static let otherScheme = DoorRefusal(
-        "scheme", "Only http:// is asked for in absolute form; programs reach other servers by CONNECT.", .notImplemented)
+        "scheme", "Only http:// is asked for in absolute form; programs reach other servers by CONNECT.",
+        .notImplemented)
 }

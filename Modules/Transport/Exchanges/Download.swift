@@ -7,7 +7,6 @@ struct Download {
     private(set) var head: HeadReader
     var chunk: [UInt8] = []
     /// Bytes of the body so far.
-    private var bodyBytes = 0
 
     init(headerLimit: Int) { head = HeadReader(limit: headerLimit) }
 
@@ -24,21 +23,18 @@ struct Download {
     var isHTTP2: Bool { head.isWhole && head.framing.minorVersion == nil }
 
     /// Whether only the end of the connection ends the body (RFC 9112 §6.3).
-    var isDelimitedByClose: Bool {
+    func isDelimitedByClose(isHead: Bool) -> Bool {
         let framing = head.framing
-        return head.isWhole && framing.minorVersion != nil && framing.contentLength == nil && !framing.isChunked
-            && bodyBytes > 0
+        return head.isWhole && framing.minorVersion != nil && framing.bodyLength(isHead: isHead) == .untilClose
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if chunk.isEmpty { chunk.reserveCapacity(bytes.count < 4096 ? bytes.count : Self.chunkSize + 16 << 10) }
-        bodyBytes += bytes.count
         unsafe chunk.append(contentsOf: bytes)
     }
 
     /// Takes a chunk as it is, where none has begun.
     mutating func take(_ chunk: [UInt8]) {
-        bodyBytes += chunk.count
         self.chunk = chunk
     }
 
@@ -69,7 +65,6 @@ struct Download {
                 filled = unsafe Scratch.fill(room, &outcome, read)
             }
         }
-        bodyBytes += chunk.count - before
         return (chunk.count - before, outcome)
     }
 

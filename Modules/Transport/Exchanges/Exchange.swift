@@ -212,7 +212,9 @@ extension Exchange: PoolMember {
 
     /// A body that only the end of the connection ends is whole only where TLS says so (RFC 9112 §9.8).
     private var truncation: LoadError? {
-        guard let last = attempt.handshakes.last, !last.isEnded, download.isDelimitedByClose else { return nil }
+        guard let last = attempt.handshakes.last, !last.isEnded,
+            download.isDelimitedByClose(isHead: request.method == .head)
+        else { return nil }
         return LoadError(.connectionLost, at: .response, "The connection ended without close_notify.")
     }
 

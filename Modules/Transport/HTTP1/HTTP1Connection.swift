@@ -361,7 +361,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     }
 
     private static func lost(_ isProper: Bool, _ exchange: Exchange) -> LoadError {
-        let isCut = !isProper && exchange.download.isDelimitedByClose
+        let isCut = !isProper && exchange.download.isDelimitedByClose(isHead: exchange.request.method == .head)
         return LoadError(
             .connectionLost, at: exchange.attempt.step,
             isCut

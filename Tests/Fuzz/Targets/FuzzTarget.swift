@@ -24,7 +24,7 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
     var description: String { name }
 
     static let all =
-        core + web + answers + cookies + wire + store + cache + gateway + plugins + kerberos + network
+        core + web + answers + cookies + wire + store + cache + gateway + plugins + kerberos + network + door
 }
 
 /// Something that must hold of a parser does not.

@@ -1,0 +1,58 @@
+import Glibc
+import SallyportBase
+import Testing
+
+@testable import SallyportDoor
+
+/// Which programs may come in.
+struct AdmissionTests {
+    @Test func ownAndListedUsersNeedNothing() {
+        let admission = Admission(owner: 1000, allowedUsers: [33])
+        #expect(admission.answer(to: .user(1000)) == .welcome && admission.answer(to: .user(33)) == .welcome)
+        #expect(admission.answer(to: .user(0)) == .refused && admission.answer(to: .unknown) == .refused)
+    }
+
+    @Test func allOthersNeedTheCredentialIfThereIsOne() {
+        let admission = Admission(owner: 1000, allowedUsers: [], credential: DoorCredential())
+        #expect(admission.answer(to: .user(1000)) == .welcome)
+        #expect(admission.answer(to: .user(0)) == .onlyWithCredential)
+        #expect(admission.answer(to: .unknown) == .onlyWithCredential)
+    }
+
+    @Test func credentialsAreOf256BitsAndNeedNoEscaping() throws {
+        let credential = DoorCredential()
+        let text = credential.password.reveal()
+        #expect(text.utf8.count == 43 && credential != DoorCredential())
+        #expect(try DoorCredential(text) == credential && credential.matches(Array(text.utf8)))
+        #expect(!credential.matches(Array(text.utf8.dropLast())) && !credential.matches([]))
+        for bad in ["", "short", String(repeating: "a", count: 42), String(repeating: "a", count: 256)] {
+            #expect(throws: DoorError.self) { try DoorCredential(bad) }
+        }
+        #expect(throws: DoorError.self) { try DoorCredential(String(repeating: "a", count: 43) + ":") }
+        #expect("\(credential)".contains("redacted") && !"\(credential)".contains(text))
+    }
+
+    /// The kernel reports a socket that is closed as one of user 0, who may be the owner.
+    @Test func aClosedSocketHasNoUser() throws {
+        let listener = try ListeningSocket(.loopback(), isForAll: false)
+        defer { listener.close() }
+        var users = PeerUsers()
+        for _ in 0..<200 {
+            let client = try DoorClient(to: listener.place)
+            let connection = accept(listener.descriptor, nil, nil)
+            #expect(users.visitor(at: connection, overTCP: true) == .user(geteuid()))
+            shutdown(client.descriptor, Int32(SHUT_RDWR))
+            #expect(users.visitor(at: connection, overTCP: true) == .unknown)
+            close(connection)
+        }
+    }
+
+    @Test func aUnixSocketNamesTheUserThatConnected() throws {
+        var pair: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { for descriptor in pair { close(descriptor) } }
+        var users = PeerUsers()
+        #expect(users.visitor(at: pair[0], overTCP: false) == .user(geteuid()))
+        #expect(users.visitor(at: pair[0], overTCP: true) == .unknown)
+    }
+}
