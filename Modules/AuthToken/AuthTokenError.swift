@@ -43,7 +43,7 @@ extension AuthTokenError {
         public static let withdrawn = Code(value: .withdrawn)
         /// A challenge is ASCII letters and digits, at most 256. Nothing was sent.
         public static let invalidChallenge = Code(value: .invalidChallenge)
-        /// A server name is visible ASCII, at most 255 octets. Nothing was sent.
+        /// A server name is visible ASCII, at most 255 bytes. Nothing was sent.
         public static let invalidServerName = Code(value: .invalidServerName)
         /// A proof is for an `http` or `https` URL, and for a method.
         public static let invalidRequest = Code(value: .invalidRequest)

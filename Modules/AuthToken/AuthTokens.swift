@@ -57,7 +57,7 @@ public actor AuthTokens: InstancePart {
     /// - Parameters:
     ///   - challenge: what the server gave, ASCII letters and digits, at most 256; may be empty.
     ///   - serverName: by convention the full name of the server that the token is for, visible ASCII of at most 255
-    ///     octets; may be empty. It comes back to the server, which refuses a token for another.
+    ///     bytes; may be empty. It comes back to the server, which refuses a token for another.
     ///   - isBound: whether the token is bound to this instance's key, so that a server may demand a proof.
     /// - Throws: ``AuthTokenError``; `retry` (-1) and `notSupported` (-2) as documented. Cancelling the task ends it.
     public nonisolated func token(
@@ -113,7 +113,7 @@ public actor AuthTokens: InstancePart {
             throw AuthTokenError(.invalidChallenge, "A challenge is ASCII letters and digits, at most 256.")
         }
         guard AuthTokenClaims.isServerName(serverName) else {
-            throw AuthTokenError(.invalidServerName, "A server name is visible ASCII, at most 255 octets.")
+            throw AuthTokenError(.invalidServerName, "A server name is visible ASCII, at most 255 bytes.")
         }
         try checkAuthorized()
     }

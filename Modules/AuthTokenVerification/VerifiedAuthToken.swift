@@ -34,7 +34,7 @@ public struct VerifiedAuthToken: Sendable, Hashable {
     }
 }
 
-/// What a token must say, compared octet by octet.
+/// What a token must say, compared byte by byte.
 public struct AuthTokenExpectation: Sendable, Hashable {
     /// The user that the app sent beside the token.
     public var user: String
@@ -52,7 +52,7 @@ public struct AuthTokenExpectation: Sendable, Hashable {
 
 /// Comparison that takes as long for what differs early as for what differs late.
 enum ConstantTime {
-    /// Of UTF-8 octets, so that two spellings of one character are two texts. Lengths may show.
+    /// Of UTF-8 bytes, so that two spellings of one character are two texts. Lengths may show.
     static func areEqual(_ one: String, _ other: String) -> Bool {
         guard one.utf8.count == other.utf8.count else { return false }
         return zip(one.utf8, other.utf8).reduce(into: UInt8(0)) { $0 |= $1.0 ^ $1.1 } == 0

@@ -20,7 +20,7 @@ extension Authorization {
     /// cannot be reached is tried 3 times within 30 s, or without end where `waits`. Cancelling the task gives it up.
     ///
     /// - Parameters:
-    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 octets.
+    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
     ///   - version: The app's version; nil for that of ``ApplicationIdentity``, else the highest entitled.
     /// - Throws: ``AuthorizationError`` with -601, -602 or -603 as documented.
     @discardableResult

@@ -2,7 +2,7 @@
 public struct CacheStatistics: Sendable, Hashable, Codable {
     /// Answers that are stored.
     public let entries: Int
-    /// What they take in the store, in octets.
+    /// What they take in the store, in bytes.
     public let octets: Int
     /// Loads answered without their server since the cache was opened, stale ones among them.
     public let hits: Int

@@ -21,7 +21,7 @@ public final class SecureCache: Sendable {
         var maxCacheFileSize = SecureCache.defaultMaxCacheFileSize
         var maxCacheFileAge: Duration?
 
-        /// The longest body that is kept, in octets: nothing larger than a twentieth of the capacity.
+        /// The longest body that is kept, in bytes: nothing larger than a twentieth of the capacity.
         var longestBody: Int64 { Int64(max(0, min(maxCacheFileSize, diskCapacity / 20))) }
     }
 
@@ -51,7 +51,7 @@ public final class SecureCache: Sendable {
     let state = Lock(State())
     /// Whether any answer could not be stored so far: else no request goes past the cache, and none is hashed to find out.
     let knowsUnstorable = Atomic(false)
-    /// Octets that were handed to the store and are not written yet.
+    /// Bytes that were handed to the store and are not written yet.
     let pendingOctets = Atomic(0)
     /// Those behind answers that were given already: few, each bounded in time, and all cancelled with the cache.
     let revalidations = DetachedTasks()
@@ -126,7 +126,7 @@ public final class SecureCache: Sendable {
 // MARK: Settings
 
 extension SecureCache {
-    /// How large all entries together may be, in octets; 100 MiB by default. Those used least lately make room in the
+    /// How large all entries together may be, in bytes; 100 MiB by default. Those used least lately make room in the
     /// background.
     public var diskCapacity: Int {
         get { state.withLock { $0.settings.diskCapacity } }
@@ -139,7 +139,7 @@ extension SecureCache {
     /// Always 0: nothing decrypted is kept in memory.
     public var memoryCapacity: Int { 0 }
 
-    /// The longest body that is kept, in octets; 1 MiB by default, 0 switches the cache off. A body of more than a
+    /// The longest body that is kept, in bytes; 1 MiB by default, 0 switches the cache off. A body of more than a
     /// twentieth of ``diskCapacity`` is not kept either.
     public var maxCacheFileSize: Int {
         get { state.withLock { $0.settings.maxCacheFileSize } }

@@ -8,7 +8,7 @@ package struct StoredEntry: Sendable, Codable, Hashable {
     package let status: Int
     /// `direct` or `relay`.
     package let way: String
-    /// Of the body, in octets.
+    /// Of the body, in bytes.
     package let length: Int
     /// Which ranges of the complete content it has.
     package let range: String?

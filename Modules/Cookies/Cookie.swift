@@ -37,8 +37,8 @@ extension Cookie {
     ///   - includesSubdomains: whether hosts below it get the cookie too; refused for a public suffix and an address.
     ///   - expires: at most 400 days from now; later is cut to that. Nil for one that ends with the process.
     /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign in
-    ///   the name, more than 4,096 octets of name and value, a path that does not begin with a slash or has more than
-    ///   1,024 octets, and a name whose prefix promises what does not hold.
+    ///   the name, more than 4,096 bytes of name and value, a path that does not begin with a slash or has more than
+    ///   1,024 bytes, and a name whose prefix promises what does not hold.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .default
@@ -71,14 +71,14 @@ extension Cookie {
             !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ Octets.trimmed($0[...]).count == $0.count })
         else { throw .invalid("A cookie holds no controls, no semicolon, and no space at an end.") }
         guard !name.isEmpty || !value.isEmpty, name.count + value.count <= SetCookie.maximumLength else {
-            throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) octets.")
+            throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) bytes.")
         }
         // Without a name, what stands before an equals sign would be read as one.
         guard !name.isEmpty || !value.contains(UInt8(ascii: "=")) else {
             throw .invalid("A cookie without a name has no equals sign in its value.")
         }
         guard path.first == UInt8(ascii: "/"), path.count <= SetCookie.maximumAttributeLength else {
-            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) octets.")
+            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) bytes.")
         }
     }
 

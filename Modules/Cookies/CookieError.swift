@@ -32,7 +32,7 @@ extension CookieError {
         public static let invalidCookie = Code(value: .invalidCookie)
         /// What is imported is no cookie file; the message says in which line or entry. Nothing of it was taken.
         public static let invalidFile = Code(value: .invalidFile)
-        /// A jar's name has 1 to ``CookieJar/maximumNameLength`` octets.
+        /// A jar's name has 1 to ``CookieJar/maximumNameLength`` bytes.
         public static let invalidName = Code(value: .invalidName)
         /// What is imported is longer, or has more cookies, than is taken at once.
         public static let tooLarge = Code(value: .tooLarge)

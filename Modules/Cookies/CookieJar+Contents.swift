@@ -76,7 +76,7 @@ extension CookieJar {
 
     // MARK: Files
 
-    /// The longest file that is imported, in octets.
+    /// The longest file that is imported, in bytes.
     public static let maximumFileLength = 64 << 20
 
     /// Takes the cookies of a file, all or, where it throws, none. What has expired by now is left out; gives how many

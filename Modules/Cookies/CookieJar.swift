@@ -16,7 +16,7 @@ internal import Synchronization
 /// of §5.7: expired ones, then in a domain the insecure ones, then the least lately used. A jar that is full evicts of
 /// the principal that has most.
 public actor CookieJar {
-    /// Of a jar's name, in octets.
+    /// Of a jar's name, in bytes.
     public static let maximumNameLength = 200
     /// How many cookies one principal may have of one domain.
     public static let maximumPerDomain = 180
@@ -40,7 +40,7 @@ public actor CookieJar {
     /// process: a second one would not see what the first keeps. End it with ``shutdown()`` before the store is closed.
     ///
     /// - Parameters:
-    ///   - name: 1 to ``maximumNameLength`` octets.
+    ///   - name: 1 to ``maximumNameLength`` bytes.
     ///   - store: keeps the persistent cookies, where the app's own calls do not see them.
     ///   - gate: asked before the store is used.
     /// - Throws: ``CookieError/Code-swift.struct/invalidName``.
@@ -49,7 +49,7 @@ public actor CookieJar {
         logger: Logger = Logger(label: "sallyport.cookies")
     ) throws(CookieError) {
         guard (1...Self.maximumNameLength).contains(name.utf8.count) else {
-            throw CookieError(.invalidName, "A jar's name has 1 to \(Self.maximumNameLength) octets.")
+            throw CookieError(.invalidName, "A jar's name has 1 to \(Self.maximumNameLength) bytes.")
         }
         self.init(name: name, in: store, gate: gate, logger: logger)
     }

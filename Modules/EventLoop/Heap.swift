@@ -2,7 +2,7 @@ internal import Glibc
 
 /// What loops want of the C library's heap.
 enum Heap {
-    /// In octets; twice as much may stay free at the top of each heap.
+    /// In bytes; twice as much may stay free at the top of each heap.
     private static let largestFreed = 512 << 10
 
     /// Done once, whoever asks.

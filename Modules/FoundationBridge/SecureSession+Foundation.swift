@@ -21,7 +21,7 @@ extension SecureSession {
     /// Make one configuration for each session and keep it; each session takes about 1 KB of the process for ever.
     ///
     /// - Parameter limit: the longest body that is collected for a task with a completion handler and for
-    ///   `data(for:)`, which take it at once; one octet more ends the task with `dataLengthExceedsMaximum`. A data
+    ///   `data(for:)`, which take it at once; one byte more ends the task with `dataLengthExceedsMaximum`. A data
     ///   task whose session has a delegate gets its body in parts, of any length, as fast as the delegate takes them.
     public func foundationConfiguration(wholeBodiesUpTo limit: ByteCount = .megabytes(64)) -> URLSessionConfiguration {
         BridgedConfiguration.make(Bindings.binding(of: self, upTo: limit))

@@ -2,7 +2,7 @@ internal import SallyportCore
 
 /// Somebody in a realm: `name@REALM`. A realm is never guessed.
 public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
-    /// Of name and realm together, in octets.
+    /// Of name and realm together, in bytes.
     public static let maximumLength = 1024
 
     public let name: String

@@ -134,7 +134,7 @@ public final class Sallyport: Sendable {
 
     /// The jar of a name, the same each time; made with its first cookie.
     ///
-    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` octets.
+    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
     public func cookies(named name: String) async throws(CookieError) -> CookieJar {
         try await jars.jar(named: name)
     }

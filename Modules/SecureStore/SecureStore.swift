@@ -10,11 +10,11 @@
 /// try await store.write { try $0.set(profile, for: "ann", in: profiles) }
 /// ```
 public final class SecureStore: Sendable {
-    /// In octets.
+    /// In bytes.
     public static let maximumKeyLength = 4096
-    /// In octets: 64 MiB. Longer ones are streamed.
+    /// In bytes: 64 MiB. Longer ones are streamed.
     public static let maximumValueLength = 64 << 20
-    /// Of a collection's name, in octets.
+    /// Of a collection's name, in bytes.
     public static let maximumNameLength = 256
     /// How many changes wait for a reader of ``changes(in:)`` before they are dropped.
     public static let maximumPendingChanges = 256
@@ -179,7 +179,7 @@ extension SecureStore {
     /// A collection of Codable values, kept as JSON.
     ///
     /// - Parameters:
-    ///   - name: 1 to ``maximumNameLength`` octets; a longer one fails at its first use.
+    ///   - name: 1 to ``maximumNameLength`` bytes; a longer one fails at its first use.
     ///   - order: whether the file discloses how the keys are ordered, so that ranges of them cost what is read.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
@@ -187,7 +187,7 @@ extension SecureStore {
         collection(order.space, name, order, codec: .json)
     }
 
-    /// A collection of octets.
+    /// A collection of bytes.
     public func collection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered
@@ -202,7 +202,7 @@ extension SecureStore {
         collection("reserved", name, .unordered, codec: .json)
     }
 
-    /// A collection of octets in the name space of Sallyport's own modules.
+    /// A collection of bytes in the name space of Sallyport's own modules.
     package func reservedCollection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {

@@ -4,7 +4,7 @@ public struct StoreOptions: Sendable, Hashable {
     public var isReadOnly = false
     /// Makes the store where there is none. Has no effect read-only.
     public var createsIfMissing = true
-    /// How far the data file may grow, in octets. 64 GiB by default; address space, not memory.
+    /// How far the data file may grow, in bytes. 64 GiB by default; address space, not memory.
     public var maximumSize = 64 << 30
 
     /// After a rotation of the data key, old records are encrypted anew when nobody writes; else by

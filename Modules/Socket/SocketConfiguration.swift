@@ -8,7 +8,7 @@ public struct SocketConfiguration: Sendable {
     public var trust = ServerTrust.system
     /// What is shown to a server that asks for a certificate; nothing where nil.
     public var clientIdentity: ClientIdentity?
-    /// What the server is offered in ALPN (RFC 7301), the best first; each of 1 to 255 octets, 1,024 together.
+    /// What the server is offered in ALPN (RFC 7301), the best first; each of 1 to 255 bytes, 1,024 together.
     public var applicationProtocols: [String] = []
     /// The lowest version of TLS; where nil, 1.2 and what `ControlTLSVersions` adds.
     public var minimumTLSVersion: TLSVersion?
@@ -28,9 +28,9 @@ public struct SocketConfiguration: Sendable {
     /// must not block.
     public var onRecord: (@Sendable (LoadRecord) -> Void)?
 
-    /// How many octets wait in a documented socket's inbound buffer before no more are read.
+    /// How many bytes wait in a documented socket's inbound buffer before no more are read.
     public var inboundLimit = ByteCount.kilobytes(256)
-    /// How many octets a documented socket's outbound buffer holds, and how many more of them wait to be sent.
+    /// How many bytes a documented socket's outbound buffer holds, and how many more of them wait to be sent.
     public var outboundLimit = ByteCount.megabytes(1)
 
     /// The keys of which the server's chain must have one; any where nil.

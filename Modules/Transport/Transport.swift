@@ -77,7 +77,7 @@ package final class Transport: Sendable {
         if request.isSecure { try checkVersions(path) }
         try checkWay(path)
         guard let protocols = ApplicationProtocols.wire(request.applicationProtocols) else {
-            throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 octets.")
+            throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 bytes.")
         }
         let opening = TunnelOpening(request, engine: engine(for: path))
         opening.attempt.applicationProtocols = protocols

@@ -43,7 +43,7 @@ package enum ControlAPI {
         package static let json = "application/json"
     }
 
-    /// Sizes of bodies, in octets, beyond which they are not read.
+    /// Sizes of bodies, in bytes, beyond which they are not read.
     package enum Limits {
         /// What the control plane takes.
         package static let request = 64 << 10

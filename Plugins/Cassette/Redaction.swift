@@ -9,7 +9,7 @@ struct Redaction {
     static let placeholder = "REDACTED"
     /// Fields that hold a URL.
     private static let references: Set<HTTPField.Name> = [.location, .contentLocation, .referer]
-    /// Fields that speak of one connection, or of octets that are not the recorded ones.
+    /// Fields that speak of one connection, or of bytes that are not the recorded ones.
     private static let perConnection: Set<HTTPField.Name> = [
         .contentLength, .transferEncoding, .connection, .trailer, .upgrade,
     ]

@@ -1,7 +1,7 @@
 internal import SallyportBase
 public import SallyportCore
 
-/// What a `data:` URL holds (RFC 2397): octets and their media type.
+/// What a `data:` URL holds (RFC 2397): bytes and their media type.
 ///
 /// Read strictly, with the exceptions that follow; what is not listed is refused.
 ///
@@ -15,7 +15,7 @@ public import SallyportCore
 /// - A `%` that begins no escape stands for itself: `RequestURL` writes it as `%25`.
 /// - The query belongs to the data, the fragment does not.
 public struct DataURL: Sendable, Hashable {
-    /// The longest URL that is read, in UTF-8 octets; as long as any URL may be.
+    /// The longest URL that is read, in UTF-8 bytes; as long as any URL may be.
     public static let maximumLength = RequestURL.maximumLength
     /// How many parameters a media type has at most.
     public static let maximumParameters = 64
@@ -25,7 +25,7 @@ public struct DataURL: Sendable, Hashable {
     public let octets: [UInt8]
 
     /// - Throws: `LoadError` with the code `invalidRequest` where the text is not a URL of at most ``maximumLength``
-    ///   octets, or not a well-formed `data:` URL. The message never holds a part of the text.
+    ///   bytes, or not a well-formed `data:` URL. The message never holds a part of the text.
     public init(_ text: String) throws(LoadError) {
         let url: RequestURL
         do throws(AddressError) {

@@ -13,9 +13,9 @@ public import SallyportURLLoading
 ///
 /// Answers `GET` and `HEAD` with 200, `Content-Type` and `Content-Length`; any other method, a body, and a URL that
 /// ``DataURL`` does not read end with `LoadError` and the code `invalidRequest`. URLs have at most
-/// ``DataURL/maximumLength`` octets.
+/// ``DataURL/maximumLength`` bytes.
 public struct DataURLHandler: ProtocolHandler {
-    /// How much of the body is handed over at once, in octets.
+    /// How much of the body is handed over at once, in bytes.
     private static let chunkSize = 16 << 10
 
     public init() {}

@@ -13,7 +13,7 @@ enum ECDSASignature {
         return [0x02] + length(value.count) + value
     }
 
-    /// Of at most 255 octets: the largest curve's are 139.
+    /// Of at most 255 bytes: the largest curve's are 139.
     private static func length(_ count: Int) -> [UInt8] {
         count < 0x80 ? [UInt8(count)] : [0x81, UInt8(truncatingIfNeeded: count)]
     }

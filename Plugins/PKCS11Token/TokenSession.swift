@@ -101,7 +101,7 @@ package struct TokenSession {
         }
         let result = unsafe functions.pointee.C_Sign?(handle, &octets, UInt(octets.count), &code, &count)
         try Self.check("use the secret", result)
-        guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) octets.") }
+        guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) bytes.") }
         return SymmetricKey(data: code)
     }
 

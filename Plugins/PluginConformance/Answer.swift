@@ -17,7 +17,7 @@ struct Answer {
                 note(.expectedAnswer, "The status is \(code), not \(status.code).")
             }
             if let body, body != seen.octets {
-                note(.expectedAnswer, "The body is another one, of \(seen.octets.count) octets, not \(body.count).")
+                note(.expectedAnswer, "The body is another one, of \(seen.octets.count) bytes, not \(body.count).")
             }
         case (.failed(let error), .failure(let code)):
             if error.code != code { note(.expectedAnswer, "The code is \(error.code), not \(code).") }

@@ -29,7 +29,7 @@ struct Cancellation {
         case .whole where seen.octets.count < plain.octets.count || (seen.head == nil && plain.head != nil):
             trials.ledger.add(
                 .tellsOfTruncation, sample.name,
-                "Cancelled \(place), the handler returned as if all \(plain.octets.count) octets had been written.")
+                "Cancelled \(place), the handler returned as if all \(plain.octets.count) bytes had been written.")
         default: break
         }
     }

@@ -25,7 +25,7 @@ public import SallyportURLLoading
 /// The handler is called as the session calls it, with the canonical form of a request, in a task of its own. The
 /// descriptors that are counted are those of the process: tests that open many at once beside this one disturb it.
 public struct PluginConformance: Sendable {
-    /// The longest answer to a sample, in octets.
+    /// The longest answer to a sample, in bytes.
     public static let longestAnswer = 16 << 20
     /// Of a longer answer, this many points are cancelled at, spread over it.
     public static let cancellationPoints = 64

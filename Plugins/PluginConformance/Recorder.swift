@@ -50,7 +50,7 @@ final class Recorder: ResponseTarget {
     private let sample: String
     private let ledger: Ledger
 
-    /// The longest chunk and the longest answer, in octets.
+    /// The longest chunk and the longest answer, in bytes.
     struct Limits: Sendable {
         var chunk: Int
         var answer: Int
@@ -122,10 +122,10 @@ extension Recorder {
             throw LoadError(.handlerFailed, "A handler hands over the head before the body.")
         }
         if bytes.count > limits.chunk {
-            note(.chunkSize, "A chunk has \(bytes.count) octets, more than \(limits.chunk).")
+            note(.chunkSize, "A chunk has \(bytes.count) bytes, more than \(limits.chunk).")
         }
         if seen.octets.count + bytes.count > limits.answer {
-            note(.ends, "The answer is longer than \(limits.answer) octets.")
+            note(.ends, "The answer is longer than \(limits.answer) bytes.")
             cancel()
             throw LoadError(.responseTooLarge, "The sample's answer is too long.")
         }

@@ -49,7 +49,7 @@ public struct SampleRequest: Sendable {
         SampleRequest(name, request, .failure(code))
     }
 
-    /// A request whose source is slow: it gives the head and `count` octets, and the rest once it is let go.
+    /// A request whose source is slow: it gives the head and `count` bytes, and the rest once it is let go.
     ///
     /// - Parameters:
     ///   - count: what the handler must have handed over while the source holds the rest back.

@@ -69,7 +69,7 @@ struct SlowSource {
         if await !trials.waits(for: { isHandedOver(recorder) || recorder.seen.ending != nil }) {
             trials.ledger.add(
                 .streams, sample.name,
-                "The source gave a head and \(hold.count) octets; \(recorder.seen.octets.count) were handed over.")
+                "The source gave a head and \(hold.count) bytes; \(recorder.seen.octets.count) were handed over.")
         }
         await hold.release()
         guard let seen = await trials.end(of: recorder, sample) else { return }

@@ -5,10 +5,10 @@ public import SallyportCore
 ///
 /// The host is the socket's path, with `/` and everything but letters, digits and `-._~` as escapes. The path is
 /// absolute, holds no empty segment, no `.` and no `..`, does not end with a slash, is UTF-8 without NUL, and has at
-/// most ``maximumSocketLength`` octets. Sockets in the abstract name space, user names and ports are refused.
+/// most ``maximumSocketLength`` bytes. Sockets in the abstract name space, user names and ports are refused.
 public struct UnixSocketURL: Sendable, Hashable {
     public static let scheme = "http+unix"
-    /// The longest path of a socket, in octets: what `sun_path` holds with its NUL (unix(7)).
+    /// The longest path of a socket, in bytes: what `sun_path` holds with its NUL (unix(7)).
     public static let maximumSocketLength = 107
 
     /// The path of the socket.
@@ -56,7 +56,7 @@ public struct UnixSocketURL: Sendable, Hashable {
     }
 
     private static func escaped(_ socket: String) -> String {
-        // Octet by octet: a `%` in the name of a file begins no escape.
+        // Byte by byte: a `%` in the name of a file begins no escape.
         socket.utf8.map { octet in
             if isUnreserved(octet) { return String(UnicodeScalar(octet)) }
             return (octet < 16 ? "%0" : "%") + String(octet, radix: 16, uppercase: true)

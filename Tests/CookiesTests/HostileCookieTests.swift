@@ -12,7 +12,7 @@ import Testing
 
 /// What no server should send, on the wire: through the transport, the parser and the jar, and back.
 @Suite(.timeLimit(.minutes(1))) struct HostileCookieTests {
-    /// Answers the first request with a head of the test's own, and keeps the octets of every one.
+    /// Answers the first request with a head of the test's own, and keeps the bytes of every one.
     private final class Server: Sendable {
         let server: TestServer
         private let seen: Lock<[[UInt8]]>

@@ -80,7 +80,7 @@ import Testing
         #expect(error.map { "\($0) \(String(reflecting: $0))".contains("secret") } == false)
     }
 
-    /// Half of them random octets, half well-formed parts in a random order.
+    /// Half of them random bytes, half well-formed parts in a random order.
     @Test func noInputTraps() throws {
         var random = SeededGenerator(seed: 2397)
         var read = 0

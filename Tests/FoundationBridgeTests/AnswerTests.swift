@@ -73,7 +73,7 @@ import Testing
         task.resume()
         #expect(try await eventually { collector.seen.octets > 1 << 20 })
         let (given, taken) = (sent.withLock { $0 }, collector.seen.octets)
-        #expect(given - taken < 32 << 20, "\(given) octets for \(taken)")
+        #expect(given - taken < 32 << 20, "\(given) bytes for \(taken)")
         task.cancel()
         #expect((try await collector.end().error as? URLError)?.code == .cancelled)
     }

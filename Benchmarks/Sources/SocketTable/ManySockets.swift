@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Sallyport
 
-/// Opens sockets through a gateway until there are so many, each of which carried an octet both ways, and tells what one more
+/// Opens sockets through a gateway until there are so many, each of which carried a byte both ways, and tells what one more
 /// is answered. Then says `open` and waits for the end of its input, so that whoever started it can weigh the processes.
 enum ManySockets {
     static func run(_ count: Int, _ store: String, _ address: String) async throws {

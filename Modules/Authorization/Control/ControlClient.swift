@@ -24,7 +24,7 @@ package struct ControlRequest: Sendable {
     package var body: [UInt8]?
     package var trust: Trust
     package var identity: ClientIdentity?
-    /// The longest body of the answer that is read, in octets.
+    /// The longest body of the answer that is read, in bytes.
     package var limit: Int
     /// For the whole exchange.
     package var timeout: Duration

@@ -25,7 +25,7 @@ public struct GatedStore: Sendable {
         store.collection(name, of: values, keyedBy: keys, order: order)
     }
 
-    /// A collection of octets.
+    /// A collection of bytes.
     public func collection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered

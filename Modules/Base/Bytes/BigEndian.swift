@@ -1,5 +1,5 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// The octets of the number, the most significant first.
+    /// The bytes of the number, the most significant first.
     @inlinable package var bigEndianOctets: [UInt8] {
         (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * $0)) }
     }

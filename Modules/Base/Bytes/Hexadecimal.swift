@@ -1,4 +1,4 @@
-/// Octets as hexadecimal digits, two for each, in lower case.
+/// Bytes as hexadecimal digits, two for each, in lower case.
 package enum Hexadecimal {
     package static func text(_ octets: some Sequence<UInt8>) -> String {
         String(decoding: digits(of: Array(octets)), as: UTF8.self)
@@ -6,7 +6,7 @@ package enum Hexadecimal {
 
     /// In ASCII.
     ///
-    /// Of an array, whose octets cost nothing to get: those of a `Sequence` of another module are had one call each.
+    /// Of an array, whose bytes cost nothing to get: those of a `Sequence` of another module are had one call each.
     package static func digits(of octets: [UInt8]) -> [UInt8] {
         var digits = [UInt8](repeating: 0, count: 2 * octets.count)
         for (position, octet) in octets.enumerated() {

@@ -1,4 +1,4 @@
-/// Reads numbers, texts and octets behind their lengths, as ``OctetWriter`` writes them: what the modules keep in the store.
+/// Reads numbers, texts and bytes behind their lengths, as ``OctetWriter`` writes them: what the modules keep in the store.
 ///
 /// Numbers are big-endian. Every read may find less than it wants, and says so with nil.
 package struct OctetReader {
@@ -8,7 +8,7 @@ package struct OctetReader {
 
     package init(_ octets: [UInt8]) { self.init(octets, octets.indices) }
 
-    /// - Parameter range: which of the octets are read.
+    /// - Parameter range: which of the bytes are read.
     package init(_ octets: [UInt8], _ range: Range<Int>) {
         self.octets = octets
         offset = range.lowerBound
@@ -17,7 +17,7 @@ package struct OctetReader {
 
     package var remaining: Int { end - offset }
 
-    /// - Parameter length: in octets, at most 8.
+    /// - Parameter length: in bytes, at most 8.
     package mutating func number(_ length: Int) -> UInt64? {
         guard remaining >= length else { return nil }
         var value: UInt64 = 0
@@ -30,7 +30,7 @@ package struct OctetReader {
 
     package mutating func signed() -> Int64? { number(8).map(Int64.init(bitPattern:)) }
 
-    /// Octets behind their length, which has `width` octets.
+    /// Bytes behind their length, which has `width` bytes.
     package mutating func part(_ width: Int) -> ArraySlice<UInt8>? {
         guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
         defer { offset += length }
@@ -56,7 +56,7 @@ package struct OctetWriter {
 
     package mutating func signed(_ value: Int64) { number(UInt64(bitPattern: value), 8) }
 
-    /// - Parameter width: of the length that stands before, in octets; more than it can say is cut.
+    /// - Parameter width: of the length that stands before, in bytes; more than it can say is cut.
     package mutating func part(_ part: some Collection<UInt8>, _ width: Int) {
         let part = part.prefix((1 << (8 * width)) - 1)
         number(UInt64(part.count), width)

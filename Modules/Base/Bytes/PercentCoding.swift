@@ -1,6 +1,6 @@
 /// Percent-encoding of RFC 3986 §2.1.
 package enum PercentCoding {
-    /// The octets that the text stands for; nil where a `%` is not followed by two hexadecimal digits.
+    /// The bytes that the text stands for; nil where a `%` is not followed by two hexadecimal digits.
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
         var octets: [UInt8] = []
         var rest = text.utf8.makeIterator()
@@ -15,7 +15,7 @@ package enum PercentCoding {
         return octets
     }
 
-    /// The text with every octet outside `allowed` written as `%XX`; a `%` that begins a valid escape stays.
+    /// The text with every byte outside `allowed` written as `%XX`; a `%` that begins a valid escape stays.
     package static func encoded(_ text: some StringProtocol, allowed: (UInt8) -> Bool) -> String {
         if text.utf8.allSatisfy(allowed) { return String(text) }
         let octets = Array(text.utf8)

@@ -2,7 +2,7 @@
 struct CacheIndex: Sendable {
     private var slots: [UInt64: [IndexSlot]] = [:]
     private(set) var count = 0
-    /// Of all entries, in octets.
+    /// Of all entries, in bytes.
     private(set) var size: Int64 = 0
 
     /// The greatest number of responses stored for one request target, principal and trust scope.

@@ -75,7 +75,7 @@ extension CachedAnswer {
     }
 }
 
-// MARK: Octets
+// MARK: Bytes
 
 extension CachedAnswer {
     private static let version: UInt8 = 3
@@ -117,13 +117,13 @@ extension CachedAnswer {
             | (trust.asksApp ? Flag.asksApp : 0)
     }
 
-    /// - Returns: the answer and the body that lies beside it; nil where the octets are no such thing.
+    /// - Returns: the answer and the body that lies beside it; nil where the bytes are no such thing.
     static func decode(_ octets: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
         var octets = octets
         return cut(from: &octets).map { ($0, octets) }
     }
 
-    /// Reads the head, and leaves the body that lies beside it; nil where the octets are no such thing.
+    /// Reads the head, and leaves the body that lies beside it; nil where the bytes are no such thing.
     static func cut(from octets: inout [UInt8]) -> CachedAnswer? {
         guard let length = headLength(octets),
             let answer = answer(octets, (octets.count - 4 - length)..<(octets.count - 4)),

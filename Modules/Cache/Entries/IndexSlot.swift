@@ -16,7 +16,7 @@ struct IndexSlot: Sendable, Hashable {
     /// The fields of requests that the answer was chosen by, and the code of what they said.
     var names: [String]
     var variation: UInt64
-    /// In octets, with what is stored besides the body.
+    /// In bytes, with what is stored besides the body.
     var size: Int64
     var received: CacheTime
     /// When the server made the response: of several that match a request, the latest is used (RFC 9111 §4).
@@ -41,7 +41,7 @@ struct IndexSlot: Sendable, Hashable {
         return writer.octets
     }
 
-    /// Nil where the octets are no slot.
+    /// Nil where the bytes are no slot.
     init?(id: EntryID, octets: [UInt8]) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let url = reader.number(8), let host = reader.number(8),

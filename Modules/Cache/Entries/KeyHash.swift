@@ -10,9 +10,9 @@ struct KeyHash: Sendable {
     private var tail: UInt64 = 0
     private var count: UInt64 = 0
 
-    /// - Parameter key: the first 16 octets of it are used.
+    /// - Parameter key: the first 16 bytes of it are used.
     init(key: [UInt8]) {
-        precondition(key.count >= 16, "The key of a hash has 16 octets.")
+        precondition(key.count >= 16, "The key of a hash has 16 bytes.")
         let k0 = UInt64(littleEndian: key[0..<8])
         let k1 = UInt64(littleEndian: key[8..<16])
         v0 = k0 ^ 0x736f_6d65_7073_6575

@@ -44,7 +44,7 @@ enum Validation {
         return fields
     }
 
-    /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored octets stays.
+    /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored bytes stays.
     static func merged(_ stored: HTTPFields, with fresh: HTTPFields, _ control: CacheControl) -> HTTPFields {
         var merged = stored
         // The stored Age and Date belong to the earlier response. The age is now computed from the fields of this one

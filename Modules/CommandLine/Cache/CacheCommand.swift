@@ -22,7 +22,7 @@ extension CacheCommand {
             defer { store.close() }
             let statistics = SecureCache(store: store, gate: nil).statistics
             let report = CacheReport(entries: statistics.entries, octets: statistics.octets)
-            output.print(report, "\(report.entries) answers, \(report.octets) octets")
+            output.print(report, "\(report.entries) answers, \(report.octets) bytes")
         }
     }
 
@@ -49,7 +49,7 @@ extension CacheCommand {
             let left = entry.fresh > 0 ? "fresh for \(entry.fresh) s" : "stale for \(-entry.fresh) s"
             return
                 ([
-                    "\(entry.status), \(entry.length) octets\(part), for \(OneLine.of(entry.principal)), by \(entry.way)\(vary)"
+                    "\(entry.status), \(entry.length) bytes\(part), for \(OneLine.of(entry.principal)), by \(entry.way)\(vary)"
                 ]
                 + ["  \(entry.age) s old, \(left)"] + fields).joined(separator: "\n")
         }

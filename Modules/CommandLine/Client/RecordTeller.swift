@@ -45,7 +45,7 @@ enum RecordText {
         }
         let head = record.head.map { ", head after \(time($0))" } ?? ""
         lines.append(
-            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) octets read"))
+            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) bytes read"))
         return lines
     }
 
@@ -57,8 +57,8 @@ enum RecordText {
         if let status = hop.connection.proxyStatus { lines.append(line("Proxy-Status", status)) }
         let times = hop.phases.named.map { "\($0.name) \(time($0.time))" }
         if !times.isEmpty { lines.append(line("time", times.joined(separator: ", "))) }
-        lines.append(line("sent", "head \(hop.sent.head), body \(hop.sent.body) octets"))
-        lines.append(line("received", "head \(hop.received.head), body \(hop.received.body) octets"))
+        lines.append(line("sent", "head \(hop.sent.head), body \(hop.sent.body) bytes"))
+        lines.append(line("received", "head \(hop.received.head), body \(hop.received.body) bytes"))
         return lines
     }
 

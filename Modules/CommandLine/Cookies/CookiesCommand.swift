@@ -29,7 +29,7 @@ struct CookieJarOptions: ParsableArguments {
     ) async throws -> Result {
         if let jar, !(1...CookieJar.maximumNameLength).contains(jar.utf8.count) {
             throw CommandFailure(
-                .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) octets.")
+                .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) bytes.")
         }
         let store = try await SecureStore.open(
             at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),

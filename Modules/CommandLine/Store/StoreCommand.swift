@@ -111,7 +111,7 @@ extension StoreCommand {
             let done = try await SecureStore.compact(at: location.store, protectedBy: location.keyProtector())
             output.print(
                 CompactionReport(before: done.before, after: done.after),
-                "\(done.before) octets before, \(done.after) after")
+                "\(done.before) bytes before, \(done.after) after")
         }
     }
 }

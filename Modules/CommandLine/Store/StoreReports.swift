@@ -12,7 +12,7 @@ struct StoreReport: Encodable, Sendable {
     let collections: [Collection]
     let records: Int
     let expiring: Int
-    /// Octets.
+    /// Bytes.
     let fileSize: Int
     let usedSize: Int
     let lastCommit: UInt64
@@ -44,7 +44,7 @@ struct StoreReport: Encodable, Sendable {
         return """
             \(table.text)
             \(records) records in all, with Sallyport's own; \(expiring) expire
-            \(fileSize) octets, \(usedSize) in use; \(lastCommit) commits; \(readers) readers; \(keys)
+            \(fileSize) bytes, \(usedSize) in use; \(lastCommit) commits; \(readers) readers; \(keys)
             """ + (restored ? "\nrestored from a backup" : "")
     }
 }
@@ -101,7 +101,7 @@ struct CopyReport: Encodable, Sendable {
     }
 }
 
-/// What `store compact` prints, in octets.
+/// What `store compact` prints, in bytes.
 struct CompactionReport: Encodable, Sendable {
     let before: Int
     let after: Int

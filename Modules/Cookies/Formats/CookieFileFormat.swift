@@ -9,7 +9,7 @@ public enum CookieFileFormat: String, Sendable, Hashable, CaseIterable {
     /// - Throws: `invalidFile` for the first line or entry that is none; `tooLarge`.
     func cookies(in file: [UInt8]) throws(CookieError) -> [Cookie] {
         guard file.count <= CookieJar.maximumFileLength else {
-            throw CookieError(.tooLarge, "A cookie file has at most \(CookieJar.maximumFileLength) octets.")
+            throw CookieError(.tooLarge, "A cookie file has at most \(CookieJar.maximumFileLength) bytes.")
         }
         let cookies =
             switch self {

@@ -10,7 +10,7 @@ enum CookieDate {
         return fields.milliseconds
     }
 
-    /// `delimiter`: whatever is not letter, digit, colon, nor an octet above 0x7e.
+    /// `delimiter`: whatever is not letter, digit, colon, nor a byte above 0x7e.
     private static func isDelimiter(_ octet: UInt8) -> Bool {
         switch octet {
         case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
@@ -85,7 +85,7 @@ enum Octets {
         octets.count == text.utf8CodeUnitCount && has(octets, prefix: text)
     }
 
-    /// Whether the octets begin with the text, which is in lower case, ignoring theirs (RFC 6265bis §5.4).
+    /// Whether the bytes begin with the text, which is in lower case, ignoring theirs (RFC 6265bis §5.4).
     static func has(_ octets: some Collection<UInt8>, prefix text: StaticString) -> Bool {
         guard octets.count >= text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in

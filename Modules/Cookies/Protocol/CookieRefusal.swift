@@ -2,7 +2,7 @@
 enum CookieRefusal: String, Error, Hashable, CaseIterable {
     /// §5.6 step 1.
     case controlCharacter
-    /// §5.6 step 5: name and value have more than 4,096 octets, or by §5.3 the default path has.
+    /// §5.6 step 5: name and value have more than 4,096 bytes, or by §5.3 the default path has.
     case tooLong
     /// §5.7 step 2: neither name nor value.
     case empty

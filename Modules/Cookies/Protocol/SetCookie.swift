@@ -1,8 +1,8 @@
 /// A `Set-Cookie` field, read (RFC 6265bis §5.6): values only. Whether a cookie comes of it, ``CookieRules`` say.
 struct SetCookie: Sendable, Hashable {
-    /// Name and value together, in octets.
+    /// Name and value together, in bytes.
     static let maximumLength = 4096
-    /// Of an attribute's value, in octets; a longer attribute is ignored.
+    /// Of an attribute's value, in bytes; a longer attribute is ignored.
     static let maximumAttributeLength = 1024
 
     var name: [UInt8]

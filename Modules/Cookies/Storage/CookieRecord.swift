@@ -4,7 +4,7 @@ internal import SallyportLoading
 
 /// A persistent cookie as the store keeps it, under its number.
 ///
-/// Octets: version 1, flags, SameSite, then expiry, creation, last access and use (8 each), then principal, domain,
+/// Bytes: version 1, flags, SameSite, then expiry, creation, last access and use (8 each), then principal, domain,
 /// path and pair, each behind its length (4), then the name's length (4). Numbers are big-endian.
 struct CookieRecord {
     var principal: Principal

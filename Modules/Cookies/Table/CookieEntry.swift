@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// A cookie as it lies in the table (RFC 6265bis §5.7), its octets ready to be sent.
+/// A cookie as it lies in the table (RFC 6265bis §5.7), its bytes ready to be sent.
 struct CookieEntry: Sendable, Hashable {
     /// `name=value`; the value alone where there is no name.
     private(set) var pair: [UInt8]

@@ -7,7 +7,7 @@ internal import SallyportBase
 /// A URL's host becomes a `Host` once: percent-decoded, mapped by UTS-46 to A-labels, lower case, one final dot
 /// dropped, every spelling of an IPv4 number as four numbers. Anything else is refused.
 public enum Host: Sendable, Hashable, CustomStringConvertible {
-    /// A name of A-labels in lower case, at most 253 octets, without a final dot.
+    /// A name of A-labels in lower case, at most 253 bytes, without a final dot.
     case name(String)
     case address(IPAddress)
 
@@ -75,7 +75,7 @@ extension Host {
 
     private static func mapped(_ text: String) throws(AddressError) -> String {
         guard !text.isEmpty, text.utf8.count <= 1024, !text.utf8.contains(0) else {
-            throw AddressError(.invalidHost, "A host has 1 to 253 octets.")
+            throw AddressError(.invalidHost, "A host has 1 to 253 bytes.")
         }
         var output: UnsafeMutablePointer<CChar>?
         let flags = Int32(IDN2_NONTRANSITIONAL.rawValue) | Int32(IDN2_NFC_INPUT.rawValue)

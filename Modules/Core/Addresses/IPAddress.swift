@@ -2,9 +2,9 @@ internal import Glibc
 
 /// An IPv4 or IPv6 address, without a zone.
 public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
-    /// Four octets, the first in the highest byte.
+    /// Four bytes, the first in the highest byte.
     case v4(UInt32)
-    /// Sixteen octets in two halves, the first octet in the highest byte of `high`.
+    /// Sixteen bytes in two halves, the first byte in the highest byte of `high`.
     case v6(high: UInt64, low: UInt64)
 
     /// Reads strict notation: four decimal numbers (RFC 6943 §3.1.1 "strict"), or IPv6 text (RFC 4291 §2.2).
@@ -25,7 +25,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         self = .v6(high: half(octets[0..<8]), low: half(octets[8..<16]))
     }
 
-    /// Reads 4 or 16 octets in network order; nil for any other count.
+    /// Reads 4 or 16 bytes in network order; nil for any other count.
     public init?(octets: [UInt8]) {
         switch octets.count {
         case 4: self = .v4(octets.reduce(0) { $0 << 8 | UInt32($1) })
@@ -34,7 +34,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address in network order: 4 or 16 octets.
+    /// The address in network order: 4 or 16 bytes.
     public var octets: [UInt8] {
         switch self {
         case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }

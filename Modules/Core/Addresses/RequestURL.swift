@@ -4,7 +4,7 @@
 /// the path of each request. Any scheme is taken, since plugins serve others than `http` and `https`; for these two
 /// the host is read into an ``Endpoint`` at once, and a URL without one is refused.
 public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
-    /// The longest URL that is read, in UTF-8 octets.
+    /// The longest URL that is read, in UTF-8 bytes.
     public static let maximumLength = 65_536
 
     private let parts: Parts

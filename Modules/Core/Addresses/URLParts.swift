@@ -11,7 +11,7 @@ struct URLParts {
     init(_ text: String) throws(AddressError) {
         let trimmed = text.trimming { $0 <= 0x20 }
         guard !trimmed.isEmpty || text.isEmpty, trimmed.utf8.count <= RequestURL.maximumLength else {
-            throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) octets.")
+            throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) bytes.")
         }
         guard trimmed.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
             throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")

@@ -4,7 +4,7 @@ internal import SallyportBase
 public struct ChainFingerprint: Sendable, Hashable, CustomStringConvertible {
     public let sha256: [UInt8]
 
-    /// Nil for anything but 32 octets.
+    /// Nil for anything but 32 bytes.
     public init?(sha256: [UInt8]) {
         guard sha256.count == 32 else { return nil }
         self.sha256 = sha256

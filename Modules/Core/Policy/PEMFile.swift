@@ -6,7 +6,7 @@ package enum PEMFile {
     ///
     /// - Parameters:
     ///   - label: as in `-----BEGIN LABEL-----`.
-    ///   - limit: of the file, in octets.
+    ///   - limit: of the file, in bytes.
     /// - Throws: `fileSystem` where the file cannot be read, or has no such object.
     package static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
         let data: Data
@@ -16,7 +16,7 @@ package enum PEMFile {
             throw LoadError(.fileSystem, "The PEM file cannot be read.", underlying: error)
         }
         guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
-            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) octets.")
+            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) bytes.")
         }
         return try blocks(label, in: text)
     }

@@ -5,10 +5,10 @@ internal import FoundationEssentials
 ///
 ///     openssl x509 -in server.pem -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64
 public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
-    /// 32 octets.
+    /// 32 bytes.
     public let sha256: [UInt8]
 
-    /// Nil where there are not 32 octets.
+    /// Nil where there are not 32 bytes.
     public init?(sha256: [UInt8]) {
         guard sha256.count == 32 else { return nil }
         self.sha256 = sha256

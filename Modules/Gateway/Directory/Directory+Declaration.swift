@@ -75,7 +75,7 @@ struct Declaration: Codable, Sendable, Hashable {
 }
 
 extension Declaration {
-    /// In octets.
+    /// In bytes.
     static let maximumLength = 1 << 20
 
     /// Reads YAML strictly: unknown keys, aliases, and files over ``maximumLength`` are refused.
@@ -282,8 +282,8 @@ extension Directory {
         var lines: Set<String> = []
         for (id, app) in applications {
             for version in app.versions { lines.insert("app \(id) \(version)") }
-            if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) octets") }
-            if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) octets") }
+            if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) bytes") }
+            if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) bytes") }
         }
         for (name, user) in users {
             lines.insert("user \(name)")

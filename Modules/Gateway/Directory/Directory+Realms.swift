@@ -6,7 +6,7 @@ extension Directory {
     enum RealmLimits {
         static let realms = 256
         static let kdcs = 8
-        /// Of a name, in octets.
+        /// Of a name, in bytes.
         static let name = 255
     }
 

@@ -116,7 +116,7 @@ extension Directory {
     mutating func configure(_ entitlement: String, text: String) throws(GatewayError) {
         guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
         guard text.utf8.count <= Limits.configuration else {
-            throw GatewayError(.invalid, "A configuration has at most \(Limits.configuration) octets.")
+            throw GatewayError(.invalid, "A configuration has at most \(Limits.configuration) bytes.")
         }
         applications[entitlement]?.configuration = text
     }
@@ -125,7 +125,7 @@ extension Directory {
         guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
         guard let value = try? WireJSON.decode(JSONValue.self, from: Array(json.utf8), limit: Limits.policy),
             case .object = value
-        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) octets.") }
+        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) bytes.") }
         applications[entitlement]?.policy = json
     }
 

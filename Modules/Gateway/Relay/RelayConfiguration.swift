@@ -17,7 +17,7 @@ package struct RelayConfiguration: Sendable {
     package var dialTimeout: Duration = .seconds(10)
     /// How long a tunnel may carry nothing in either direction.
     package var idleTimeout: Duration = .seconds(600)
-    /// The longest head of a CONNECT, in octets.
+    /// The longest head of a CONNECT, in bytes.
     package var headerLimit = 8 * 1024
     /// How long ``Relay/shutdown()`` waits for open tunnels.
     package var drainTime: Duration = .seconds(2)

@@ -8,7 +8,7 @@ package enum DigestProtection: String, Sendable, Hashable {
 
 /// A challenge of Digest (RFC 7616 §3.3) that can be answered.
 package struct DigestChallenge: Sendable, Hashable {
-    /// The longest realm, nonce and `opaque` that are taken, in octets: they are sent back with each request.
+    /// The longest realm, nonce and `opaque` that are taken, in bytes: they are sent back with each request.
     package static let longestValue = 2048
     /// The most URIs of `domain` that are looked at.
     static let domainLimit = 32

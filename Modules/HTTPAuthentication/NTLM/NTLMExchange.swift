@@ -40,7 +40,7 @@ package struct NTLMExchange: Sendable {
     /// - Parameters:
     ///   - message: the server's.
     ///   - binding: the connection's with the server, where it has TLS.
-    ///   - nonce: 8 octets that nobody can guess.
+    ///   - nonce: 8 bytes that nobody can guess.
     ///   - time: tenths of a microsecond since 1601; used where the server does not say what time it is.
     package func authenticate(
         answering message: [UInt8], binding: ChannelBinding?, nonce: [UInt8], time: UInt64

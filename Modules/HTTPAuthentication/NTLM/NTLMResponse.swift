@@ -13,7 +13,7 @@ package struct NTLMResponse: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - key: ``NTLMHash/v2(password:user:domain:)``.
-    ///   - nonce: 8 octets of the client's.
+    ///   - nonce: 8 bytes of the client's.
     ///   - time: tenths of a microsecond since 1601.
     ///   - hasServerTime: the server said what time it is, and knows the integrity code, which the field for LM is left to.
     static func v2(
@@ -53,7 +53,7 @@ enum NTLMHash {
         code(NTLMText.octets(NTLMText.uppercased(user)) + NTLMText.octets(domain), v1(password: password))
     }
 
-    /// `DESL`: the block under three keys, 16 octets long together and filled up with zeros.
+    /// `DESL`: the block under three keys, 16 bytes long together and filled up with zeros.
     static func desLong(_ key: [UInt8], _ block: [UInt8]) -> [UInt8] {
         let filled = key + [UInt8](repeating: 0, count: 5)
         return stride(from: 0, to: 21, by: 7).flatMap { DES(bits: filled[$0..<$0 + 7]).encrypt(block) }

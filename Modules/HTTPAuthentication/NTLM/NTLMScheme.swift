@@ -11,7 +11,7 @@ public struct NTLMScheme: ConnectionScheme {
 
     /// What comes from outside.
     package struct Surroundings: Sendable {
-        /// 8 octets that nobody can guess.
+        /// 8 bytes that nobody can guess.
         package var nonce: @Sendable () -> [UInt8]
         /// Tenths of a microsecond since 1601.
         package var time: @Sendable () -> UInt64

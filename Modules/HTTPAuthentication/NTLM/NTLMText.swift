@@ -2,7 +2,7 @@ internal import SallyportBase
 
 /// Names and passwords as NTLM has them.
 enum NTLMText {
-    /// UTF-16, the lower octet first.
+    /// UTF-16, the lower byte first.
     static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { $0.littleEndianOctets } }
 
     /// As Windows does it: each unit of UTF-16 by itself becomes one other, so that no name changes its length; `ß` and

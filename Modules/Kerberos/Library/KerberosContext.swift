@@ -59,7 +59,7 @@ final class KerberosContext {
 }
 
 extension sk_octets {
-    /// The octets; what krb5 made is cleared and freed.
+    /// The bytes; what krb5 made is cleared and freed.
     mutating func take() -> [UInt8] {
         let taken = unsafe octets == nil ? [] : Array(UnsafeBufferPointer(start: octets, count: count))
         unsafe sk_octets_free(&self)

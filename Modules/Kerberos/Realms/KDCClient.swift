@@ -5,7 +5,7 @@ internal import SallyportLoading
 /// Carries messages to the KDCs of realms and back: TCP, each message behind its length (RFC 4120 §7.2.2), through the
 /// tunnels of the session, which ask the policy. One connection a message.
 struct KDCClient: Sendable {
-    /// Of an answer, in octets. A ticket with the groups of a large domain has some 64 KiB.
+    /// Of an answer, in bytes. A ticket with the groups of a large domain has some 64 KiB.
     static let maximumAnswer = 256 << 10
     /// The documented time for one exchange, over all KDCs of the realm.
     static let timeout = Duration.seconds(30)
@@ -97,7 +97,7 @@ struct KDCClient: Sendable {
     }
 }
 
-/// Puts one answer together, as its octets come.
+/// Puts one answer together, as its bytes come.
 package struct AnswerReader: Sendable {
     private let limit: Int
     private var octets: [UInt8] = []
@@ -113,7 +113,7 @@ package struct AnswerReader: Sendable {
         let count = Int(UInt32(bigEndianOctets: octets.prefix(4)))
         guard count > 0 else { throw LoadError(.protocolViolation, at: .response, "The KDC's answer is empty.") }
         guard count <= limit else {
-            throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) octets.")
+            throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) bytes.")
         }
         guard octets.count >= 4 + count else { return nil }
         return Array(octets[4..<4 + count])

@@ -1,7 +1,7 @@
 internal import SallyportWire
 
-/// Reads elements of DER (X.690 §10) from the front of octets: lengths definite and as short as they can be, tags of one
-/// octet, which is all that GSS-API needs. What stands in an element is not looked at.
+/// Reads elements of DER (X.690 §10) from the front of bytes: lengths definite and as short as they can be, tags of one
+/// byte, which is all that GSS-API needs. What stands in an element is not looked at.
 ///
 /// Not SwiftASN1, since what stands behind the mechanism in a token of GSS-API (RFC 2743 §3.1) is no ASN.1.
 struct DERReader {
@@ -40,7 +40,7 @@ struct DERReader {
         guard let first = rest.popFirst() else { throw WireError(.malformed, "An element has no length.") }
         guard first >= 0x80 else { return Int(first) }
         let count = Int(first & 0x7f)
-        // Three octets are beyond every limit here.
+        // Three bytes are beyond every limit here.
         guard (1...3).contains(count), rest.count >= count else {
             throw WireError(.malformed, "A length has no definite form, or is too long.")
         }

@@ -23,9 +23,9 @@ package struct GSSMechanism: Sendable, Hashable {
 
 /// The first token of a mechanism, in its frame (RFC 2743 §3.1).
 package struct GSSToken: Sendable, Hashable {
-    /// Of a token with its frame, in octets: what fits into a header field in base64.
+    /// Of a token with its frame, in bytes: what fits into a header field in base64.
     package static let maximumLength = 48 << 10
-    /// Of a mechanism's identifier, in octets.
+    /// Of a mechanism's identifier, in bytes.
     static let maximumIdentifierLength = 64
 
     package var mechanism: GSSMechanism
@@ -38,7 +38,7 @@ package struct GSSToken: Sendable, Hashable {
 
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "A token of GSS-API has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "A token of GSS-API has at most \(Self.maximumLength) bytes.")
         }
         var reader = DERReader(try DERReader.only(0x60, in: octets[...]))
         mechanism = try GSSMechanism(identifier: Self.identifier(reader.element(0x06)))
@@ -47,7 +47,7 @@ package struct GSSToken: Sendable, Hashable {
 
     static func identifier(_ contents: ArraySlice<UInt8>) throws(WireError) -> [UInt8] {
         guard (1...maximumIdentifierLength).contains(contents.count) else {
-            throw WireError(.malformed, "A mechanism's identifier has 1 to \(maximumIdentifierLength) octets.")
+            throw WireError(.malformed, "A mechanism's identifier has 1 to \(maximumIdentifierLength) bytes.")
         }
         return Array(contents)
     }

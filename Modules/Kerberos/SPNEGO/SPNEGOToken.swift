@@ -7,7 +7,7 @@ package enum SPNEGOToken: Sendable, Hashable {
 
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= GSSToken.maximumLength else {
-            throw WireError(.tooLarge, "A token of SPNEGO has at most \(GSSToken.maximumLength) octets.")
+            throw WireError(.tooLarge, "A token of SPNEGO has at most \(GSSToken.maximumLength) bytes.")
         }
         guard octets.first == 0x60 else {
             self = .answer(try SPNEGOAnswer(parsing: DERReader.only(0xa1, in: octets[...])))
@@ -121,7 +121,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
 }
 
 extension DERReader {
-    /// An octet string in an element of its own, where there is one.
+    /// A byte string in an element of its own, where there is one.
     fileprivate mutating func octets(_ tag: UInt8) throws(WireError) -> [UInt8]? {
         guard let contents = try optional(tag) else { return nil }
         return Array(try DERReader.only(0x04, in: contents))

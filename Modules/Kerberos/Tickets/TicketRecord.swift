@@ -4,11 +4,11 @@ internal import SallyportLoading
 
 /// A user's tickets as the store keeps them.
 ///
-/// Octets: version 1, principal and user, then each ticket: the seconds by which the realm's clock is ahead (4), service,
+/// Bytes: version 1, principal and user, then each ticket: the seconds by which the realm's clock is ahead (4), service,
 /// host, and krb5's own form. Texts and tickets stand behind their length (4); a granting ticket has neither service nor
 /// host.
 package struct TicketRecord: Sendable {
-    /// In octets; what is longer is not kept.
+    /// In bytes; what is longer is not kept.
     package static let maximumLength = 8 << 20
     private static let version: UInt8 = 1
 

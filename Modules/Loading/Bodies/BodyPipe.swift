@@ -29,7 +29,7 @@ package final class BodyPipe: BodySource {
     package struct Hooks: Sendable {
         /// A push was answered with `.full`, and there is room again.
         package var hasRoom: @Sendable () -> Void
-        /// A take was answered with `.empty`, and there is something again: octets, the end, or a failure.
+        /// A take was answered with `.empty`, and there is something again: bytes, the end, or a failure.
         package var hasBytes: @Sendable () -> Void
         /// The consumer is gone; nothing more is wanted.
         package var wasDiscarded: @Sendable () -> Void
@@ -126,7 +126,7 @@ extension BodyPipe {
         case failed(LoadError)
     }
 
-    /// Gives a loop at most `limit` octets (more than zero).
+    /// Gives a loop at most `limit` bytes (more than zero).
     package func take(upTo limit: Int) -> TakeResult {
         let (result, action) = machine.withLock { $0.taken(upTo: limit) }
         perform(action)

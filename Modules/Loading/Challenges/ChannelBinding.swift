@@ -11,7 +11,7 @@ public struct ChannelBinding: Sendable, Hashable {
     /// The application data of a channel binding of GSS-API.
     public var data: [UInt8] { Array("tls-server-end-point:".utf8) + certificateHash }
 
-    /// `gss_channel_bindings_struct` as octets, without addresses (RFC 4121 §4.1.1.2): what NTLM and Kerberos send the MD5
+    /// `gss_channel_bindings_struct` as bytes, without addresses (RFC 4121 §4.1.1.2): what NTLM and Kerberos send the MD5
     /// of.
     public var structure: [UInt8] {
         [UInt8](repeating: 0, count: 16) + UInt32(data.count).littleEndianOctets + data

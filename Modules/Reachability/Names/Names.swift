@@ -48,7 +48,7 @@ public struct Names: InstancePart {
     ///
     /// - Parameters:
     ///   - name: a host's name, in any spelling that a URL may have; for ``NameAnswer/RecordType/srv`` with its leading
-    ///     labels. At most 253 octets.
+    ///     labels. At most 253 bytes.
     ///   - limit: the longest time for it, up to ``maximumTime``.
     /// - Throws: ``NameError``, with the documented number.
     public func lookUp(

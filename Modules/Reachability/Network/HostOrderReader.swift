@@ -1,4 +1,4 @@
-/// Reads numbers in the machine's own order out of a part of octets, as the kernel lays its structures out. Every read may
+/// Reads numbers in the machine's own order out of a part of bytes, as the kernel lays its structures out. Every read may
 /// find less than it wants, and says so with nil.
 struct HostOrderReader {
     private let octets: [UInt8]
@@ -41,7 +41,7 @@ struct HostOrderReader {
     /// The rest, as it is.
     var rest: ArraySlice<UInt8> { octets[offset..<end] }
 
-    /// The next attribute (`struct rtattr`), each on a boundary of 4 octets; nil at the end, and where what is left is none.
+    /// The next attribute (`struct rtattr`), each on a boundary of 4 bytes; nil at the end, and where what is left is none.
     mutating func attribute() -> NetlinkAttribute? {
         let start = offset
         guard let length = number16().map(Int.init), let type = number16(), length >= 4, start + length <= end else {

@@ -1,5 +1,5 @@
 extension ReadTransaction {
-    /// Calls `body` with every record in the order of keys (that of their octets), until it returns false.
+    /// Calls `body` with every record in the order of keys (that of their bytes), until it returns false.
     ///
     /// Of an ``CollectionOrder/ordered`` collection, only what `body` sees is read, and some log n keys to find where
     /// the range begins; each record costs two look-ups. Else the tree keeps records in an order that says nothing, so

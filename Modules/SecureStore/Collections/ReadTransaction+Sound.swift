@@ -1,5 +1,5 @@
 extension ReadTransaction {
-    /// Calls `body` with every record of octets that can be read, in no order that says anything, and `damaged` for each
+    /// Calls `body` with every record of bytes that can be read, in no order that says anything, and `damaged` for each
     /// that does not verify: for what is better had in part than not at all.
     ///
     /// - Throws: where the tree itself cannot be walked.

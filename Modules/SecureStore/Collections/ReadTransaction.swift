@@ -23,7 +23,7 @@ public final class ReadTransaction {
         return try collection.decode(octets)
     }
 
-    /// The octets, or nil where there are none.
+    /// The bytes, or nil where there are none.
     ///
     /// - Throws: ``StoreError/Code/damaged`` where the record is not what was written for this key.
     public func value<Key>(

@@ -22,14 +22,14 @@ public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
         decode = codec.decode
     }
 
-    /// The key's octets, where it is one that this store takes and the name is too.
+    /// The key's bytes, where it is one that this store takes and the name is too.
     func octets(of key: Key) throws(StoreError) -> [UInt8] {
         guard (1...SecureStore.maximumNameLength).contains(name.utf8.count) else {
-            throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) octets.")
+            throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) bytes.")
         }
         let octets = key.storeOctets
         guard octets.count <= SecureStore.maximumKeyLength else {
-            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) octets.")
+            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) bytes.")
         }
         return octets
     }
@@ -83,7 +83,7 @@ extension StoreCollection {
 }
 
 extension RecordCipher {
-    /// The value's octets, or nil where the record has expired.
+    /// The value's bytes, or nil where the record has expired.
     func octets(
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], named name: String,
         seenBy source: some RecordSource
@@ -108,7 +108,7 @@ extension Record {
 
 // MARK: Values
 
-/// How values become octets.
+/// How values become bytes.
 struct ValueCodec<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws(StoreError) -> [UInt8]
     let decode: @Sendable ([UInt8]) throws(StoreError) -> Value

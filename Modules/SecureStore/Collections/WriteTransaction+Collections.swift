@@ -8,13 +8,13 @@ extension WriteTransaction {
     /// - Parameter expiry: from then on the record is not read any more; ``SecureStore/sweep(asOf:)`` removes it. To
     ///   the millisecond by the system's clock. Who has the file sees when records expire, not which.
     /// - Throws: ``StoreError/Code/tooLarge`` for a key over ``SecureStore/maximumKeyLength`` or a value over
-    ///   ``SecureStore/maximumValueLength`` octets.
+    ///   ``SecureStore/maximumValueLength`` bytes.
     public func set<Key, Value>(
         _ value: Value, for key: Key, in collection: StoreCollection<Key, Value>, expiresAt expiry: Date? = nil
     ) throws(StoreError) {
         let value = try collection.encode(value)
         guard value.count <= SecureStore.maximumValueLength else {
-            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) octets.")
+            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) bytes.")
         }
         let key = try collection.octets(of: key)
         try put(Record(key: key, value: value, expiry: expiry.map(StoreTime.milliseconds)), in: collection)

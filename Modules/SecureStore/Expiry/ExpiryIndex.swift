@@ -2,7 +2,7 @@ internal import SallyportBase
 
 /// What finds the records that have expired without looking at the others.
 ///
-/// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 octets that depend on the
+/// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 bytes that depend on the
 /// record's place. Sealed in each entry is that place.
 enum ExpiryIndex {
     static let name = Array("internal\0expiry".utf8)

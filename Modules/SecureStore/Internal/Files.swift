@@ -49,7 +49,7 @@ enum Files {
             if count == 0 { return octets }
             octets += buffer[0..<count]
         }
-        throw StoreError(.tooLarge, "\(path) is over \(limit) octets.")
+        throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
     }
 
     static func openForReading(_ path: String) throws(StoreError) -> Int32 {
@@ -97,7 +97,7 @@ enum Files {
             if count == 0 { break }
             filled += count
         }
-        guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
+        guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.") }
         return try unsafe body(UnsafeRawBufferPointer(rebasing: octets[0..<filled]))
     }
 

@@ -24,11 +24,11 @@ struct Record: Sendable {
 /// nothing that a backup could put back, so that one repeats with probability 2⁻³² after 2⁸⁰ records. A record is bound
 /// to its collection and key by the associated data, so that one copied over another is refused.
 ///
-/// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five octets and the
+/// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five bytes and the
 /// place are authenticated. Plaintext: value | key | key length(2) | expiry(8) | label(16), the last two where their
 /// flags are set.
 final class RecordCipher: Sendable {
-    /// The octets that a record has besides key, value, expiry and label.
+    /// The bytes that a record has besides key, value, expiry and label.
     static let overhead = headLength + AEADKey.nonceLength + 2 + AEADKey.tagLength
     static let identifierLength = 16
     /// The length of most places; a summary's has only the identifier, some internal ones are longer.
@@ -46,7 +46,7 @@ final class RecordCipher: Sendable {
     private static let ordered: UInt8 = 4
     private static let flags: UInt8 = expires | streamed | ordered
 
-    /// What the collection's records begin with in the tree: 16 octets that say nothing of its name.
+    /// What the collection's records begin with in the tree: 16 bytes that say nothing of its name.
     let identifier: [UInt8]
     /// Digests records for the collection's sum.
     let sumKey: MACKey
@@ -63,7 +63,7 @@ final class RecordCipher: Sendable {
 
     // MARK: Places
 
-    /// Where a record lies in the tree: the collection's identifier and 16 octets that depend on the key.
+    /// Where a record lies in the tree: the collection's identifier and 16 bytes that depend on the key.
     func place(of key: [UInt8]) -> [UInt8] {
         unsafe Array(unsafeUninitializedCapacity: 48) { out, count in
             unsafe fillPlace(of: key, UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
@@ -81,7 +81,7 @@ final class RecordCipher: Sendable {
         }
     }
 
-    /// Uses 48 octets: the code's second half is written and not used.
+    /// Uses 48 bytes: the code's second half is written and not used.
     private func fillPlace(of key: [UInt8], _ out: UnsafeMutableRawPointer) {
         unsafe identifier.withUnsafeBytes {
             unsafe out.copyMemory(from: $0.baseAddress.unsafelyUnwrapped, byteCount: Self.identifierLength)
@@ -147,7 +147,7 @@ final class RecordCipher: Sendable {
             label: label)
     }
 
-    /// Takes octets from the end.
+    /// Takes bytes from the end.
     private static func cut(_ count: Int, _ octets: inout ArraySlice<UInt8>) throws(StoreError) -> ArraySlice<UInt8> {
         guard octets.count >= count else { throw damaged() }
         defer { octets.removeLast(count) }

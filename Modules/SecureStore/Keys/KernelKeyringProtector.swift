@@ -50,7 +50,7 @@ public struct KernelKeyringProtector: KeyProtector {
         guard count >= 0 else { throw failure("read") }
         guard (Self.minimumLength...Self.maximumLength).contains(count) else {
             throw StoreError(
-                .keyUnavailable, "The key \(description) has not \(Self.minimumLength) to \(Self.maximumLength) octets."
+                .keyUnavailable, "The key \(description) has not \(Self.minimumLength) to \(Self.maximumLength) bytes."
             )
         }
         return unsafe StoreWrapping.key(

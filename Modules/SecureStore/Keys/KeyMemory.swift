@@ -9,7 +9,7 @@ internal import SallyportBase
 /// one record that it last sealed or opened.
 @safe
 final class KeyMemory: Sendable {
-    /// What one key takes at most, in octets.
+    /// What one key takes at most, in bytes.
     static let slotSize = 512
     private static let pagesSize = 16 << 10
 

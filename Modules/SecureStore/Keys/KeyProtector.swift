@@ -5,7 +5,7 @@ public import Crypto
 /// The store's own keys are random and lie wrapped beside the data; what wraps them comes from the protector.
 ///
 /// A protector of your own may ask a vault, a TPM or a PKCS#11 token (`SallyportPKCS11Protector` is one). It gives a
-/// key of 16 to 64 octets, the same one for the same parameters, which nobody can make who has only the directory:
+/// key of 16 to 64 bytes, the same one for the same parameters, which nobody can make who has only the directory:
 /// ``StoreWrapping/key(from:salt:kind:)`` derives one from a secret of full entropy. Another key for the same
 /// parameters shows as ``StoreError/Code/wrongKey``, what cannot be reached is to be thrown as
 /// ``StoreError/Code/keyUnavailable``. The calls may block; they come one at a time for each store. Keep nothing of
@@ -30,7 +30,7 @@ extension KeyProtector {
 }
 
 extension KeyProtector where Self == KeyFileProtector {
-    /// 32 random octets in a file of mode 0600, made with a new store where the file is missing.
+    /// 32 random bytes in a file of mode 0600, made with a new store where the file is missing.
     public static func keyFile(_ path: String) -> KeyFileProtector { KeyFileProtector(path: path) }
 }
 
@@ -49,7 +49,7 @@ extension KeyProtector where Self == SystemdCredentialProtector {
 }
 
 extension KeyProtector where Self == KernelKeyringProtector {
-    /// 32 random octets in a keyring of the kernel, made with a new store; gone after a restart of the system.
+    /// 32 random bytes in a keyring of the kernel, made with a new store; gone after a restart of the system.
     public static func kernelKeyring(
         _ description: String, in keyring: KernelKeyringProtector.Keyring = .user
     ) -> KernelKeyringProtector {
@@ -59,7 +59,7 @@ extension KeyProtector where Self == KernelKeyringProtector {
 
 /// What protectors have in common.
 public enum StoreWrapping {
-    /// Derives a wrapping key from a secret of at least 16 octets and full entropy (HKDF-SHA256, RFC 5869).
+    /// Derives a wrapping key from a secret of at least 16 bytes and full entropy (HKDF-SHA256, RFC 5869).
     ///
     /// - Parameters:
     ///   - salt: random, kept in the protector's parameters.

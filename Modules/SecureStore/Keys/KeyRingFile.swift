@@ -5,7 +5,7 @@ internal import SallyportBase
 /// The file `keys`: the root key, wrapped by the protector's key, and the key ring, wrapped by the root key.
 ///
 /// `SPKEYS` 0x00 version(1) = 2 | kind length(1) kind | parameters length(2) parameters | nonce(24) root key(32) tag(16)
-/// | nonce(24) ring tag(16). What stands before the root key's nonce is authenticated with it, the first eight octets
+/// | nonce(24) ring tag(16). What stands before the root key's nonce is authenticated with it, the first eight bytes
 /// with the ring; both are sealed with XAES-256-GCM. Ring: index key(32), then id(4) key(32) for each data key.
 struct KeyRingFile: Sendable {
     static let name = "keys"
@@ -29,7 +29,7 @@ struct KeyRingFile: Sendable {
         let (key, parameters) = try protector.makeWrappingKey()
         let kind = Array(protector.kind.utf8)
         guard (1...64).contains(kind.count), parameters.count <= 4096 else {
-            throw StoreError(.tooLarge, "A protector's kind has 1 to 64 octets, its parameters at most 4096.")
+            throw StoreError(.tooLarge, "A protector's kind has 1 to 64 bytes, its parameters at most 4096.")
         }
         let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianOctets + parameters
         let root = MasterKey.random(in: ring.memory)

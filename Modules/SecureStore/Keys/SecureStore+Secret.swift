@@ -1,7 +1,7 @@
 package import SallyportBase
 
 extension SecureStore {
-    /// A secret of 32 octets that belongs to this store and a purpose, for other modules: the same after each opening,
+    /// A secret of 32 bytes that belongs to this store and a purpose, for other modules: the same after each opening,
     /// whatever data keys come and go, and another in a store that was wiped and made anew. Stays good when the store
     /// is closed.
     package func secret(for purpose: String) -> Redacted<[UInt8]> {

@@ -1,5 +1,5 @@
 extension SecureStore {
-    /// What ``SecureStore/compact(at:protectedBy:)`` did, in octets of the data file.
+    /// What ``SecureStore/compact(at:protectedBy:)`` did, in bytes of the data file.
     public struct Compaction: Sendable, Hashable {
         public let before: Int
         public let after: Int

@@ -3,7 +3,7 @@ extension SecureStore {
     /// authenticated count and sum.
     ///
     /// Damage is in the report and never ends the process. Reads the data file once, one page in memory at a time
-    /// and one octet for each page; the store can be read and written meanwhile, but space that is let go of is used
+    /// and one byte for each page; the store can be read and written meanwhile, but space that is let go of is used
     /// again only afterwards.
     ///
     /// - Throws: ``StoreError/Code/cancelled`` where the task is cancelled or the store closed meanwhile,

@@ -3,7 +3,7 @@
 /// Says nothing of the key but how it is ordered among others. Where no number is left between two, entries behind them
 /// are moved (P. Dietz, D. Sleator: Two algorithms for maintaining order in a list, 1987, in its simplest form).
 struct OrderLabel: Hashable, Comparable, Sendable {
-    /// In octets.
+    /// In bytes.
     static let length = 16
     /// Between entries that are added at an end.
     static let step: UInt128 = 1 << 64

@@ -14,11 +14,11 @@ public struct StoreStatistics: Sendable, Hashable {
     public let records: Int
     /// Records that have an expiry.
     public let expiringRecords: Int
-    /// Of the data file, in octets.
+    /// Of the data file, in bytes.
     public let fileSize: Int
-    /// Of the data file, in octets: what is in use in the newest snapshot; the rest is used again.
+    /// Of the data file, in bytes: what is in use in the newest snapshot; the rest is used again.
     public let usedSize: Int
-    /// How far the file can grow without the map being made larger, in octets.
+    /// How far the file can grow without the map being made larger, in bytes.
     public let mapSize: Int
     /// The number of the newest commit, since the store was made.
     public let lastCommit: UInt64
@@ -80,7 +80,7 @@ extension ReadTransaction {
         return summaries
     }
 
-    /// The first place after all that begin with these octets; nil where none can be.
+    /// The first place after all that begin with these bytes; nil where none can be.
     private static func successor(of identifier: [UInt8]) -> [UInt8]? {
         var octets = identifier
         while let last = octets.popLast() {

@@ -4,7 +4,7 @@
 /// The changes that it gives must be made in their order. Until ``finish(_:for:in:)`` was committed there is no value,
 /// and the next open removes what a crash left of it.
 package struct DetachedStream: Sendable {
-    /// How many octets make a good part: some pieces.
+    /// How many bytes make a good part: some pieces.
     package static let goodPart = 4 * StreamManifest.pieceLength
 
     package typealias Change = @Sendable (WriteTransaction) throws -> Void
@@ -14,10 +14,10 @@ package struct DetachedStream: Sendable {
 
     package init() {}
 
-    /// In octets.
+    /// In bytes.
     package var length: Int { Int(clamping: manifest.length) }
 
-    /// The change that puts octets behind those that there are.
+    /// The change that puts bytes behind those that there are.
     ///
     /// - Parameter octets: as many as pieces hold, but for the last ones.
     package mutating func append(_ octets: [UInt8]) -> Change {

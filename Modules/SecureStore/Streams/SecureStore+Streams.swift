@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension SecureStore {
-    /// How many octets of a streamed value share a transaction.
+    /// How many bytes of a streamed value share a transaction.
     private static let streamBatch = 16 * StreamManifest.pieceLength
 
     /// Sets a value that comes in chunks and may be larger than memory.
@@ -122,7 +122,7 @@ private struct OutgoingStream {
 }
 
 extension WriteTransaction {
-    /// Puts octets as the pieces that follow those that a stream has.
+    /// Puts bytes as the pieces that follow those that a stream has.
     func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
         var number = manifest.pieces
         for start in stride(from: 0, to: octets.count, by: StreamManifest.pieceLength) {

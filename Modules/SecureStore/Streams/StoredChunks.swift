@@ -9,7 +9,7 @@ public struct StoredChunks: AsyncSequence, Sendable {
     }
 
     let store: SecureStore
-    /// The value's length in octets.
+    /// The value's length in bytes.
     public let count: Int
     let content: Content
 

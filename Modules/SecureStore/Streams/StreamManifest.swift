@@ -54,7 +54,7 @@ extension RecordSource {
     /// The whole value.
     func pieces(of manifest: StreamManifest) throws(StoreError) -> [UInt8] {
         guard manifest.length <= UInt64(SecureStore.maximumValueLength) else {
-            throw StoreError(.tooLarge, "A streamed value of \(manifest.length) octets is read in chunks only.")
+            throw StoreError(.tooLarge, "A streamed value of \(manifest.length) bytes is read in chunks only.")
         }
         var octets: [UInt8] = []
         octets.reserveCapacity(Int(manifest.length))

@@ -106,7 +106,7 @@ extension Tunnel {
     /// - Parameter path: only its settings for TLS with the server are used.
     package func handshake(via path: ConnectionPath, _ start: TLSStart) async throws(LoadError) {
         guard let protocols = ApplicationProtocols.wire(start.applicationProtocols ?? []) else {
-            throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 octets.")
+            throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 bytes.")
         }
         let handshake = TunnelHandshake(path: path, applicationProtocols: protocols, timeout: start.timeout)
         try await secure { .handshake(handshake, $0) }

@@ -16,7 +16,7 @@ extension CertificateBag {
     /// Reads a message. BER, because other makers leave the SET unsorted.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) bytes.")
         }
         do {
             certificates = try Self.certificates(in: BER.parse(octets))
@@ -94,7 +94,7 @@ package enum ESTBody {
     /// At most 64 KiB.
     package static func decode(_ body: [UInt8]) throws(WireError) -> [UInt8] {
         guard body.count <= CertificateBag.maximumLength else {
-            throw WireError(.tooLarge, "An EST body has at most \(CertificateBag.maximumLength) octets.")
+            throw WireError(.tooLarge, "An EST body has at most \(CertificateBag.maximumLength) bytes.")
         }
         return try Base64.decode(body, ignoringWhiteSpace: true)
     }

@@ -11,7 +11,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
 
     /// How much a document may hold.
     package enum Limits {
-        /// The JSON text, in octets.
+        /// The JSON text, in bytes.
         package static let document = 512 << 10
         package static let servers = 4096
         package static let domains = 4096
@@ -25,7 +25,7 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         package static let names = 256
         /// Of a realm.
         package static let kdcs = 8
-        /// The application's configuration text, in octets.
+        /// The application's configuration text, in bytes.
         package static let text = 64 << 10
     }
 
@@ -126,7 +126,7 @@ extension ConfigurationDocument {
             throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
         }
         guard user.id.utf8.count <= 254, user.principalName?.utf8.count ?? 0 <= 1024 else {
-            throw WireError(.tooLarge, "A user id has at most 254 octets.")
+            throw WireError(.tooLarge, "A user id has at most 254 bytes.")
         }
     }
 

@@ -100,7 +100,7 @@ private struct DNSReader {
         case .a, .aaaa:
             let address = Array(octets[offset..<end])
             guard address.count == (type == .a ? 4 : 16), let address = IPAddress(octets: address) else {
-                throw WireError(.malformed, "A DNS address has 4 or 16 octets.")
+                throw WireError(.malformed, "A DNS address has 4 or 16 bytes.")
             }
             return .address(address)
         case .cname: data = .canonicalName(try DNSName(in: octets, at: &offset))

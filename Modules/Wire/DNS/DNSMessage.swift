@@ -2,7 +2,7 @@ package import SallyportCore
 
 /// A DNS query or answer (RFC 1035 §4) as DNS over HTTPS carries it (RFC 8484): one question, A, AAAA, CNAME, SRV.
 package struct DNSMessage: Sendable, Hashable {
-    /// The longest message, in octets.
+    /// The longest message, in bytes.
     package static let maximumLength = 65_535
     /// How many records a message may hold in all sections together.
     package static let maximumRecords = 512

@@ -4,7 +4,7 @@
 package struct DNSName: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     package let labels: [String]
 
-    /// At most 253 octets of 1 to 63 octets a label.
+    /// At most 253 bytes of 1 to 63 bytes a label.
     package init?(_ text: String) {
         let text = text.hasSuffix(".") ? String(text.dropLast()) : text
         guard text.utf8.count <= 253 else { return nil }
@@ -54,7 +54,7 @@ extension DNSName {
                     let label = Self.label(Array(message[(position + 1)..<(position + 1 + count)]))
                 else { throw WireError(.malformed, "A DNS label is not visible ASCII.") }
                 length += count + 1
-                guard length <= 254 else { throw WireError(.tooLarge, "A DNS name has at most 255 octets.") }
+                guard length <= 254 else { throw WireError(.tooLarge, "A DNS name has at most 255 bytes.") }
                 labels.append(label)
                 position += 1 + count
             case 0xc0...:

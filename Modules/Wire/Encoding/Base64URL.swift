@@ -4,7 +4,7 @@ internal import FoundationEssentials
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The value of each octet of the alphabet, 255 for every other.
+    /// The value of each byte of the alphabet, 255 for every other.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
         for (value, octet) in alphabet.enumerated() { values[Int(octet)] = UInt8(value) }

@@ -5,11 +5,11 @@ package enum WireJSON {
     /// How deep arrays and objects may nest.
     package static let maximumDepth = 32
 
-    /// - Parameter limit: in octets.
+    /// - Parameter limit: in bytes.
     package static func decode<Value: Decodable>(
         _ type: Value.Type, from octets: [UInt8], limit: Int
     ) throws(WireError) -> Value {
-        guard octets.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) octets.") }
+        guard octets.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) bytes.") }
         guard depth(of: octets) <= maximumDepth else {
             throw WireError(.tooLarge, "The JSON nests deeper than \(maximumDepth).")
         }
@@ -24,7 +24,7 @@ package enum WireJSON {
         }
     }
 
-    /// Keys in order and without line breaks, so that equal values make equal octets.
+    /// Keys in order and without line breaks, so that equal values make equal bytes.
     package static func encode(_ value: some Encodable) throws(WireError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -35,7 +35,7 @@ package enum WireJSON {
         }
     }
 
-    /// The deepest nesting, counted over octets so that no decoder recurses before the limit was checked.
+    /// The deepest nesting, counted over bytes so that no decoder recurses before the limit was checked.
     private static func depth(of octets: [UInt8]) -> Int {
         var depth = 0
         var deepest = 0

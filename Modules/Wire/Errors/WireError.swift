@@ -1,6 +1,6 @@
 package import SallyportBase
 
-/// Why octets are not what a format of this module allows.
+/// Why bytes are not what a format of this module allows.
 package struct WireError: CodedError, Sendable {
     /// What kind of fault it is.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -13,7 +13,7 @@ package struct WireError: CodedError, Sendable {
         package static let tooLarge = Code(value: .tooLarge)
         /// Well-formed, but of a kind that is refused: another algorithm, a critical extension.
         package static let unsupported = Code(value: .unsupported)
-        /// The signature is not that of the key over these octets.
+        /// The signature is not that of the key over these bytes.
         package static let signature = Code(value: .signature)
 
         package var description: String { value.rawValue }

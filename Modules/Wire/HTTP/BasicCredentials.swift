@@ -10,7 +10,7 @@ package struct BasicCredentials: Sendable, Hashable {
         self.password = password
     }
 
-    /// Reads the value of an `Authorization` field; at most 1,024 octets.
+    /// Reads the value of an `Authorization` field; at most 1,024 bytes.
     package init(fieldValue: String) throws(WireError) {
         guard fieldValue.utf8.count <= 1024 else { throw WireError(.tooLarge, "Basic credentials are too long.") }
         let parts = fieldValue.split(separator: " ", omittingEmptySubsequences: true)

@@ -2,7 +2,7 @@ internal import RawStructuredFieldValues
 
 /// What intermediaries say of an answer (RFC 9209): the value of `Proxy-Status`.
 package struct ProxyStatus: Sendable, Hashable {
-    /// The longest value that is read, in octets.
+    /// The longest value that is read, in bytes.
     package static let maximumLength = 8192
     /// How many intermediaries may stand in one value.
     package static let maximumCount = 32
@@ -56,7 +56,7 @@ extension ProxyStatus {
     /// Reads a field value; members that are no items, and parameters of other types, are passed over.
     package init(parsing text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "Proxy-Status has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "Proxy-Status has at most \(Self.maximumLength) bytes.")
         }
         var parser = StructuredFieldValueParser(Array(text.utf8))
         guard let list = try? parser.parseListFieldValue() else {
@@ -75,7 +75,7 @@ extension ProxyStatus {
         }
     }
 
-    /// The field value. Octets outside visible ASCII become `?`, since strings of a structured field hold no others.
+    /// The field value. Bytes outside visible ASCII become `?`, since strings of a structured field hold no others.
     package func serialized() throws(WireError) -> String {
         do {
             var serializer = StructuredFieldValueSerializer()

@@ -29,7 +29,7 @@ package struct ServerSentEvent: Sendable, Hashable {
 
 /// Reads an event stream piece by piece.
 package struct ServerSentEventParser: Sendable {
-    /// The longest line and the longest event, in octets.
+    /// The longest line and the longest event, in bytes.
     package static let maximumLength = 64 << 10
 
     private var line: [UInt8] = []
@@ -44,7 +44,7 @@ package struct ServerSentEventParser: Sendable {
 
     package init() {}
 
-    /// Takes the next octets, of any number, and returns the events that they complete.
+    /// Takes the next bytes, of any number, and returns the events that they complete.
     ///
     /// - Throws: `tooLarge`; the parser must not be used afterwards.
     package mutating func receive(_ octets: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {
@@ -56,7 +56,7 @@ package struct ServerSentEventParser: Sendable {
             case 0x0a, 0x0d: if let event = try endLine() { events.append(event) }
             default:
                 guard line.count < Self.maximumLength else {
-                    throw WireError(.tooLarge, "A line of an event stream has at most \(Self.maximumLength) octets.")
+                    throw WireError(.tooLarge, "A line of an event stream has at most \(Self.maximumLength) bytes.")
                 }
                 line.append(octet)
             }
@@ -81,7 +81,7 @@ package struct ServerSentEventParser: Sendable {
         case "event": type = String(decoding: value, as: UTF8.self)
         case "data":
             guard data.count + value.count < Self.maximumLength else {
-                throw WireError(.tooLarge, "An event has at most \(Self.maximumLength) octets of data.")
+                throw WireError(.tooLarge, "An event has at most \(Self.maximumLength) bytes of data.")
             }
             if hasData { data.append(0x0a) }
             data += value

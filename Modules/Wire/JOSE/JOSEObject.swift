@@ -62,7 +62,7 @@ package struct JOSEObject: Sendable, Equatable {
 extension JOSEObject {
     /// The text of a member that must be there.
     ///
-    /// - Parameter limit: in UTF-8 octets.
+    /// - Parameter limit: in UTF-8 bytes.
     package func string(_ name: String, upTo limit: Int = 1024) throws(WireError) -> String {
         guard let value = try optionalString(name, upTo: limit) else {
             throw WireError(.malformed, "The member \(name) is missing.")
@@ -74,7 +74,7 @@ extension JOSEObject {
     package func optionalString(_ name: String, upTo limit: Int = 1024) throws(WireError) -> String? {
         guard let value = self[name] else { return nil }
         guard case .string(let text) = value else { throw WireError(.malformed, "The member \(name) is no text.") }
-        guard text.utf8.count <= limit else { throw WireError(.tooLarge, "\(name) has at most \(limit) octets.") }
+        guard text.utf8.count <= limit else { throw WireError(.tooLarge, "\(name) has at most \(limit) bytes.") }
         return text
     }
 

@@ -114,7 +114,7 @@ struct JOSEScanner {
         return value
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
     /// 0, which JSON has nowhere outside of texts, at the end.
     private var current: UInt8 { position < octets.count ? octets[position] : 0 }

@@ -2,9 +2,9 @@ package import Crypto
 
 /// A public key of P-256 as a JSON Web Key (RFC 7517, RFC 7518 §6.2), the one kind that this project takes.
 package struct JWK: Sendable, Hashable {
-    /// `kid`, of at most 256 octets.
+    /// `kid`, of at most 256 bytes.
     package var keyID: String?
-    /// X and Y, 32 octets each; a point of the curve.
+    /// X and Y, 32 bytes each; a point of the curve.
     private let coordinates: [UInt8]
 
     package init(_ key: P256.Signing.PublicKey, keyID: String? = nil) {
@@ -60,7 +60,7 @@ package struct JWK: Sendable, Hashable {
 /// Published keys, found by their `kid` (RFC 7517 §5).
 package struct JWKSet: Sendable, Hashable {
     package enum Limits {
-        /// The whole document, in octets.
+        /// The whole document, in bytes.
         package static let document = 64 << 10
         package static let keys = 32
     }
@@ -74,7 +74,7 @@ package struct JWKSet: Sendable, Hashable {
     /// - Throws: ``WireError``: `malformed`, also where a `kid` names two keys; `tooLarge`.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Limits.document else {
-            throw WireError(.tooLarge, "A set of keys has at most \(Limits.document) octets.")
+            throw WireError(.tooLarge, "A set of keys has at most \(Limits.document) bytes.")
         }
         guard case .array(let values)? = try JOSEObject(parsing: octets)["keys"] else {
             throw WireError(.malformed, "A set of keys has an array of them.")

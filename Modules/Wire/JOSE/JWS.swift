@@ -9,9 +9,9 @@ internal import FoundationEssentials
 package struct JWS: Sendable, Hashable {
     /// Sizes beyond which a document is not looked at.
     package struct Limits: Sendable {
-        /// The whole text, in octets.
+        /// The whole text, in bytes.
         package var document = 1 << 20
-        /// The header, decoded, in octets.
+        /// The header, decoded, in bytes.
         package var header = 32 << 10
         package var certificates = 4
 
@@ -54,18 +54,18 @@ extension JWS {
         _ text: [UInt8], type: String, carriesKey: Bool = false, limits: Limits = Limits()
     ) throws(WireError) {
         guard text.count <= limits.document else {
-            throw WireError(.tooLarge, "The signed document is longer than \(limits.document) octets.")
+            throw WireError(.tooLarge, "The signed document is longer than \(limits.document) bytes.")
         }
         let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw WireError(.malformed, "A compact JWS has three parts.") }
         let fields = try Base64URL.decode(parts[0])
         guard fields.count <= limits.header else {
-            throw WireError(.tooLarge, "A header has at most \(limits.header) octets.")
+            throw WireError(.tooLarge, "A header has at most \(limits.header) bytes.")
         }
         header = try Header(JOSEObject(parsing: fields), type: type, carriesKey: carriesKey, limits: limits)
         payload = try Base64URL.decode(parts[1])
         signature = try Base64URL.decode(parts[2])
-        guard signature.count == 64 else { throw WireError(.malformed, "An ES256 signature has 64 octets.") }
+        guard signature.count == 64 else { throw WireError(.malformed, "An ES256 signature has 64 bytes.") }
         signingInput = Array(text[..<parts[1].endIndex])
     }
 

@@ -4,15 +4,15 @@ package import SallyportCore
 /// What an administrator hands to whoever activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
 ///
 /// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate: the only thing that the first contact
-/// trusts. At most 2,048 octets; every parameter stands exactly once, and no other does.
+/// trusts. At most 2,048 bytes; every parameter stands exactly once, and no other does.
 package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     package static let maximumLength = 2048
 
     /// The gateway's control listener.
     package let gateway: Endpoint
-    /// 32 octets.
+    /// 32 bytes.
     package let authorityFingerprint: [UInt8]
-    /// 1 to 254 octets of UTF-8 without control characters and colons (RFC 7617 §2), and no space at either end.
+    /// 1 to 254 bytes of UTF-8 without control characters and colons (RFC 7617 §2), and no space at either end.
     package let user: String
     /// 1 to 128 visible ASCII characters.
     package let accessKey: Redacted<String>
@@ -23,7 +23,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         guard authorityFingerprint.count == 32 else { throw WireError(.malformed, "ca is a SHA-256.") }
         guard BasicCredentials.isUser(user) else {
             throw WireError(
-                .malformed, "user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
+                .malformed, "user has 1 to 254 bytes, no control characters, no colon, and no space at either end.")
         }
         let key = accessKey.reveal().utf8
         guard (1...128).contains(key.count), key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
@@ -38,7 +38,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     /// Reads a link; white space around it is dropped, as it comes from a file or a terminal.
     package init(_ text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) bytes.")
         }
         guard let url = try? RequestURL(text), url.scheme == "sallyport", let authority = url.authority,
             url.path == "/" || url.path.isEmpty, url.fragment == nil, let query = url.query

@@ -36,7 +36,7 @@ package enum AuthTokenAPI {
     }
 
     package enum Limits {
-        /// Of the body of a request for a token, in octets.
+        /// Of the body of a request for a token, in bytes.
         package static let request = 4096
         /// Of the answer.
         package static let answer = 16 << 10

@@ -4,7 +4,7 @@ package import Crypto
 package struct AuthTokenClaims: Sendable, Hashable {
     /// `typ`.
     package static let type = "sallyport-token+jwt"
-    /// The longest token that is looked at, in octets.
+    /// The longest token that is looked at, in bytes.
     package static let maximumLength = 8 << 10
     /// 5 minutes.
     package static let lifetime: Int64 = 300
@@ -65,7 +65,7 @@ package struct AuthTokenClaims: Sendable, Hashable {
             }
     }
 
-    /// Visible ASCII, at most 255 octets; may be empty.
+    /// Visible ASCII, at most 255 bytes; may be empty.
     package static func isServerName(_ text: String) -> Bool {
         text.utf8.count <= 255 && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }

@@ -5,10 +5,10 @@ package import SallyportCore
 package struct DPoPProof: Sendable, Hashable {
     /// `typ`.
     package static let type = "dpop+jwt"
-    /// The longest proof that is looked at, in octets.
+    /// The longest proof that is looked at, in bytes.
     package static let maximumLength = 8 << 10
 
-    /// `jti`, 1 to 256 octets.
+    /// `jti`, 1 to 256 bytes.
     package let identifier: String
     /// `htm`.
     package let method: String
@@ -64,7 +64,7 @@ package struct DPoPProof: Sendable, Hashable {
             WireJSON.encode(fields), header: JWS.Header(type: type, key: JWK(key.publicKey)), with: key)
     }
 
-    /// SHA-256 of the token's octets, base64url (RFC 9449 §4.2).
+    /// SHA-256 of the token's bytes, base64url (RFC 9449 §4.2).
     package static func hash(of token: String) -> String {
         Base64URL.encode(SHA256.hash(data: Array(token.utf8)).map { $0 })
     }

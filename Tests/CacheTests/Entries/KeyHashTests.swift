@@ -22,7 +22,7 @@ import Testing
                 array.combine(octet: octet)
             }
             let expected = single.finalize()
-            #expect(whole.finalize() == expected && array.finalize() == expected, "\(length) octets")
+            #expect(whole.finalize() == expected && array.finalize() == expected, "\(length) bytes")
         }
     }
 }

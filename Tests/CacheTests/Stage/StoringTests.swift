@@ -132,7 +132,7 @@ import Testing
         do { _ = try await site.response(to: site.request()) }
         await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
-        #expect(try site.store.statistics().records == 0, "Nor any octets of it.")
+        #expect(try site.store.statistics().records == 0, "Nor any bytes of it.")
     }
 
     /// §3.5: a private cache stores what is asked with credentials; nobody without them gets it.

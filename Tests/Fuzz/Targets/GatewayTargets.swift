@@ -12,7 +12,7 @@ import Foundation
 extension FuzzTarget {
     static let gateway = [connect, declaration, command, key]
 
-    /// What a relay reads of a connection, in one piece and octet by octet.
+    /// What a relay reads of a connection, in one piece and byte by byte.
     private static let connect = FuzzTarget(
         "connect",
         words: [

@@ -20,10 +20,10 @@ extension FuzzTarget {
             throw BrokenProperty(description: "A sign-in has no first message.")
         }
         let next = try? talk.step(octets)
-        if case .done? = next { throw BrokenProperty(description: "A ticket came of octets without a key.") }
+        if case .done? = next { throw BrokenProperty(description: "A ticket came of bytes without a key.") }
     }
 
-    /// In one piece and octet by octet the same comes.
+    /// In one piece and byte by byte the same comes.
     private static let kdcStream = FuzzTarget("kdc-stream", words: ["\0\0\0\u{4}", "\0\0\u{1}\0", "\u{7f}", "\0"]) {
         octets throws(BrokenProperty) in
         var (whole, parts) = (AnswerReader(limit: 300), AnswerReader(limit: 300))

@@ -44,7 +44,7 @@ struct NTLMMessageTests {
     @Test func everyChallengeThatIsCutIsRefused() {
         let whole = challenge([(2, [66, 0]), (7, Self.nonce)])
         #expect(NTLMChallenge(whole) != nil)
-        for count in 0..<whole.count { #expect(NTLMChallenge(Array(whole.prefix(count))) == nil, "\(count) octets") }
+        for count in 0..<whole.count { #expect(NTLMChallenge(Array(whole.prefix(count))) == nil, "\(count) bytes") }
     }
 
     @Test func whatIsNoChallengeIsRefused() {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SallyportReachability
 
-/// What the kernel's octets become.
+/// What the kernel's bytes become.
 @Suite struct NetlinkMessageTests {
     private typealias Bytes = NetlinkBytes
 
@@ -86,7 +86,7 @@ import Testing
         #expect(NetlinkMessage.messages(in: []) == [])
     }
 
-    /// Cut anywhere, it is refused or read as what is whole; with any octet changed, nothing traps.
+    /// Cut anywhere, it is refused or read as what is whole; with any byte changed, nothing traps.
     @Test func whatIsCutOrChangedDoesNoHarm() {
         let way = Bytes.attribute(9, Bytes.host(UInt16(8)) + [0, 0] + Bytes.host(UInt32(6)))
         let octets =

@@ -47,7 +47,7 @@ import Testing
             let found = try large.transactions(in: store)
             #expect(found >= last)
             last = found
-            try #require(try child.readLine() != nil, "The file has \(fileSize) octets.")
+            try #require(try child.readLine() != nil, "The file has \(fileSize) bytes.")
         }
         #expect(try large.transactions(in: store) > 1)
         #expect(try await store.verify().isSound)

@@ -57,7 +57,7 @@ import Testing
         #expect(mac.code(Array(data.prefix(3)), Array(data.dropFirst(3))).hex == expected)
     }
 
-    /// The first 32 octets of A.1's output, taken as a key themselves.
+    /// The first 32 bytes of A.1's output, taken as a key themselves.
     @Test func theKeyOfRFC5869() {
         let random: [UInt8] = [
             0x07, 0x77, 0x09, 0x36, 0x2c, 0x2e, 0x32, 0xdf, 0x0d, 0xdc, 0x3f, 0x0d, 0xc4, 0x7b, 0xba, 0x63,

@@ -83,7 +83,7 @@ import Testing
             // Number, kind, magic, version, size of the map, flags, transaction. The trees of the older snapshot mean
             // nothing any more; the address of the map never did.
             if [0, 10, 16, 20, 32, 39, 44, 92, 144].contains(offset) {
-                #expect(!report.isSound, "Octet \(offset) of page \(page)")
+                #expect(!report.isSound, "Byte \(offset) of page \(page)")
             }
             try overwrite([sound[page * 4096 + offset]], at: page * 4096 + offset)
         }
@@ -97,7 +97,7 @@ import Testing
         let end = try #require(DataMap(sound).octets.filter { $0.key != .unused }.values.joined().max())
         for length in stride(from: sound.length - 512, through: 0, by: -512 * 7) {
             truncate(path, off_t(length))
-            #expect(try await verify().isSound == (length > end), "\(length) octets")
+            #expect(try await verify().isSound == (length > end), "\(length) bytes")
         }
     }
 

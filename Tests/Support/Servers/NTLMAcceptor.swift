@@ -15,7 +15,7 @@ package final class NTLMAcceptor: Sendable {
         package var status: Int
         /// `-` where nobody is known.
         package var user: String
-        /// Of the request's body, in octets.
+        /// Of the request's body, in bytes.
         package var length: Int
         /// What the last message had: `mic`, `bindings`, `v1`, and the name of the service.
         package var facts: [String]

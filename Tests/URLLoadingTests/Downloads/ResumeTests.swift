@@ -129,7 +129,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    /// Octets that the record does not vouch for may be anything after a crash.
+    /// Bytes that the record does not vouch for may be anything after a crash.
     @Test func whatTheRecordDoesNotVouchForIsLoadedAgain() async throws {
         let server = try await FileServer()
         let content = Self.content(1)

@@ -8,7 +8,7 @@ import Testing
 @testable import SallyportConnecting
 @testable import SallyportURLLoading
 
-/// A server's chain that is put to the app (DESIGN §6): no handshake is held open, and not an octet of the request is
+/// A server's chain that is put to the app (DESIGN §6): no handshake is held open, and not a byte of the request is
 /// sent before the answer.
 @Suite(.timeLimit(.minutes(1)))
 struct TrustQuestionTests {

@@ -12,7 +12,7 @@ import TransportTestSupport
 @Suite(.timeLimit(.minutes(2)), .onBothEngines) struct BombTests {
     struct Bomb: Sendable, CustomTestStringConvertible {
         let codings: [Deflater.Format]
-        /// Octets, once all codings are undone.
+        /// Bytes, once all codings are undone.
         let length: Int
         var testDescription: String { "\(codings) of \(length)" }
 

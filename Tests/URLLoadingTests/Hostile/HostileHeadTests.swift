@@ -45,7 +45,7 @@ import TransportTestSupport
 
     private static let lines: [HostileCase] = [
         HostileCase("not HTTP", .protocolViolation, sends: "SSH-2.0-OpenSSH_9.2\r\n\r\n"),
-        HostileCase("octets that are no text", .protocolViolation) {
+        HostileCase("bytes that are no text", .protocolViolation) {
             $0.write([0, 255, 1, 254, 13, 10, 13, 10])
         },
         HostileCase("HTTP/0.9", .protocolViolation, sends: "<html>hello</html>"),

@@ -66,7 +66,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
         (self.name, self.code, self.act) = (name, code, act)
     }
 
-    /// A server that answers with these octets and closes.
+    /// A server that answers with these bytes and closes.
     init(_ name: String, _ code: LoadError.Code, sends answer: String) {
         self.init(name, code) { $0.write(answer) }
     }
@@ -83,7 +83,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
         try TestServer { [act] connection in
             guard connection.readHead() != nil else { return }
             act(connection)
-            // A close with unread octets would be a reset, which may overtake the answer.
+            // A close with unread bytes would be a reset, which may overtake the answer.
             connection.finish()
         }
     }

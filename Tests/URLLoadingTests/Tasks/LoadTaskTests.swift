@@ -16,7 +16,7 @@ import Testing
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Sends a body of `total` octets, and counts what the kernel took of it.
+    /// Sends a body of `total` bytes, and counts what the kernel took of it.
     private func source(_ total: Int, _ written: Lock<Int>) throws -> TestServer {
         try TestServer { connection in
             _ = connection.readHead()

@@ -17,7 +17,7 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case answered
     }
 
-    /// The most that is kept of what a client sends before the answer, in octets.
+    /// The most that is kept of what a client sends before the answer, in bytes.
     private static let earlyLimit = 512 * 1024
     private static let established = "HTTP/1.1 200 Connection established\r\nProxy-Status: sallyport\r\n\r\n"
 

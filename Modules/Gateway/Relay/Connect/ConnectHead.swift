@@ -7,7 +7,7 @@ internal import SallyportWire
 struct ConnectHead {
     enum Progress: Hashable {
         case incomplete
-        /// The head ended; so many octets of the piece belong to it.
+        /// The head ended; so many bytes of the piece belong to it.
         case complete(consumed: Int)
         case refused(RelayRefusal)
     }
@@ -20,7 +20,7 @@ struct ConnectHead {
     mutating func append(_ piece: some Collection<UInt8>) -> Progress {
         for (index, octet) in piece.enumerated() {
             guard octets.count < limit else {
-                return .refused(.malformed("The request's head is longer than \(limit) octets.", status: 431))
+                return .refused(.malformed("The request's head is longer than \(limit) bytes.", status: 431))
             }
             let previous = octets.last
             octets.append(octet)

@@ -10,7 +10,7 @@ struct NTLMAuthenticate {
     var response: NTLMResponse
     /// Of the key that signs and seals; empty, since nothing is signed or sealed.
     var sessionKey: [UInt8] = []
-    /// 8 octets.
+    /// 8 bytes.
     var version = [UInt8](repeating: 0, count: 8)
     /// Whether there is room for the code that covers all three messages.
     var hasIntegrityCode: Bool

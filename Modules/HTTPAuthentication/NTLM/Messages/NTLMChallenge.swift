@@ -2,11 +2,11 @@ internal import SallyportBase
 
 /// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): what the server says to the first message.
 package struct NTLMChallenge: Sendable, Hashable {
-    /// The longest message that is read, in octets.
+    /// The longest message that is read, in bytes.
     package static let longest = 8 << 10
 
     let flags: NTLMFlags
-    /// 8 octets.
+    /// 8 bytes.
     let nonce: [UInt8]
     /// Nil where the server sends none, as those do that know NTLMv1 only.
     let targetInfo: TargetInfo?
@@ -42,7 +42,7 @@ package struct NTLMChallenge: Sendable, Hashable {
 enum NTLMMessage {
     static let signature = Array("NTLMSSP\0".utf8)
 
-    /// The octets that a field's length and offset name; nil where they are not all there, or lie in the head.
+    /// The bytes that a field's length and offset name; nil where they are not all there, or lie in the head.
     static func field(_ octets: [UInt8], at position: Int, behind head: Int) -> Range<Int>? {
         let count = LittleEndian.half(octets, at: position)
         // Nothing lies anywhere.

@@ -5,9 +5,9 @@ internal import SallyportBase
 package struct DES: Sendable {
     private let roundKeys: [UInt64]
 
-    /// - Parameter key: 8 octets, whose lowest bits are parity and not looked at.
+    /// - Parameter key: 8 bytes, whose lowest bits are parity and not looked at.
     package init(key: [UInt8]) {
-        precondition(key.count == 8, "A key of DES has eight octets.")
+        precondition(key.count == 8, "A key of DES has eight bytes.")
         var halves = Self.permuted(UInt64(bigEndianOctets: key), of: 64, by: Self.choice1)
         roundKeys = Self.shifts.map { shift in
             let (left, right) = (halves >> 28, halves & 0xfff_ffff)
@@ -16,16 +16,16 @@ package struct DES: Sendable {
         }
     }
 
-    /// - Parameter key: 7 octets: the 56 bits that count, without room for parity between them (MS-NLMP §6, `DES`).
+    /// - Parameter key: 7 bytes: the 56 bits that count, without room for parity between them (MS-NLMP §6, `DES`).
     package init(bits key: some Collection<UInt8>) {
         precondition(key.count == 7, "A key of DES has 56 bits.")
         let bits = UInt64(bigEndianOctets: key)
         self.init(key: (0..<8).map { UInt8(truncatingIfNeeded: (bits >> UInt64(49 - 7 * $0)) << 1) })
     }
 
-    /// - Parameter block: 8 octets.
+    /// - Parameter block: 8 bytes.
     package func encrypt(_ block: [UInt8]) -> [UInt8] {
-        precondition(block.count == 8, "A block of DES has eight octets.")
+        precondition(block.count == 8, "A block of DES has eight bytes.")
         let mixed = Self.permuted(UInt64(bigEndianOctets: block), of: 64, by: Self.initial)
         var (left, right) = (mixed >> 32, mixed & 0xffff_ffff)
         for key in roundKeys { (left, right) = (right, left ^ Self.round(right, key)) }

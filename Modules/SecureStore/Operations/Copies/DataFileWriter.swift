@@ -10,10 +10,10 @@ final class DataFileWriter {
     private var pendingOctets = 0
     private let path: String
 
-    /// Octets that are committed together.
+    /// Bytes that are committed together.
     private static let batch = 8 << 20
 
-    /// - Parameter capacity: octets, at least what will be written with LMDB's own.
+    /// - Parameter capacity: bytes, at least what will be written with LMDB's own.
     init(directory: String, capacity: Int) throws(StoreError) {
         path = "\(directory)/\(Environment.fileName)"
         let size = min(max(capacity, 16 << 20), Environment.largestSize) & ~0xffff

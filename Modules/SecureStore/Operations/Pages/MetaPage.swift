@@ -1,6 +1,6 @@
 /// One of the two pages with which a data file begins: the root of a snapshot (`MDB_meta`).
 struct MetaPage: Hashable, Sendable {
-    /// Header and content, in octets; all of it lies in the page's first sector, so that a disk writes it whole.
+    /// Header and content, in bytes; all of it lies in the page's first sector, so that a disk writes it whole.
     static let length = PageLayout.headerLength + 136
     private static let freeListFlags: UInt16 = 0x08
 
@@ -30,7 +30,7 @@ struct MetaPage: Hashable, Sendable {
         // LMDB maps as much as the newest one says, and at least what its snapshot has.
         guard mapSize <= UInt64(Environment.largestSize), mapSize % UInt64(pageSize) == 0,
             lastPage < mapSize / UInt64(pageSize)
-        else { throw fault("maps \(mapSize) octets and has \(lastPage) pages") }
+        else { throw fault("maps \(mapSize) bytes and has \(lastPage) pages") }
         guard freeList.flags == Self.freeListFlags, records.flags == 0 else {
             throw fault("gives its trees flags that this store never sets")
         }

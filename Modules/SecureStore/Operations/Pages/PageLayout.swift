@@ -47,7 +47,7 @@ extension [UInt8] {
         return order < 0 || (order == 0 && count < other.count)
     }
 
-    /// A little-endian number; nil where the octets end before.
+    /// A little-endian number; nil where the bytes end before.
     func littleEndian<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         guard offset >= 0, offset <= count - MemoryLayout<Number>.size else { return nil }
         return unsafe withUnsafeBytes {

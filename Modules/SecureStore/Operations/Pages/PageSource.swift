@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Where the octets of a data file come from: the file, or a test.
+/// Where the bytes of a data file come from: the file, or a test.
 protocol PageSource {
-    /// In octets.
+    /// In bytes.
     var length: Int { get }
 
-    /// Up to `count` octets from `offset` on; fewer where the file ends before.
+    /// Up to `count` bytes from `offset` on; fewer where the file ends before.
     func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8]
 }
 

@@ -57,7 +57,7 @@ struct PageWalk<Source: PageSource> {
         compare(tree)
     }
 
-    /// The octets of a value; nil, and a finding, where they are not all there.
+    /// The bytes of a value; nil, and a finding, where they are not all there.
     mutating func octets(of entry: Entry) throws(StoreError) -> [UInt8]? {
         switch entry.value {
         case .inside(let octets): return octets
@@ -122,7 +122,7 @@ extension PageWalk {
         for index in (page.kind == .branch ? 1 : 0)..<page.count {
             let key = page.key(index)
             if order == .littleEndianIntegers, key.count != 8 {
-                return add("Page \(page.number) has a key of \(key.count) octets.", page: page.number)
+                return add("Page \(page.number) has a key of \(key.count) bytes.", page: page.number)
             }
             if let last, !precedes(last, key) {
                 return add("Page \(page.number) has keys that do not ascend.", page: page.number)
@@ -171,7 +171,7 @@ extension PageWalk {
             head.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.overflow,
             head.littleEndian(UInt32.self, at: 12).map(UInt64.init) == pages
         else {
-            add("Page \(first) does not begin a value of \(length) octets.", page: first)
+            add("Page \(first) does not begin a value of \(length) bytes.", page: first)
             return false
         }
         guard Int(clamping: first) &* pageSize + PageLayout.headerLength + length <= source.length else {

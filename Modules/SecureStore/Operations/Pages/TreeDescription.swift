@@ -10,7 +10,7 @@ struct TreeDescription: Hashable, Sendable {
     var entries: UInt64
     var root: UInt64
 
-    /// - Parameter offset: 48 octets from there on must be in the page.
+    /// - Parameter offset: 48 bytes from there on must be in the page.
     init?(_ page: [UInt8], at offset: Int) {
         guard let flags = page.littleEndian(UInt16.self, at: offset + 4),
             let depth = page.littleEndian(UInt16.self, at: offset + 6),

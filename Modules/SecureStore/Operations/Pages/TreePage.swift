@@ -41,7 +41,7 @@ struct TreePage: Sendable {
             end = node + (length + 1) & ~1
         }
         guard end == octets.count else {
-            throw PageFault(.tree, page: number, "has \(octets.count - end) octets that belong to no node")
+            throw PageFault(.tree, page: number, "has \(octets.count - end) bytes that belong to no node")
         }
     }
 

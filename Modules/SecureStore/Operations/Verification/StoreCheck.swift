@@ -1,6 +1,6 @@
 /// The check of a whole store: its pages, then its records, read from the file and never through LMDB's map.
 enum StoreCheck {
-    /// Is given every record whose pages are sound, in the order of the tree, and the octets of all pages.
+    /// Is given every record whose pages are sound, in the order of the tree, and the bytes of all pages.
     typealias Sink = (_ place: [UInt8], _ record: [UInt8], _ octets: Int) throws(StoreError) -> Void
 
     /// How often the meta pages are read again where a writer changed them meanwhile.

@@ -9,7 +9,7 @@ public struct VerificationReport: Sendable, Hashable {
     /// Of the snapshot that was looked at, with those that are free.
     public internal(set) var pages = 0
     public internal(set) var freePages = 0
-    /// Of a page, in octets.
+    /// Of a page, in bytes.
     public internal(set) var pageSize = 0
     /// Records that opened, without the stores' own bookkeeping.
     public internal(set) var records = 0
