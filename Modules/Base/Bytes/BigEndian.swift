@@ -4,7 +4,8 @@ extension FixedWidthInteger where Self: UnsignedInteger {
         (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * $0)) }
     }
 
-    /// - Parameter octets: the most significant first; of more than the number holds, the last ones count.
+    /// - Parameter octets: the bytes, the most significant first. If there are more than the number holds, the last
+    ///   ones count.
     @inlinable package init(bigEndianOctets octets: some Sequence<UInt8>) {
         self = octets.reduce(0) { $0 << 8 | Self($1) }
     }

@@ -4,9 +4,10 @@ package enum Hexadecimal {
         String(decoding: digits(of: Array(octets)), as: UTF8.self)
     }
 
-    /// In ASCII.
+    /// The digits in ASCII.
     ///
-    /// Of an array, whose bytes cost nothing to get: those of a `Sequence` of another module are had one call each.
+    /// Takes an array, whose bytes are read directly: a generic `Sequence` from another module costs a call for each
+    /// byte.
     package static func digits(of octets: [UInt8]) -> [UInt8] {
         var digits = [UInt8](repeating: 0, count: 2 * octets.count)
         for (position, octet) in octets.enumerated() {

@@ -1,6 +1,6 @@
 /// Percent-encoding of RFC 3986 §2.1.
 package enum PercentCoding {
-    /// The bytes that the text stands for; nil where a `%` is not followed by two hexadecimal digits.
+    /// The decoded bytes; nil where a `%` is not followed by two hexadecimal digits.
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
         var octets: [UInt8] = []
         var rest = text.utf8.makeIterator()
