@@ -1,6 +1,6 @@
 internal import CSecureStore
 
-/// Bytes from the kernel's generator.
+/// Random bytes from the kernel's generator.
 enum SystemRandom {
     static func octets(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
