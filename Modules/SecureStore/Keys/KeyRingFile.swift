@@ -9,7 +9,7 @@ internal import SallyportBase
 /// with the ring; both are sealed with XAES-256-GCM. Ring: index key(32), then id(4) key(32) for each data key.
 struct KeyRingFile: Sendable {
     static let name = "keys"
-    /// How many data keys a ring has at most: one, and those whose records are still to be encrypted anew.
+    /// The most data keys in a ring: the current one, and those whose records still have to be re-encrypted.
     static let maximumDataKeys = 12
     private static let magic = Array("SPKEYS".utf8) + [0, 2]
     private static let maximumLength = 64 << 10
@@ -22,7 +22,7 @@ struct KeyRingFile: Sendable {
 
     // MARK: Writing
 
-    /// Makes the file for a ring, and a root key of its own, in place of one that may be there.
+    /// Creates the file for a ring, with its own root key, replacing an existing one.
     static func create(
         for ring: KeyRing, in directory: String, protectedBy protector: any KeyProtector
     ) throws(StoreError) -> KeyRingFile {
@@ -43,8 +43,8 @@ struct KeyRingFile: Sendable {
         return file
     }
 
-    /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash the old
-    /// file is there, or the new one.
+    /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash, either the
+    /// old or the new file is there.
     func write(_ ring: KeyRing, dataKeys: [KeyRing.DataKey]) throws(StoreError) {
         guard dataKeys.count <= Self.maximumDataKeys else {
             throw StoreError(.full, "At most \(Self.maximumDataKeys - 1) rotations can be under way.")
@@ -63,7 +63,7 @@ struct KeyRingFile: Sendable {
         try Files.replaceSecret(path, with: head + box, mode: 0o600)
     }
 
-    /// A nonce, what `fill` writes, sealed, and the tag. What was not sealed yet lies in locked memory only.
+    /// A nonce, the sealed output of `fill`, and the tag. Unencrypted bytes are in locked memory only.
     private static func sealed(
         _ count: Int, with key: AEADKey, authenticating head: [UInt8], in memory: KeyMemory,
         fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -79,7 +79,7 @@ struct KeyRingFile: Sendable {
         return unsafe nonce + Array(octets)
     }
 
-    /// A protector may give a key of another length than the cipher's.
+    /// A protector may return a key of another length than the cipher's.
     private static func wrappingKey(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
         let slot = memory.makeSlot()
         unsafe MACKey(octets, in: memory).authenticate(
@@ -89,7 +89,7 @@ struct KeyRingFile: Sendable {
 
     // MARK: Reading
 
-    /// - Throws: ``StoreError/Code/wrongKey`` where the protector is another one; ``StoreError/Code/damaged``.
+    /// - Throws: ``StoreError/Code/wrongKey`` if the protector is another one; ``StoreError/Code/damaged``.
     static func open(
         in directory: String, protectedBy protector: any KeyProtector, memory: KeyMemory = KeyMemory()
     ) throws(StoreError) -> (ring: KeyRing, file: KeyRingFile) {
