@@ -1,6 +1,6 @@
 internal import SallyportWire
 
-/// Which application this is: its entitlement id and version, as the console knows them.
+/// The identity of an application: its entitlement id and version, as the administrator has registered them.
 public struct ApplicationIdentity: Sendable, Hashable {
     let entitlement: EntitlementIdentifier
     let entitledVersion: EntitlementVersion

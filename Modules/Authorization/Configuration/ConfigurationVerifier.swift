@@ -5,7 +5,7 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// Decides whether a signed configuration is the gateway's, for this instance, and not older than the one known.
+/// Checks whether a signed configuration is from the gateway, for this instance, and not older than the known one.
 struct ConfigurationVerifier: Sendable {
     /// The authorities and signers that the instance trusts.
     let trust: ConfigurationDocument.Trust

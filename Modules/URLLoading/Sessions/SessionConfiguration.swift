@@ -83,13 +83,13 @@ public struct SessionConfiguration: Sendable {
 
     public init() {}
 
-    /// Lets connections to a host come about only where the server's chain has one of these keys, besides being issued
-    /// as ``trust`` says. Replaces what the host was pinned to. A load that meets none ends with `serverNotTrusted`.
+    /// Accepts only connections to a host whose certificate chain contains one of these keys, in addition to the check
+    /// by ``trust``. Replaces the host's earlier pins. A load that finds none of the keys ends with `serverNotTrusted`.
     ///
     /// - Parameters:
-    ///   - host: exactly this one, on every port.
-    ///   - backups: keys that the server can change to, kept where it is not: without one, a lost key locks the app out.
-    /// - Throws: `invalidRequest` for what is no host, and where there is no backup.
+    ///   - host: exactly this host, on every port.
+    ///   - backups: keys that the server can change to; without one, a lost key would lock the app out.
+    /// - Throws: `invalidRequest` for an invalid host, and if there is no backup.
     public mutating func pin(
         _ host: String, to key: PublicKeyPin, backups: Set<PublicKeyPin>
     ) throws(LoadError) {
