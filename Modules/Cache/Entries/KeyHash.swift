@@ -1,7 +1,7 @@
 /// SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf): a keyed digest of 64 bits, fast for short texts.
 ///
-/// Names the entries in memory and in the index. Without the store's secret, it is not possible to tell what a hash stands for, or
-/// create two texts with the same hash.
+/// Names the entries in memory and in the index. Without the store's secret, it is not possible to tell what a hash
+/// stands for, or to create two texts with the same hash.
 struct KeyHash: Sendable {
     private var v0: UInt64
     private var v1: UInt64

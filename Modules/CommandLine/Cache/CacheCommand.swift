@@ -3,7 +3,7 @@ import SallyportCache
 import SallyportCore
 import SallyportSecureStore
 
-/// Looks after the cache in an app's store.
+/// Shows and clears the cache in an app's store.
 struct CacheCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache", abstract: "Look after the cache in an app's store.",

@@ -3,7 +3,7 @@ import Sallyport
 import SallyportCore
 import SallyportSocket
 
-/// A stream of bytes between the program's own streams and a server.
+/// Connects standard input and output to a server by a byte stream.
 struct ConnectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "connect", abstract: "Connect standard input and output to a server, as the policy says.",
@@ -49,7 +49,7 @@ struct ConnectCommand: AsyncParsableCommand {
             let configuration = try command.socketConfiguration()
             let settings = try Settings.reader(file: command.connection.config)
             try await Client(command.location).withInstance(settings) { sallyport in
-                // A connection may outlive lease and certificate, and a withdrawal must end it.
+                // A connection may outlive the lease and the certificate, and a withdrawal must end it.
                 async let _ = sallyport.authorization.run()
                 let connection = try await sallyport.sockets.connect(
                     to: endpoint, isSecure: command.tls, configuration)

@@ -6,7 +6,7 @@ import SallyportReachability
 import SallyportSecureStore
 import SallyportURLLoading
 
-/// Finds out what keeps an app from its servers.
+/// Finds out why an app cannot reach its servers.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

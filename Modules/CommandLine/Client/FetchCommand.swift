@@ -4,7 +4,7 @@ import SallyportCore
 import SallyportLoading
 import SallyportURLLoading
 
-/// Loads URLs as an app would.
+/// Loads URLs like an app.
 struct FetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch", abstract: "Load URLs through the secure session, in order.",
@@ -91,7 +91,7 @@ struct FetchCommand: AsyncParsableCommand {
         }
     }
 
-    /// Nil where nobody wants to know how the loads go.
+    /// Nil if no records are wanted.
     private func teller() throws -> RecordTeller? {
         guard verbose || record != nil else { return nil }
         return try RecordTeller(isVerbose: verbose, file: record)
@@ -101,12 +101,12 @@ struct FetchCommand: AsyncParsableCommand {
         do {
             return try RequestURL(url)
         } catch {
-            // Without the text, which may hold a password.
+            // Without the text, which may contain a password.
             throw ValidationError("A URL of the command is not valid: \(error.message)")
         }
     }
 
-    /// Reads `Name: value`; an error does not show the text, which may hold a token.
+    /// Reads `Name: value`; an error does not contain the text, which may contain a token.
     static func field(_ text: String) throws -> HTTPField {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {

@@ -2,7 +2,7 @@ import Glibc
 import SallyportCore
 import SallyportLoading
 
-/// Tells how loads went: for people on standard error, and a line of JSON for each into a file.
+/// Reports how loads went: for people on standard error, and as a line of JSON for each load in a file.
 struct RecordTeller: Sendable {
     let isVerbose: Bool
     /// Open for appending.
@@ -14,14 +14,14 @@ struct RecordTeller: Sendable {
         deinit { close(number) }
     }
 
-    /// - Throws: ``CommandFailure`` where the file cannot be written.
+    /// - Throws: ``CommandFailure`` if the file cannot be written.
     init(isVerbose: Bool, file path: String?) throws(CommandFailure) {
         self.isVerbose = isVerbose
         guard let path else {
             file = nil
             return
         }
-        // The servers that somebody spoke to are his own matter.
+        // Only the user may read which servers were contacted.
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw CommandFailure(.inputOutput, name: "fileSystem", "The file of --record cannot be written.")
@@ -35,7 +35,7 @@ struct RecordTeller: Sendable {
     }
 }
 
-/// A record in lines for people.
+/// A record as lines for people.
 enum RecordText {
     static func lines(of record: LoadRecord) -> [String] {
         var lines = record.hops.enumerated().flatMap { self.lines(of: $1, number: $0 + 1) }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import SallyportGateway
 
-/// What an administrator decides.
+/// The administrator's commands.
 struct AdminCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "admin",
@@ -19,13 +19,13 @@ struct AdminCommand: ParsableCommand {
         ])
 }
 
-/// A command that is one question to the gateway.
+/// A command that sends one request to the gateway.
 protocol ConsoleCommand: AsyncParsableCommand {
     var location: DataLocationOptions { get }
     var output: OutputOptions { get }
-    /// What is asked.
+    /// The request.
     func request() throws -> AdministrationCommand
-    /// What is said, in words, of an acknowledgement.
+    /// The text that is printed for an acknowledgement.
     var acknowledgement: String { get }
 }
 
@@ -39,7 +39,7 @@ extension ConsoleCommand {
     }
 }
 
-/// Asks before an instance is wiped.
+/// Asks for confirmation before an instance is wiped.
 struct ConfirmationOptions: ParsableArguments {
     @Flag(help: "Do it even where it wipes instances.")
     var yes = false

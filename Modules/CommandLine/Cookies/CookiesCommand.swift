@@ -4,14 +4,14 @@ import SallyportCookies
 import SallyportCore
 import SallyportSecureStore
 
-/// Looks after the cookies in an app's store.
+/// Shows and changes the cookies in an app's store.
 struct CookiesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cookies", abstract: "Look after the cookies in an app's store.",
         subcommands: [ListCommand.self, RemoveCommand.self, ImportCommand.self, ExportCommand.self])
 }
 
-/// Which cookies a command is about.
+/// Selects the cookies for a command.
 struct CookieJarOptions: ParsableArguments {
     @OptionGroup var location: StoreLocationOptions
 
@@ -23,7 +23,7 @@ struct CookieJarOptions: ParsableArguments {
 
     var owner: Principal { principal.map { Principal($0) } ?? .instance }
 
-    /// Gives a command the jar, and closes the store.
+    /// Runs a command with the jar, and closes the store.
     func withJar<Result>(
         _ options: StoreOptions, _ body: (CookieJar) async throws -> Result
     ) async throws -> Result {
@@ -51,7 +51,7 @@ struct CookieFormatArgument: ExpressibleByArgument, Sendable, Hashable {
         self.format = format
     }
 
-    /// JSON begins with a bracket, which no line of a cookie file does.
+    /// JSON begins with a bracket, as no line of a cookie file does.
     init(guessing file: [UInt8]) {
         let first = file.first { $0 != 0x20 && $0 != 0x0a && $0 != 0x0d && $0 != 0x09 }
         format = first == UInt8(ascii: "[") ? .json : .netscape

@@ -3,7 +3,7 @@ import Logging
 import SallyportCore
 import SallyportGateway
 
-/// The other side of the door.
+/// The gateway's commands.
 struct GatewayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway", abstract: "Make and run a gateway.",

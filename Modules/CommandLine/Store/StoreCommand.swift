@@ -1,7 +1,7 @@
 import ArgumentParser
 import SallyportSecureStore
 
-/// Looks after a store: an app's, or a gateway's data.
+/// Maintains a store: an app's, or a gateway's data.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store", abstract: "Look after a store: an app's, or a gateway's data.",

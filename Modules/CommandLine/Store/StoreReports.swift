@@ -18,7 +18,7 @@ struct StoreReport: Encodable, Sendable {
     let lastCommit: UInt64
     let readers: Int
     let dataKeys: Int
-    /// Whether it came from a backup, and no authorization followed.
+    /// Whether it came from a backup and was not authorized since.
     let restored: Bool
 
     init(_ statistics: StoreStatistics, isRestored: Bool) {
@@ -60,7 +60,7 @@ struct CheckReport: Encodable, Sendable {
 
     let sound: Bool
     let findings: [Finding]
-    /// Of which only the number is known.
+    /// The number of findings that are not listed.
     let omitted: Int
     let records: Int
     let collections: Int

@@ -36,7 +36,7 @@ struct FileDescriptor: ~Copyable {
     }
 }
 
-/// What the system calls an error.
+/// The system's text for an error.
 enum SystemText {
     static func of(_ number: Int32) -> String { String(cString: strerror(number)) }
 }

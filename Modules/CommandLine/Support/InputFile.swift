@@ -1,6 +1,6 @@
-/// Files that a command is given.
+/// Files that are given to a command.
 enum InputFile {
-    /// Of a file that is sent to a gateway, in bytes.
+    /// The longest file that is sent to a gateway, in bytes.
     static let limit = 1 << 20
 
     /// The text of a file; `-` is standard input.

@@ -55,7 +55,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Stands on the path of each request to such an address.
+    /// Used by each request to such an address.
     private static func dotted(_ number: UInt32) -> String {
         unsafe String(unsafeUninitializedCapacity: 15) { text in
             var count = 0
@@ -91,7 +91,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension IPAddress {
-    /// What an address is for, as far as a relay must know before it dials.
+    /// The purpose of an address, as far as a relay must know it before connecting.
     public enum Scope: Sendable, Hashable {
         case loopback, linkLocal, unspecified, multicast
         /// An IPv6 form that carries an IPv4 address: mapped, translated, compatible, NAT64, 6to4 or Teredo.

@@ -20,7 +20,7 @@ struct URLParts {
         fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         scheme = Self.cutScheme(&rest)
-        // By bytes: with a combining mark behind it, a slash is another `Character`.
+        // By bytes: a slash followed by a combining mark is another `Character`.
         if rest.utf8.starts(with: "//".utf8) {
             let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
             let end = rest.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
@@ -30,7 +30,7 @@ struct URLParts {
         path = PercentCoding.encoded(rest, allowed: Self.isPathOctet)
     }
 
-    /// Cuts what stands behind the first `separator` off `rest`, and the separator with it.
+    /// Removes the first `separator` and everything after it from `rest`, and returns what followed the separator.
     private static func cut(_ rest: inout Substring, at separator: Character) -> Substring? {
         guard let index = rest.utf8.firstIndex(of: separator.asciiValue ?? 0) else { return nil }
         defer { rest = rest[..<index] }

@@ -9,7 +9,7 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
     /// Not at all.
     case deny
 
-    /// The cluster that `gateway run` registers for its own relay, and that `relay` alone means.
+    /// The cluster that `gateway run` registers for its own relay; `relay` without a name means this one.
     public static let mainCluster = "main"
     /// Through the gateway's own relay.
     public static let relay = Route.relay(cluster: mainCluster)
@@ -39,7 +39,7 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
             }
     }
 
-    /// Whether a relay leads there, of whatever cluster.
+    /// Whether the route is a relay, of any cluster.
     package var isRelay: Bool { if case .relay = self { true } else { false } }
 
     public var description: String {
