@@ -21,7 +21,7 @@ struct IdentityRecord: Sendable, Codable {
     var notBefore: Int64
     var notAfter: Int64
 
-    /// In error messages it is named, but its key is not shown.
+    /// The certificate and key for TLS; a description never shows the key.
     var clientIdentity: ClientIdentity {
         ClientIdentity(certificates: [certificate], privateKey: Redacted(privateKey))
     }

@@ -3,8 +3,8 @@ package import SallyportBase
 package import SallyportCore
 
 extension Credential {
-    /// What an `Authorization` or `Proxy-Authorization` field says by Basic (RFC 7617). UTF-8, whether the server says so
-    /// or not, which is the only other charset that it may name (§2.1).
+    /// The value of an `Authorization` or `Proxy-Authorization` field for Basic (RFC 7617). Always UTF-8, the only
+    /// charset that a server may name (§2.1).
     ///
     /// - Throws: `invalidRequest` for a colon in the user's name, and for control characters.
     package func basicAuthorization() throws(LoadError) -> Redacted<String> {

@@ -28,7 +28,7 @@ public struct FieldScope: Sendable, Hashable {
     /// a session without that list, each host is a site of its own.
     public static let site = FieldScope(rule: .site)
 
-    /// These hosts, whatever server the redirect comes from.
+    /// These hosts, for redirects from any server.
     ///
     /// - Parameter names: Each is `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that a
     ///   redirect carried to one of them returns to the first server only if that server is named too.
