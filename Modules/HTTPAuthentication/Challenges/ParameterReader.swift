@@ -5,13 +5,13 @@ struct Parameter: Equatable {
     var value: String
 }
 
-/// Splits a field at the commas that stand in no quoted string (RFC 9110 §5.6.1).
+/// Splits a field at the commas outside quoted strings (RFC 9110 §5.6.1).
 struct ElementScanner {
     private var rest: Substring.UTF8View
 
     init(_ field: String) { rest = field[...].utf8 }
 
-    /// The next element without the blanks around it; empty ones are passed over.
+    /// The next element without surrounding blanks; empty ones are skipped.
     mutating func next() -> Substring.UTF8View? {
         while !rest.isEmpty {
             let element = Self.trimmed(cut())
@@ -72,7 +72,7 @@ struct ParameterReader {
         return String(Substring(rest))
     }
 
-    /// `name = value`, where the value is a token or a quoted string; nil where the front is something else.
+    /// `name = value`, where the value is a token or a quoted string; nil if there is something else.
     mutating func parameter() -> Parameter? {
         guard let name = token() else { return nil }
         skipBlanks()
@@ -85,7 +85,7 @@ struct ParameterReader {
         return Parameter(name: name.lowercased(), value: value)
     }
 
-    /// RFC 9110 §5.6.4; nil where it has no end.
+    /// RFC 9110 §5.6.4; nil if it is not terminated.
     private mutating func quotedString() -> String? {
         rest.removeFirst()
         var (octets, isEscaped) = ([UInt8](), false)

@@ -1,19 +1,19 @@
 internal import SwiftASN1
 
-/// A certs-only PKCS#7 message (RFC 5652 §5, RFC 7030 §4.1.3): a degenerate signed-data without signers, which is
-/// how EST hands certificates over.
+/// A certs-only PKCS#7 message (RFC 5652 §5, RFC 7030 §4.1.3): a degenerate signed-data without signers, in which EST
+/// transfers certificates.
 package struct CertificateBag: Sendable, Hashable {
     package static let maximumLength = 64 << 10
     package static let maximumCount = 8
 
-    /// DER, in the order of the message, which says nothing about the chain.
+    /// DER, in the message's order, which is unrelated to the chain.
     package let certificates: [[UInt8]]
 
     package init(_ certificates: [[UInt8]]) { self.certificates = certificates }
 }
 
 extension CertificateBag {
-    /// Reads a message. BER, because other makers leave the SET unsorted.
+    /// Reads a message. BER, because other implementations do not sort the SET.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else {
             throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) bytes.")

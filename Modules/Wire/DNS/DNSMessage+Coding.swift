@@ -1,7 +1,7 @@
 internal import SallyportCore
 
 extension DNSMessage {
-    /// Reads a message. Records of other types and classes, and the sections behind the answers, are passed over.
+    /// Reads a message. Records of other types and classes, and the sections after the answers, are skipped.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
         var reader = DNSReader(octets)
@@ -59,7 +59,7 @@ extension DNSMessage {
     }
 }
 
-/// Walks over a message.
+/// Reads a message from front to back.
 private struct DNSReader {
     let octets: [UInt8]
     var offset = 0

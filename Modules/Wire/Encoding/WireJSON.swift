@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// JSON (RFC 8259) within limits: the one way in which this project reads and writes it.
+/// JSON (RFC 8259) within limits; the project's only reader and writer of JSON.
 package enum WireJSON {
-    /// How deep arrays and objects may nest.
+    /// The deepest nesting of arrays and objects.
     package static let maximumDepth = 32
 
     /// - Parameter limit: in bytes.
@@ -24,7 +24,7 @@ package enum WireJSON {
         }
     }
 
-    /// Keys in order and without line breaks, so that equal values make equal bytes.
+    /// Sorted keys and no line breaks, so that equal values have equal bytes.
     package static func encode(_ value: some Encodable) throws(WireError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -35,7 +35,7 @@ package enum WireJSON {
         }
     }
 
-    /// The deepest nesting, counted over bytes so that no decoder recurses before the limit was checked.
+    /// The deepest nesting, counted in the bytes, so that the limit is checked before a decoder recurses.
     private static func depth(of octets: [UInt8]) -> Int {
         var depth = 0
         var deepest = 0
@@ -64,7 +64,7 @@ package enum WireJSON {
         return deepest
     }
 
-    /// Where decoding stopped, as a path of keys; keys of our own formats only, cut short otherwise.
+    /// Where decoding stopped, as a path of keys; only keys of our own formats, and shortened.
     private static func place(of error: DecodingError) -> String {
         let context: DecodingError.Context? =
             switch error {
@@ -78,7 +78,7 @@ package enum WireJSON {
     }
 }
 
-/// Any JSON value: a policy that passes through untouched.
+/// Any JSON value: used for a policy that is passed on unchanged.
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -99,7 +99,7 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode(Int64.self) {
             self = .integer(value)
         } else if let value = try? container.decode(Double.self) {
-            // A whole number is written without its point, and would be read as an integer then.
+            // A whole number is written without a decimal point, and is then read as an integer.
             self = Int64(exactly: value).map(JSONValue.integer) ?? .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)

@@ -1,6 +1,6 @@
 package import SallyportBase
 
-/// A user name and a password in an `Authorization` field (RFC 7617), as EST enrolment carries the access key.
+/// A user name and a password in an `Authorization` field (RFC 7617); EST enrolment sends the access key in this form.
 package struct BasicCredentials: Sendable, Hashable {
     package let user: String
     package let password: Redacted<String>

@@ -1,10 +1,10 @@
 internal import RawStructuredFieldValues
 
-/// What intermediaries say of an answer (RFC 9209): the value of `Proxy-Status`.
+/// Reports of intermediaries about an answer (RFC 9209): the value of `Proxy-Status`.
 package struct ProxyStatus: Sendable, Hashable {
     /// The longest value that is read, in bytes.
     package static let maximumLength = 8192
-    /// How many intermediaries may stand in one value.
+    /// The most intermediaries in one value.
     package static let maximumCount = 32
 
     /// One intermediary, the one nearest to the server first.
@@ -53,7 +53,7 @@ extension ProxyStatus {
 }
 
 extension ProxyStatus {
-    /// Reads a field value; members that are no items, and parameters of other types, are passed over.
+    /// Reads a field value; members that are not items, and parameters of other types, are skipped.
     package init(parsing text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
             throw WireError(.tooLarge, "Proxy-Status has at most \(Self.maximumLength) bytes.")
@@ -75,7 +75,8 @@ extension ProxyStatus {
         }
     }
 
-    /// The field value. Bytes outside visible ASCII become `?`, since strings of a structured field hold no others.
+    /// The field value. Bytes outside visible ASCII become `?`, since strings of a structured field cannot contain
+    /// them.
     package func serialized() throws(WireError) -> String {
         do {
             var serializer = StructuredFieldValueSerializer()

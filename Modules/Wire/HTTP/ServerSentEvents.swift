@@ -1,6 +1,6 @@
 /// One event of an event stream (WHATWG HTML, "Server-sent events").
 package struct ServerSentEvent: Sendable, Hashable {
-    /// `message` where the stream names none.
+    /// `message` if the stream names none.
     package var type: String
     package var data: String
     /// The last id that the stream set; nil before the first.
@@ -12,10 +12,10 @@ package struct ServerSentEvent: Sendable, Hashable {
         self.id = id
     }
 
-    /// A line that keeps the stream alive and means nothing.
+    /// A comment that keeps the stream alive.
     package static let heartbeat = ":\n\n"
 
-    /// The event as it goes out. Line breaks in data make several data lines; in type and id they are dropped.
+    /// The event in the stream's format. Line breaks in data make several data lines; in type and id they are removed.
     package var serialized: String {
         func oneLine(_ text: String) -> String { text.filter { !$0.isNewline && $0 != "\0" } }
         var text = type == "message" ? "" : "event: \(oneLine(type))\n"
@@ -39,12 +39,12 @@ package struct ServerSentEventParser: Sendable {
     private var data: [UInt8] = []
     private var hasData = false
     private var lastID: String?
-    /// What the stream asked to wait before a new connection, in milliseconds.
+    /// The reconnection time that the stream requested, in milliseconds.
     package private(set) var retry: Int?
 
     package init() {}
 
-    /// Takes the next bytes, of any number, and returns the events that they complete.
+    /// Takes any number of further bytes, and returns the events that they complete.
     ///
     /// - Throws: `tooLarge`; the parser must not be used afterwards.
     package mutating func receive(_ octets: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {

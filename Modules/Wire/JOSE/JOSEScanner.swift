@@ -5,7 +5,7 @@ struct JOSEScanner {
 
     init(_ octets: [UInt8]) { self.octets = octets }
 
-    /// Whether nothing but white space is left.
+    /// Whether only white space is left.
     var isAtEnd: Bool {
         mutating get {
             skipSpace()
@@ -26,7 +26,7 @@ struct JOSEScanner {
         }
     }
 
-    // MARK: What holds others
+    // MARK: Objects and arrays
 
     private mutating func object(depth: Int) throws(WireError) -> JOSEObject {
         try checkDepth(depth)
@@ -87,7 +87,7 @@ struct JOSEScanner {
             isInteger = false
         }
         guard isInteger else {
-            // Other readers refuse what no `Double` holds.
+            // Other readers refuse numbers that do not fit into a `Double`.
             let text = String(decoding: octets[start..<position], as: UTF8.self)
             guard let value = Double(text), value.isFinite else { throw malformed }
             return .number
@@ -116,7 +116,7 @@ struct JOSEScanner {
 
     // MARK: Bytes
 
-    /// 0, which JSON has nowhere outside of texts, at the end.
+    /// The current byte; 0, which JSON never contains outside strings, at the end.
     private var current: UInt8 { position < octets.count ? octets[position] : 0 }
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
@@ -146,7 +146,7 @@ extension JOSEScanner {
         while position < octets.count, current >= 0x20, current != UInt8(ascii: "\""), current != UInt8(ascii: "\\") {
             position += 1
         }
-        // Mostly there is nothing to unescape.
+        // Most strings have no escapes.
         if current == UInt8(ascii: "\"") {
             defer { position += 1 }
             return try text(octets[start..<position])
@@ -184,7 +184,7 @@ extension JOSEScanner {
         }
     }
 
-    /// What stands after `\u`, of one or, for what is beyond the basic plane, of two.
+    /// The code point after `\u`: one escape, or two for a surrogate pair.
     private mutating func scalar() throws(WireError) -> Unicode.Scalar {
         let first = try unit()
         if let scalar = Unicode.Scalar(first) { return scalar }

@@ -1,10 +1,10 @@
 package import SallyportBase
 package import SallyportCore
 
-/// What an administrator hands to whoever activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
+/// The link that an administrator gives to the person who activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
 ///
-/// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate: the only thing that the first contact
-/// trusts. At most 2,048 bytes; every parameter stands exactly once, and no other does.
+/// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate, the only trust anchor of the first
+/// contact. At most 2,048 bytes; each parameter occurs exactly once, and there are no others.
 package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     package static let maximumLength = 2048
 
@@ -35,7 +35,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         self.accessKey = accessKey
     }
 
-    /// Reads a link; white space around it is dropped, as it comes from a file or a terminal.
+    /// Reads a link; white space around it, as from a file or a terminal, is removed.
     package init(_ text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
             throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) bytes.")
@@ -65,7 +65,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         return parameters
     }
 
-    /// The whole link, with the key: for the person who hands it over.
+    /// The whole link, including the key, for the administrator who passes it on.
     package var text: String {
         func escaped(_ text: String) -> String {
             PercentCoding.encoded(text.replacing("%", with: "%25"), allowed: Self.isUnreserved)
@@ -74,7 +74,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         return "sallyport://\(gateway)/?ca=\(fingerprint)&user=\(escaped(user))&key=\(escaped(accessKey.reveal()))"
     }
 
-    /// RFC 3986 §2.3, and `@`, which reads better in user names and is allowed in a query.
+    /// RFC 3986 §2.3, and `@`, which is more readable in user names and allowed in a query.
     private static func isUnreserved(_ octet: UInt8) -> Bool {
         switch octet {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true

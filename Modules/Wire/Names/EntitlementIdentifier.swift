@@ -1,4 +1,4 @@
-/// Which application an instance is: a reversed domain name, `com.example.report`.
+/// The identifier of an application: a reversed domain name, `com.example.report`.
 ///
 /// 1 to 253 bytes of dot-separated labels, each 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 §2.1).
 package struct EntitlementIdentifier: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {

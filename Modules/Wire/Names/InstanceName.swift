@@ -28,7 +28,7 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
 
 extension InstanceIdentifier: TextCodable {}
 
-/// The name that stands in an instance's certificate, as its only URI: `sallyport://ENTITLEMENT/INSTANCE`.
+/// The name in an instance's certificate, as its only URI: `sallyport://ENTITLEMENT/INSTANCE`.
 package struct InstanceName: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     package let entitlement: EntitlementIdentifier
     package let instance: InstanceIdentifier

@@ -1,11 +1,11 @@
 internal import SallyportBase
 
-/// The Data Encryption Standard (FIPS 46-3), one block, one direction. Long broken, and what NTLMv1 answers a challenge
-/// with; for nothing else.
+/// The Data Encryption Standard (FIPS 46-3), one block, encryption only. Broken long ago; used only for NTLMv1
+/// responses.
 package struct DES: Sendable {
     private let roundKeys: [UInt64]
 
-    /// - Parameter key: 8 bytes, whose lowest bits are parity and not looked at.
+    /// - Parameter key: 8 bytes, whose lowest bits are parity and ignored.
     package init(key: [UInt8]) {
         precondition(key.count == 8, "A key of DES has eight bytes.")
         var halves = Self.permuted(UInt64(bigEndianOctets: key), of: 64, by: Self.choice1)
@@ -16,7 +16,7 @@ package struct DES: Sendable {
         }
     }
 
-    /// - Parameter key: 7 bytes: the 56 bits that count, without room for parity between them (MS-NLMP §6, `DES`).
+    /// - Parameter key: 7 bytes: the 56 effective bits, without parity between them (MS-NLMP §6, `DES`).
     package init(bits key: some Collection<UInt8>) {
         precondition(key.count == 7, "A key of DES has 56 bits.")
         let bits = UInt64(bigEndianOctets: key)
@@ -47,7 +47,7 @@ package struct DES: Sendable {
         (half << count | half >> (28 - count)) & 0xfff_ffff
     }
 
-    /// - Parameter table: for each bit of the result, from the highest, which one it is; 1 is the highest.
+    /// - Parameter table: for each bit of the result, from the highest, the number of its source bit; 1 is the highest.
     private static func permuted(_ value: UInt64, of width: Int, by table: [UInt8]) -> UInt64 {
         table.reduce(0) { $0 << 1 | value >> UInt64(width - Int($1)) & 1 }
     }
