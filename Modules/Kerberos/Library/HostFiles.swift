@@ -1,9 +1,9 @@
 internal import CKerberos
 internal import SallyportCore
 
-/// Keytabs and credential caches, by the paths that the app names.
+/// Keytabs and credential caches, at paths that the app names.
 enum HostFiles {
-    /// The most tickets that are looked at.
+    /// The most tickets that are read.
     private static let limit = 256
 
     static func user(ofKeytab path: String) throws(KerberosError) -> KerberosUser {
@@ -19,7 +19,7 @@ enum HostFiles {
         return user
     }
 
-    /// The ticket-granting ticket of the client's own realm that lasts longest.
+    /// The ticket-granting ticket of the client's own realm that is valid the longest.
     static func granting(ofCache path: String) throws(KerberosError) -> (KerberosUser, Ticket) {
         let context = try KerberosContext()
         let found = try tickets(ofCache: path, context).filter(\.isGranting)

@@ -1,7 +1,7 @@
 internal import SallyportBase
 package import SallyportWire
 
-/// A mechanism of GSS-API: the contents of its object identifier.
+/// A GSS-API mechanism: the contents of its object identifier.
 package struct GSSMechanism: Sendable, Hashable {
     package let identifier: [UInt8]
 
@@ -10,7 +10,7 @@ package struct GSSMechanism: Sendable, Hashable {
     /// 1.2.840.113554.1.2.2 (RFC 4121 §4.1).
     package static let kerberos = GSSMechanism(
         identifier: [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02])
-    /// 1.2.840.48018.1.2.2: what Windows calls the same, by a number that lost a bit (MS-SPNG §3.1.5.2).
+    /// 1.2.840.48018.1.2.2: the same mechanism in Windows, whose number lost a bit (MS-SPNG §3.1.5.2).
     package static let kerberosOfWindows = GSSMechanism(
         identifier: [0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 0x01, 0x02, 0x02])
     /// 1.3.6.1.5.5.2 (RFC 4178 §4.1).
@@ -21,11 +21,11 @@ package struct GSSMechanism: Sendable, Hashable {
     var element: [UInt8] { DERWriter.element(0x06, identifier) }
 }
 
-/// The first token of a mechanism, in its frame (RFC 2743 §3.1).
+/// The first token of a mechanism, with its header (RFC 2743 §3.1).
 package struct GSSToken: Sendable, Hashable {
-    /// Of a token with its frame, in bytes: what fits into a header field in base64.
+    /// The longest token with its header, in bytes: the most that fits into a header field in base64.
     package static let maximumLength = 48 << 10
-    /// Of a mechanism's identifier, in bytes.
+    /// The longest identifier of a mechanism, in bytes.
     static let maximumIdentifierLength = 64
 
     package var mechanism: GSSMechanism
@@ -55,7 +55,7 @@ package struct GSSToken: Sendable, Hashable {
     package var serialized: [UInt8] { DERWriter.element(0x60, mechanism.element + contents) }
 }
 
-/// A message of Kerberos as a token of GSS-API (RFC 4121 §4.1).
+/// A Kerberos message as a GSS-API token (RFC 4121 §4.1).
 package struct KerberosToken: Sendable, Hashable {
     package enum Kind: UInt16, Sendable, Hashable {
         /// AP-REQ, AP-REP and KRB-ERROR of RFC 4120.

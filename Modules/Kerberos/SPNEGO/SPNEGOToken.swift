@@ -1,6 +1,6 @@
 package import SallyportWire
 
-/// What one side says to agree on a mechanism (RFC 4178 §4.2).
+/// A message for negotiating a mechanism (RFC 4178 §4.2).
 package enum SPNEGOToken: Sendable, Hashable {
     case offer(SPNEGOOffer)
     case answer(SPNEGOAnswer)
@@ -26,8 +26,8 @@ package enum SPNEGOToken: Sendable, Hashable {
     }
 }
 
-/// NegTokenInit (§4.2.1): the mechanisms of who begins, the one it likes best first, with a token of that one. Flags of
-/// the request, which nothing protects, are neither sent nor read.
+/// NegTokenInit (§4.2.1): the initiator's mechanisms, the preferred one first, with a token of that one. Request flags,
+/// which are not protected, are neither sent nor read.
 package struct SPNEGOOffer: Sendable, Hashable {
     package static let maximumMechanisms = 32
 
@@ -41,7 +41,7 @@ package struct SPNEGOOffer: Sendable, Hashable {
         self.listCode = listCode
     }
 
-    /// What a `mechListMIC` is over: the list in DER (§5).
+    /// The input of a `mechListMIC`: the list in DER (§5).
     package var list: [UInt8] { DERWriter.element(0x30, mechanisms.flatMap(\.element)) }
 
     init(parsing octets: ArraySlice<UInt8>) throws(WireError) {
@@ -68,13 +68,13 @@ package struct SPNEGOOffer: Sendable, Hashable {
     }
 }
 
-/// NegTokenResp (§4.2.2): how far the two sides have come.
+/// NegTokenResp (§4.2.2): the state of the negotiation.
 package struct SPNEGOAnswer: Sendable, Hashable {
     package enum State: UInt8, Sendable, Hashable {
         case completed = 0
         case incomplete = 1
         case rejected = 2
-        /// A code over the list of mechanisms is wanted, since another one than the first is used.
+        /// A code over the list of mechanisms is required, since the first mechanism is not used.
         case wantsListCode = 3
     }
 
@@ -121,7 +121,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
 }
 
 extension DERReader {
-    /// A byte string in an element of its own, where there is one.
+    /// A byte string in its own element, if there is one.
     fileprivate mutating func octets(_ tag: UInt8) throws(WireError) -> [UInt8]? {
         guard let contents = try optional(tag) else { return nil }
         return Array(try DERReader.only(0x04, in: contents))

@@ -85,11 +85,11 @@ package enum AuthTokenAPI {
     /// The service's result for a token: 100 for a valid one (Docs/Contracts.md, "Names, tokens, verification").
     package enum Verdict: Int, Sendable, Hashable, CaseIterable {
         case valid = 100
-        /// No token, unknown key, other algorithm, wrong signature: one answer for all.
+        /// No token, an unknown key, another algorithm, a wrong signature: one result for all.
         case malformed = 400
         case expired = 401
         case notYetValid = 402
-        /// The instance is blocked, locked, wiped, denied or not known.
+        /// The instance is blocked, locked, wiped, denied or unknown.
         case withdrawn = 403
         case userRemoved = 404
 
@@ -105,7 +105,7 @@ package enum AuthTokenAPI {
             }
         }
 
-        /// Reads the number that a value of ``Field/code`` begins with.
+        /// Reads the number at the start of a ``Field/code`` value.
         package init?(fieldValue: String) {
             guard let number = fieldValue.split(separator: " ").first.flatMap({ Int($0) }) else { return nil }
             self.init(rawValue: number)

@@ -7,7 +7,7 @@ internal import SallyportWire
 struct ConnectHead {
     enum Progress: Hashable {
         case incomplete
-        /// The head ended; so many bytes of the piece belong to it.
+        /// The head has ended; `consumed` bytes of the piece belong to it.
         case complete(consumed: Int)
         case refused(RelayRefusal)
     }
@@ -24,7 +24,7 @@ struct ConnectHead {
             }
             let previous = octets.last
             octets.append(octet)
-            // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone is how requests are smuggled.
+            // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone enables request smuggling.
             if (octet == Self.lineFeed) != (previous == Self.carriageReturn) {
                 return .refused(.malformed("A line of the request's head does not end in CRLF."))
             }

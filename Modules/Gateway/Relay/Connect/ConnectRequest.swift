@@ -21,7 +21,7 @@ struct ConnectRequest: Hashable {
         let names = try Self.fieldNames(lines)
         let hosts = names.count { Self.isNamed($0, "host") }
         guard hosts == 1 || (hosts == 0 && isOlder) else { throw .malformed("A request has one Host field.") }
-        // What stood behind the head would be content for one reader and the tunnel's bytes for another.
+        // Bytes after the head might be read as content or as the tunnel's bytes.
         guard !names.contains(where: { Self.isNamed($0, "transfer-encoding") || Self.isNamed($0, "content-length") })
         else { throw .malformed("CONNECT has no content.") }
         target = try Self.target(parts[1])
@@ -38,7 +38,7 @@ struct ConnectRequest: Hashable {
 
     private static func target(_ authority: ArraySlice<UInt8>) throws(RelayRefusal) -> Endpoint {
         let host = authority.prefix { $0 != UInt8(ascii: "]") }
-        // A bare IPv6 address does not say where its port begins.
+        // In a bare IPv6 address, the beginning of the port is ambiguous.
         guard authority.first == UInt8(ascii: "[") || host.count(where: { $0 == UInt8(ascii: ":") }) == 1 else {
             throw .malformed("The target of CONNECT is HOST:PORT.")
         }
