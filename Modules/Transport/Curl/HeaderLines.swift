@@ -33,7 +33,7 @@ final class HeaderLines {
 
     deinit { unsafe storage.deallocate() }
 
-    /// What the transport makes itself from URL and body; a second one of these makes two readings of one request.
+    /// The fields that the transport creates from URL and body; duplicates of these would make a request ambiguous.
     static func isOwnField(_ name: HTTPField.Name) -> Bool {
         switch name.canonicalName {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",

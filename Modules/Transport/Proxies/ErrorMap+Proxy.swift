@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension ErrorMap {
-    /// What failed between this machine and the proxy, or at the proxy; nil if it was the server behind it.
+    /// A failure between this machine and the proxy, or of the proxy; nil if it was a failure of the server.
     func proxyError(_ proxy: Proxy, _ step: LoadError.Step, _ code: CURLcode) -> LoadError? {
         let text = handle.errorMessage
         switch (code, step) {
@@ -20,7 +20,7 @@ extension ErrorMap {
         }
     }
 
-    /// Whether CONNECT was sent in the clear, of which only libcurl's words tell (7.88).
+    /// Whether CONNECT was sent unencrypted; only libcurl's message tells this (7.88).
     private func hasAsked(_ code: CURLcode) -> Bool {
         attempt.relayAnswer.status != 0 || Self.isLoss(code) || handle.errorMessage.contains("CONNECT")
     }
@@ -39,7 +39,7 @@ extension ErrorMap {
         return LoadError(.tlsFailed, at: .proxyTLS, "\(proxy): \(handle.errorMessage)")
     }
 
-    /// What came of CONNECT.
+    /// The error for a refused CONNECT.
     private func refusal(_ proxy: Proxy, _ code: CURLcode) -> LoadError {
         let answer = attempt.relayAnswer
         if code == CURLE_WRITE_ERROR {
