@@ -41,7 +41,7 @@ import Testing
         (404, AuthTokenError.Code.notSupported), (405, .notSupported), (501, .notSupported), (403, .withdrawn),
         (401, .retry), (429, .retry), (500, .retry), (302, .retry),
     ])
-    func theDocumentedNumbersSayWhetherToTryAgain(_ status: Int, _ code: AuthTokenError.Code) async throws {
+    func theNumbersSayWhetherToTryAgain(_ status: Int, _ code: AuthTokenError.Code) async throws {
         try await TokenApp.with { app in
             app.source.state.withLock { $0.status = status }
             await #expect(throws: AuthTokenError(code, "")) {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func aTokenOfOneOctetMoreThanOneHasIsNone() async throws {
+    @Test func aTokenOfOneByteTooManyIsRefused() async throws {
         try await TokenApp.with { app in
             for (length, isTaken) in [
                 (AuthTokenClaims.maximumLength, true), (AuthTokenClaims.maximumLength + 1, false),

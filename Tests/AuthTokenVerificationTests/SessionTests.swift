@@ -122,7 +122,7 @@ import Testing
         #expect(admitted == 1)
     }
 
-    @Test func aStoreThatFailsAdmitsNobody() async throws {
+    @Test func aFailingStoreAdmitsNoToken() async throws {
         let issuer = Issuer()
         let sessions = AuthTokenSessions(verifier: issuer.verifier(), challenges: BrokenStore())
         let text = try issuer.token(sessions.makeChallenge())
@@ -132,7 +132,7 @@ import Testing
     // MARK: Challenges that are not stored
 
     /// Any client may ask for challenges: one that asks for many must not displace those of others.
-    @Test func aFloodOfChallengesTakesNobodysAway() async throws {
+    @Test func aFloodOfChallengesDisplacesNoOther() async throws {
         let server = AppServer(.once)
         let challenge = server.sessions.makeChallenge()
         for _ in 0..<1_000 { _ = server.sessions.makeChallenge() }

@@ -7,7 +7,7 @@ import Testing
 
 /// Every verdict, off-line and on-line.
 @Suite(.timeLimit(.minutes(1))) struct VerifierTests {
-    @Test(arguments: [false, true]) func aGoodTokenSaysWhoUsesTheApp(isOnline: Bool) async throws {
+    @Test(arguments: [false, true]) func aGoodTokenNamesTheUser(isOnline: Bool) async throws {
         let issuer = Issuer()
         let verifier = isOnline ? issuer.onlineVerifier() : issuer.verifier()
         let text = try issuer.token()
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// Two spellings of one character are two users.
-    @Test func usersAreComparedOctetByOctet() async throws {
+    @Test func usersAreComparedByteByByte() async throws {
         let issuer = Issuer()
         let text = try issuer.token { $0.user = "e\u{301}" }
         let verifier = issuer.verifier()

@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func nobodyIsAskedWhileTheGateIsClosed() async throws {
+    @Test func noNameIsLookedUpWhileTheGateIsClosed() async throws {
         let fixture = try Fixture()
         let (_, store) = try await fixture.activated()
         let authorization = try fixture.authorization(on: store)

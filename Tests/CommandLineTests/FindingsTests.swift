@@ -135,7 +135,7 @@ import Testing
     }
 
     /// The documented numbers first.
-    @Test func codesHaveTheDocumentedNumbers() {
+    @Test func codesHaveTheirNumbers() {
         #expect(DiagnosticCode.allCases.map(\.rawValue) == Array(0...8))
         let causes: [(LoadError.Code, DiagnosticCode)] = [
             (.resourceTimeout, .timedOut), (.idleTimeout, .timedOut), (.cannotConnect, .notReachable),

@@ -65,7 +65,7 @@ import Testing
         try await second(lines.map { Array($0.utf8) }, around: head).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func octetsGoBackAsTheyCame() async throws {
+    @Test func bytesAreSentBackUnchanged() async throws {
         let value: [UInt8] = [0xff, 0xfe, 0x22, 0x2c, 0x20, 0x80, 0xc3]
         let field = try await second([Array("Set-Cookie: a=".utf8) + value + Array("; Path=/".utf8)])
         #expect(field == Array("a=".utf8) + value)

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func section5_6_step5_nameAndValueHave4096OctetsAtMost() throws {
+    @Test func section5_6_step5_nameAndValueHave4096BytesAtMost() throws {
         let value = String(repeating: "v", count: 4095)
         #expect(try pair("n=\(value)")[1].count == 4095)
         #expect(throws: CookieRefusal.tooLong) { try read("n=\(value)v") }
@@ -48,7 +48,7 @@ import Testing
         #expect(try pair("n=\(value); Comment=\(value)")[1].count == 4095)
     }
 
-    @Test func section5_6_anAttributeHas1024OctetsAtMost() throws {
+    @Test func section5_6_anAttributeHas1024BytesAtMost() throws {
         let path = "/" + String(repeating: "p", count: 1023)
         #expect(try read("a=b; Path=\(path)").path == .given(Array(path.utf8)))
         #expect(try read("a=b; Path=\(path)p").path == nil)

@@ -63,7 +63,7 @@ import Testing
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL("data:;base64,\(data)") }
     }
 
-    @Test func theLongestURLIsReadAndOneOctetMoreIsNot() throws {
+    @Test func theLongestURLIsReadAndALongerOneIsNot() throws {
         let longest = "data:," + String(repeating: "a", count: DataURL.maximumLength - 6)
         #expect(try DataURL(longest).octets.count == DataURL.maximumLength - 6)
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL(longest + "a") }

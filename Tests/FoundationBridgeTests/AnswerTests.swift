@@ -132,7 +132,7 @@ import Testing
 
     /// FoundationNetworking would hang, or load it again by itself and directly.
     @Test(arguments: ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer, Basic realm=\"x\""])
-    func aRefusedRequestIsAnAnswerAndAsksNobody(challenge: String) async throws {
+    func aRefusedRequestIsAnAnswerAndTheDelegateIsNotAsked(challenge: String) async throws {
         let server = try RecordingServer { _ in
             "HTTP/1.1 401 U\r\nWWW-Authenticate: \(challenge)\r\nContent-Length: 2\r\n\r\nno"
         }

@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func whoeverWaitsForAGatewayThatCannotStartIsTold() async throws {
+    @Test func waitingForAGatewayThatCannotStartThrows() async throws {
         try await GatewayFolder.with { folder in
             try await folder.running { _, listeners in
                 var control = Gateway.Configuration.loopback

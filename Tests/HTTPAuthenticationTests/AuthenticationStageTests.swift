@@ -46,7 +46,7 @@ struct AuthenticationStageTests {
 
     // MARK: Who answers
 
-    @Test func withoutAnybodyTheServersAnswerIsTheResult() async throws {
+    @Test func withoutADelegateTheServersAnswerIsTheResult() async throws {
         #expect(try await load() == 401)
         #expect(server.seen == [nil])
     }

@@ -45,7 +45,7 @@ import Testing
         #expect(parse("NTLM \(data), Basic") == [scheme("ntlm", token68: data), scheme("basic")])
     }
 
-    @Test func whatIsUnknownIsKeptForWhoKnowsIt() {
+    @Test func unknownParametersAreKept() {
         #expect(parse("Bearer realm=\"x\", error=\"e\"") == [scheme("bearer", ["realm": "x", "error": "e"])])
     }
 

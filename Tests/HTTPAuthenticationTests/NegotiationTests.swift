@@ -116,7 +116,7 @@ import Testing
         #expect(other.examined(.unsaid(isDialogue: false)) == .find(first, failureCount: 0))
     }
 
-    @Test func whoIsRefusedBeforeTheServerHeardIsRefused() {
+    @Test func aCredentialRefusedBeforeItWasSentCountsAsRefused() {
         var negotiation = Negotiation()
         _ = negotiation.challenged(by: [first])
         _ = negotiation.found(.credential(Self.ann))

@@ -101,7 +101,7 @@ struct PlainHTTPTests {
         #expect(record?.json.contains("secret") == false)
     }
 
-    @Test func whereNobodyHasAPasswordNoneIsWithheld() async throws {
+    @Test func withoutAPasswordNoneIsWithheld() async throws {
         let origin = try Origin(Self.basic)
         let (status, record) = try await load(origin.url(), in: session()) { _ in }
         #expect(status == 401 && record?.decisions.contains { $0.kind == .withheld } == false)

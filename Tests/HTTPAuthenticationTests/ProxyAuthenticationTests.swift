@@ -109,7 +109,7 @@ struct ProxyAuthenticationTests {
 
     // MARK: What nobody answers
 
-    @Test func nobodyAnswersForHTTP() async throws {
+    @Test func withoutACredentialTheProxysAnswerIsTheResult() async throws {
         let guarded = try await GuardedProxy(isSecure: false)
         let response = try await guarded.session().data(for: .init(.get, guarded.origin.url())).head
         #expect(response.status == .proxyAuthenticationRequired)
@@ -117,7 +117,7 @@ struct ProxyAuthenticationTests {
         #expect(guarded.squid.log.allSatisfy { $0.hasPrefix("407") })
     }
 
-    @Test func nobodyAnswersForConnect() async throws {
+    @Test func withoutACredentialConnectFails() async throws {
         let guarded = try await GuardedProxy(isSecure: true)
         let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
             try await guarded.session().data(for: .init(.get, guarded.origin.url(scheme: "https")))

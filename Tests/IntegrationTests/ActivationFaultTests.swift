@@ -48,7 +48,7 @@ import Testing
     }
 
     /// The wrong tries come from the same address as the valid ones.
-    @Test func wrongTriesBesideValidOnesHoldNobodyUp() async throws {
+    @Test func wrongAttemptsDoNotDelayValidOnes() async throws {
         let site = try await Site.start()
         let link = try await site.link()
         let outcomes = try await withThrowingTaskGroup(of: (right: Bool, outcome: Outcome).self) { group in

@@ -69,7 +69,7 @@ import Testing
         #expect(outcome.status == 0 && outcome.output == "3000000", "\(outcome.error)")
     }
 
-    @Test func failuresHaveTheDocumentedStatus() async throws {
+    @Test func failuresHaveTheirExitStatus() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
         let denied = try await connect("payroll.corp.example:443", store, "--json")

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func theAnswerOrOneOfTheDocumentedCodesIsTold() async throws {
+    @Test func anAnswerOrANumberedErrorIsReported() async throws {
         let resolver = try Self.resolver()
         let prepare = { (site: Site) async throws -> Void in
             try await site.stopGateway()

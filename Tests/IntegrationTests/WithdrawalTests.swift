@@ -5,7 +5,7 @@ import Testing
 /// What an administrator takes away, and what the app then sees.
 @Suite struct WithdrawalTests {
     @Test(arguments: [("wipe", -302), ("lock", -303), ("block", -301)])
-    func theNextFetchEndsWithTheDocumentedCode(order: String, code: Int) async throws {
+    func theNextFetchEndsWithItsResultCode(order: String, code: Int) async throws {
         let intranet = try await Intranet.start()
         let site = try await Site.start(intranet)
         let store = try await site.activatedStore()

@@ -23,7 +23,7 @@ import Testing
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser(text) }
     }
 
-    @Test func aUserOfTooManyOctetsIsNone() throws {
+    @Test func aUserNameOfTooManyBytesIsRefused() throws {
         let longest = String(repeating: "a", count: KerberosUser.maximumLength - 2) + "@R"
         #expect(try KerberosUser(longest).realm == "R")
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser("a" + longest) }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerOfOneOctetTooManyIsRefusedBeforeItComes() {
+    @Test func anAnswerOfOneByteTooManyIsRefusedBeforeItArrives() {
         var reader = AnswerReader(limit: 200)
         #expect(throws: LoadError(.responseTooLarge, "")) { try reader.receive([0, 0, 0, 201]) }
         var reserved = AnswerReader(limit: 200)
@@ -103,7 +103,7 @@ import Testing
         #expect(found.map(\.host.description) == ["a.example", "b.example", "c.example"])
     }
 
-    @Test func aRealmThatNobodyKnowsIsAHost() async throws {
+    @Test func anUnknownRealmIsTakenForAHost() async throws {
         let refused = Names(failure: LoadError(.refusedByPolicy, ""))
         for names in [nil, Names(), refused] as [Names?] {
             let found = try await RealmServers(names: names).servers(of: "CORP.EXAMPLE")

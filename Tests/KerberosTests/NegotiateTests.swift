@@ -52,7 +52,7 @@ struct NegotiateTests {
     }
 
     /// A token goes there ahead, and nobody looks at it.
-    @Test func pagesThatAreEverybodysNeedNoProofBesideThoseThatDo() async throws {
+    @Test func publicPagesNeedNoProofBesideProtectedOnes() async throws {
         let site = try await Site.start()
         let app = try KerberosApp([site.kdc])
         for path in ["/vault/page", "/free/page", "/vault/page", "/free/page"] {

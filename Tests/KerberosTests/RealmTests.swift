@@ -106,7 +106,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func aCredentialCacheSpeaksForWhoeverMadeIt() async throws {
+    @Test func aCredentialCacheAuthenticatesItsOwner() async throws {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")
         let app = try KerberosApp([kdc])
@@ -171,7 +171,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func aSilentKDCHoldsUpNobodyElse() async throws {
+    @Test func aSilentKDCDelaysNoOtherRealm() async throws {
         let kdc = try await realm()
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp(
@@ -200,7 +200,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func manyWhoWaitForASilentKDCWaitOnce() async throws {
+    @Test func manyLoadsWaitForASilentKDCTogether() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
         let begun = ContinuousClock.now
@@ -217,7 +217,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func cancellingEndsTheWaitAndNobodyElses() async throws {
+    @Test func cancellingEndsOnlyItsOwnWait() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp([], others: ["SILENT.TEST": [try silent.endpoint]])
         let waiting = Task { try await app.ticket("localhost", "bob@SILENT.TEST", "x") }

@@ -127,7 +127,7 @@ import Testing
     ]
 
     @Test(arguments: failures)
-    func failuresHaveTheDocumentedNumbers(_ cause: LoadError.Code, _ expected: NameError.Code, _ number: Int?) async {
+    func failuresHaveTheirNumbers(_ cause: LoadError.Code, _ expected: NameError.Code, _ number: Int?) async {
         let result = await lookUp("a.example") { _ throws(LoadError) in throw LoadError(cause, "It failed.") }
         #expect(code(result) == expected)
         if case .failure(let error) = result { #expect(error.documentedNumber == number) }
@@ -211,7 +211,7 @@ import Testing
         #expect(found == [.v6(high: 0, low: 9), .v4(5)] && source.asked.withLock { $0.count } == 2)
     }
 
-    @Test func numbersOfTypesAreTheDocumentedOnesFirst() {
+    @Test func recordTypesHaveTheirNumbers() {
         #expect(NameAnswer.RecordType.allCases.map(\.number) == [0, 1, 2, 3])
         #expect(NameAnswer.RecordType.allCases.first == .cname)
     }

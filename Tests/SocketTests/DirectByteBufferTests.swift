@@ -59,7 +59,7 @@ import Testing
         #expect(await buffer.unreadBytes() == [0xff, 0xfe])
     }
 
-    @Test func oneOctetTooManyIsRefusedWhole() async throws {
+    @Test func anAppendOfOneByteTooManyIsRefusedAsAWhole() async throws {
         let buffer = try buffer(.bytes(4))
         try await buffer.append([1, 2, 3, 4])
         await #expect(throws: SocketError(.bufferFull, "")) { try await buffer.append([5]) }

@@ -316,7 +316,7 @@ struct SecureSocketTests {
         #expect((observer.current.errors[0].cause?.underlying as? AccessDenied)?.code == .wiped)
     }
 
-    @Test func aSocketThatNobodyHoldsIsClosed() async throws {
+    @Test func aReleasedSocketIsClosed() async throws {
         let server = try world.mirror(isSecure: true)
         do {
             let socket = try socket(server, isSecure: true)

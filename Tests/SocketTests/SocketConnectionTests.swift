@@ -334,7 +334,7 @@ struct SocketConnectionTests {
         #expect(start.duration(to: .now) < .seconds(2))
     }
 
-    @Test func nobodyAnswersInTime() async throws {
+    @Test func aServerThatDoesNotAnswerIsATimeOut() async throws {
         let server = try TestServer {
             _ = $0.read(); usleep(2_000_000)
         }

@@ -71,7 +71,7 @@ struct SocketSecurityTests {
     }
 
     @Test(arguments: [false, true])
-    func octetsThatAreNoRecordEndItAsAnError(_ isRelayed: Bool) async throws {
+    func bytesThatAreNotATLSRecordAreAnError(_ isRelayed: Bool) async throws {
         let tls = world.originTLS
         let server = try TestServer { connection in
             guard let client = tls.accept(connection) else { return }

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: SocketEvent.allCases)
-    func whatAnEarlierConnectionTellsIsNobodys(_ event: SocketEvent) throws {
+    func eventsOfAnEarlierConnectionAreIgnored(_ event: SocketEvent) throws {
         var machine = try Situation.disconnected.machine
         try machine.called(.connect)
         let before = machine

@@ -354,7 +354,7 @@ struct StartTLSTests {
 
     // MARK: Calls that are refused
 
-    @Test func itBeginsOnceAndWhereNobodyReadsOrHasEnded() async throws {
+    @Test func tlsBeginsOnceAndOnlyOnAnIdleOpenStream() async throws {
         let isOver = Lock(false)
         defer { isOver.withLock { $0 = true } }
         // The third connection stays open though its client ends its side, which fails the handshake.

@@ -34,7 +34,7 @@ struct BoundConnectionTests {
         return request
     }
 
-    @Test func eachOwnerHasOneOfItsOwnAndNobodyElseUsesIt() async throws {
+    @Test func eachOwnerHasItsOwnConnection() async throws {
         let server = try TestServer { $0.answerAll(Self.ok) }
         let request = try ExchangeRequest(.get, server.url())
         var numbers: [UInt64?] = []

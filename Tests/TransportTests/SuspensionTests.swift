@@ -44,7 +44,7 @@ struct SuspensionTests {
     private let transport = Transport()
 
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
-    func aSuspendedAnswerComesWholeInTheEndAndHindersNobody(_ protocols: HTTPVersions) async throws {
+    func aSuspendedAnswerArrivesWholeAndDelaysNoOther(_ protocols: HTTPVersions) async throws {
         let web = try await WebServer.start()
         let control = Control()
         var request = try web.request("/large")

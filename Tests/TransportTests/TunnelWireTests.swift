@@ -91,7 +91,7 @@ struct TunnelWireTests {
         #expect(wire.sendAtOnce([1]) == 1)
     }
 
-    @Test func whoEndsSendsNothingMore() {
+    @Test func afterTheEndWritersSendNothing() {
         look()
         wire.end()
         look()

@@ -44,7 +44,7 @@ import Testing
     }
 
     /// Whoever waited for an answer that is not stored asks by itself, and the next ones do not wait.
-    @Test func nobodyWaitsTwiceForWhatIsNotStored() async throws {
+    @Test func loadsDoNotWaitTwiceForAnAnswerThatCannotBeStored() async throws {
         let site = try await Site { _, _ in
             try? await Task.sleep(for: .milliseconds(100))
             return Answer()
@@ -56,7 +56,7 @@ import Testing
         #expect(ContinuousClock.now - start < .milliseconds(190), "They go at once, not one behind another.")
     }
 
-    @Test func aLeaderThatIsCancelledFailsNobody() async throws {
+    @Test func aCancelledLeaderFailsNoOtherLoad() async throws {
         let site = try await Site { _, number throws(LoadError) in
             if number == 1 { try? await Task.sleep(for: .seconds(20)) }
             if Task.isCancelled { throw LoadError.cancelled() }
@@ -71,7 +71,7 @@ import Testing
         await #expect(throws: LoadError(.cancelled, "")) { try await leader.value }
     }
 
-    @Test func aLeaderThatFailsFailsNobody() async throws {
+    @Test func aFailedLeaderFailsNoOtherLoad() async throws {
         let site = try await Site { _, number throws(LoadError) in
             try? await Task.sleep(for: .milliseconds(30))
             if number == 1 { throw LoadError(.connectionLost, at: .response, "gone") }

@@ -31,7 +31,7 @@ import Testing
         return site
     }
 
-    @Test func everybodyGetsWhatBelongsToTheURL() async throws {
+    @Test func everyLoadGetsTheAnswerOfItsURL() async throws {
         let site = try await Self.site()
         let outcomes = await withTaskGroup(of: Bool?.self) { group in
             for worker in 0..<16 {

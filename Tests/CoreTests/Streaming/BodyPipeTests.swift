@@ -243,7 +243,7 @@ import Testing
     }
 
     /// Random steps of both synchronous sides against a plain array.
-    @Test func randomStepsKeepEveryOctetInOrder() {
+    @Test func randomStepsKeepEveryByteInOrder() {
         var generator = SeededGenerator(seed: 12)
         for _ in 0..<200 {
             let (pipe, calls) = pipe(low: 5, high: 11)

@@ -38,7 +38,7 @@ import Testing
     }
 
     /// As many sources as there are addresses must neither fill the memory nor free anybody from the limit.
-    @Test func thoseWhoFindNoRoomShareOneBucket() {
+    @Test func sourcesBeyondTheLimitShareOneBucket() {
         var limiter = RateLimiter<Int>(.queries)
         for source in 0..<RateLimiter<Int>.sources { _ = limiter.takes(source, at: now) }
         let strangers = (0..<150).count { limiter.takes(1_000_000 + $0, at: now) }

@@ -82,7 +82,7 @@ import Testing
         #expect(throws: GatewayError.self) { try Declaration(yaml: yaml) }
     }
 
-    @Test func schemesAreAllowedButNTLMv1UntilSomebodyDecides() throws {
+    @Test func allSchemesButNTLMv1AreAllowedByDefault() throws {
         var directory = Directory()
         #expect(directory.schemes == ["basic", "digest", "negotiate", "ntlm"])
         try directory.forbidScheme("Basic")
@@ -104,7 +104,7 @@ import Testing
         #expect(directory.servers.map(\.endpoint) == ["intranet.corp.example:443"])
     }
 
-    @Test func whoComesAgainUnderANameIsAnotherUser() throws {
+    @Test func aNewUserWithAnOldNameIsAnotherUser() throws {
         let (name, app) = ("ann@example.com", "com.example.report")
         let before = try Self.sample()
         let first = try #require(before.users[name])
@@ -234,7 +234,7 @@ import Testing
         #expect(throws: GatewayError(.invalid, "")) { try directory.addRealm(name, kdc: "kdc.example") }
     }
 
-    @Test func anAdministratorIsWarnedOfAKDCThatNobodyReaches() throws {
+    @Test func theAdministratorIsWarnedOfAnUnreachableKDC() throws {
         var directory = try Self.sample()
         let kdc = try Directory.kdc("kdc.corp.example")
         // The domain's rule opens two ports, and not this one.

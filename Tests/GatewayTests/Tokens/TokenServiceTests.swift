@@ -56,7 +56,7 @@ import Testing
         #expect(try await eventually { data == nil })
     }
 
-    @Test func aTokenSaysWhoAskedAndWhatFor() async throws {
+    @Test func aTokenNamesItsUserAndItsServer() async throws {
         let issuer = try await TokenIssuer()
         let thumbprint = JWK(P256.Signing.PrivateKey().publicKey).thumbprint
         let (verdict, claims) = issuer.service.verify(try await issuer.token(jkt: thumbprint))
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// Another instance, app or user than the record's, even under a true signature.
-    @Test func aTokenOfNobodyIsRefused() async throws {
+    @Test func aTokenThatDoesNotMatchItsInstanceIsRefused() async throws {
         let issuer = try await TokenIssuer()
         try await issuer.fixture.perform(.addUser("bob"))
         #expect(

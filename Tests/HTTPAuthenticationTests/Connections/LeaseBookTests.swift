@@ -33,7 +33,7 @@ struct LeaseBookTests {
         #expect(ConnectionPlace(session: "", limit: -1).limit == 1)
     }
 
-    @Test func whoWaitsGoesOnInTheOrderOfComing() {
+    @Test func waitersGetTheirTurnInOrderOfArrival() {
         var book = begun(2)
         let tickets: [UInt64] = [11, 12, 13]
         for (index, ticket) in tickets.enumerated() { book.wait(index + 1, with: ticket, at: place) }
@@ -114,7 +114,7 @@ struct LeaseBookTests {
         #expect(fresh.known == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func whoWaitsGetsThePlaceOfWhoEnds() async throws {
+    @Test(.timeLimit(.minutes(1))) func anEndedLeaseGoesToAWaiter() async throws {
         let leases = ConnectionLeases()
         var held: [ConnectionLease] = [try await take(leases), try await take(leases)]
         async let third = take(leases)

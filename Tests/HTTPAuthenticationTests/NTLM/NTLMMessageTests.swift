@@ -30,7 +30,7 @@ struct NTLMMessageTests {
         return octets
     }
 
-    @Test func theFirstMessageNamesNobody() {
+    @Test func theFirstMessageContainsNoName() {
         let zeros = String(repeating: "00", count: 16)
         #expect(hex(NTLMExchange.negotiate) == "4e544c4d53535000" + "01000000" + "05820800" + zeros)
     }
@@ -75,7 +75,7 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(challenge(many + [(99, [])])) == nil, "one pair more than are read")
     }
 
-    @Test func aMessageOneOctetLongerThanTheLimitIsRefused() {
+    @Test func aMessageOneByteLongerThanTheLimitIsRefused() {
         let space = NTLMChallenge.longest - challenge([(1, [])]).count
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space))])) != nil)
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space + 1))])) == nil)

@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: Cause.allCases, [50, 400, 900, 1500, 1800, 1990])
-    func lessThanTwoSecondsAreToldToNobody(_ cause: Cause, _ length: Int) {
+    func interruptionsOfLessThanTwoSecondsAreNotReported(_ cause: Cause, _ length: Int) {
         for phase in Self.phases {
             let link = link(cause, cutFor: .milliseconds(length), phase: phase)
             #expect(link.told.count { $0.at >= Self.cut } == 0, "\(phase): \(link.told)")
@@ -171,7 +171,7 @@ import Testing
         #expect(watch.told.standing == .unreachable)
     }
 
-    @Test func answersToNobodysQuestionAreNothing() {
+    @Test func answersToUnknownProbesAreIgnored() {
         var watch = LinkWatch(at: .zero)
         #expect(watch.probeAnswered(7, SimulatedLink.ends, at: .milliseconds(10)).isEmpty)
         #expect(watch.probeFailed(7, at: .milliseconds(20)).isEmpty)

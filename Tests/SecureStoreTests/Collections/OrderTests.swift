@@ -191,7 +191,7 @@ import Testing
 @Suite struct OrderLabelTests {
     private func label(_ number: UInt128) -> OrderLabel { OrderLabel(number: number) }
 
-    @Test func octetsSortAsLabelsDo() {
+    @Test func bytesSortLikeLabels() {
         let labels = [label(0), label(1), label(255), label(256), label(1 << 127), label(.max)]
         #expect(labels.map(\.octets).sorted { $0.lexicographicallyPrecedes($1) } == labels.map(\.octets))
         #expect(labels.map { OrderLabel(octets: $0.octets) } == labels)

@@ -132,7 +132,7 @@ import Testing
         #expect(found > 3)
     }
 
-    @Test func randomOctetsInAnyPageNeverEndTheProcess() async throws {
+    @Test func randomBytesInAnyPageNeverEndTheProcess() async throws {
         try await fixture.fill(30)
         let sound = try image()
         var random = SeededGenerator(seed: 3)

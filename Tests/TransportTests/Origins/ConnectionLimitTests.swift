@@ -153,7 +153,7 @@ struct ConnectionLimitTests {
 
     /// A handshake that never ends keeps nobody else from the origin.
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
-    func nobodyWaitsForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
+    func exchangesDoNotWaitForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
         let server = try TestServer { $0.awaitEnd() }
         let endpoint = try server.endpoint
         var request = try ExchangeRequest(.get, server.url(scheme: "https"))

@@ -144,7 +144,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func aRecordWithoutItsOctetsBeginsAnew() async throws {
+    @Test func aRecordWithoutItsBytesStartsAgain() async throws {
         let server = try await FileServer()
         let content = Self.content(1)
         try server.publish(content)

@@ -17,7 +17,7 @@ import Testing
         return chunks.withLock { $0 }
     }
 
-    @Test func octetsInMemoryComeInChunks() async throws {
+    @Test func bytesInMemoryComeInChunks() async throws {
         let chunks = try await chunks(.bytes(Self.octets))
         #expect(Array(chunks.joined()) == Self.octets && chunks.allSatisfy { $0.count <= 64 << 10 })
         #expect(try await self.chunks(.bytes([])).isEmpty)

@@ -31,7 +31,7 @@ struct ConnectionDecisionsAnswerTests {
                 failure: isTrusted ? nil : .init(.selfSigned, "It is self-signed."), connection: ConnectionFacts()))
     }
 
-    @Test func whatNobodyAnsweredIsNotKnown() throws {
+    @Test func anUnansweredQuestionHasNoDecision() throws {
         #expect(decisions.answer(to: wish, at: place) == nil)
         #expect(try decisions.answer(to: chain(1), at: place) == nil)
     }

@@ -90,7 +90,7 @@ struct TrustQuestionTests {
         #expect(delegate.asked.map(\.isOfSession) == [true, false])
     }
 
-    @Test func withNobodyToAskVerificationDecides() async throws {
+    @Test func withoutADelegateVerificationDecides() async throws {
         struct Silent: SessionDelegate {}
         for delegate in [Silent() as (any SessionDelegate)?, nil] {
             let failure = await (try session(delegate)).failure(try site.request())
@@ -168,7 +168,7 @@ struct TrustQuestionTests {
         #expect(delegate.asked.count == 1 && site.seen.heads.count == 6)
     }
 
-    @Test func whoIsCancelledTakesTheQuestionFromNobodyElse() async throws {
+    @Test func aCancelledLoadLeavesTheSharedQuestionRunning() async throws {
         let (answer, delegate) = Self.trustsWhenTold()
         let session = try session(delegate)
         let request = try site.request()
@@ -264,7 +264,7 @@ struct TrustQuestionTests {
         #expect(await session.failure(try site.request())?.code == .serverNotTrusted)
     }
 
-    @Test func aTrustedChainThatWasReplacedByAGoodOneNeedsNobodysAnswer() async throws {
+    @Test func aValidChainThatReplacesATrustedOneNeedsNoAnswer() async throws {
         let store = StubDecisionStore()
         let first = URLLoadingSystem(gate: gate, decisions: store)
         #expect(await first.makeSession(delegate: AskedDelegate(.trust(.permanent))).failure(try site.request()) == nil)

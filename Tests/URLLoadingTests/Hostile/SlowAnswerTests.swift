@@ -41,7 +41,7 @@ import TransportTestSupport
 
     /// What makes no whole line moves nothing: that is idleness, however many bytes come.
     @Test(arguments: ["HTTP/1.1 ", "HTTP/1.1 200 OK\r\nX-Line: "])
-    func aLineThatGrowsOctetByOctetIsIdleness(_ first: String) async throws {
+    func aLineThatGrowsByteByByteCountsAsIdle(_ first: String) async throws {
         var ordeal = try Ordeal()
         (ordeal.idleTimeout, ordeal.resourceTimeout) = (.milliseconds(700), .seconds(5))
         let failure = try await ordeal.failure(

@@ -78,13 +78,13 @@ import Tracing
         #expect(span.status?.code == .error)
     }
 
-    @Test func aBodyThatNobodyReadsIsNoFailure() async throws {
+    @Test func anUnreadBodyIsNoFailure() async throws {
         try await observe(.discarded) { _ throws(LoadError) in .ok }
         #expect(try metrics.expectCounter("sallyport_loads_total", [("outcome", "discarded")]).totalValue == 1)
         #expect(tracer.finishedSpans.first?.status == nil)
     }
 
-    @Test func phasesAndOctetsAreCounted() async throws {
+    @Test func phasesAndBytesAreCounted() async throws {
         var report = ExchangeReport()
         report.timing.nameLookup = .milliseconds(1)
         report.timing.connect = .milliseconds(3)

@@ -116,7 +116,7 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    @Test func aRunningTaskGoesOnThoughNobodyKeepsItAndASuspendedOneEnds() async throws {
+    @Test func aReleasedTaskContinuesIfRunningAndEndsIfSuspended() async throws {
         let directory = try TemporaryDirectory()
         let server = try TestServer { $0.answerAll(Self.ok) }
         let held = try TestServer { $0.awaitEnd() }
