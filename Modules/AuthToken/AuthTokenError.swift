@@ -89,6 +89,6 @@ extension AuthTokenError {
             case 403: .withdrawn
             default: .retry
             }
-        self.init(code, "The gateway gives no token: status \(status).", fileID: fileID, line: line)
+        self.init(code, "The gateway issued no token: status \(status).", fileID: fileID, line: line)
     }
 }

@@ -125,7 +125,7 @@ public actor AuthTokens: InstancePart {
 
     private nonisolated func instance() throws(AuthTokenError) -> String {
         guard let instance = source.instance else {
-            throw AuthTokenError(.notAuthorized, "There is no instance that a key could be of.")
+            throw AuthTokenError(.notAuthorized, "The store has no instance, and so no key.")
         }
         return instance
     }

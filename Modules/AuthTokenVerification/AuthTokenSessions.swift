@@ -80,7 +80,7 @@ public struct AuthTokenSessions: Sendable {
     private func remembered(_ token: VerifiedAuthToken, _ end: Int64) -> Int64 { max(verifier.end(of: token), end) }
 
     private static var wrongChallenge: AuthTokenVerificationError {
-        AuthTokenVerificationError(.wrongChallenge, "The challenge is none of this server's.")
+        AuthTokenVerificationError(.wrongChallenge, "The challenge was not issued by this server.")
     }
 
     /// Ends the session of a token: it is not accepted any more, and the app's next request gets a new challenge.

@@ -27,7 +27,7 @@ extension Authorization: NameLookup {
         case .refused(let status):
             throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(status).")
         case .unreadable:
-            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer is none to the query.")
+            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer does not match the query.")
         case .answered(let message):
             switch message.code {
             case .noError: return message

@@ -63,7 +63,7 @@ extension Cookie {
             name: name, value: value, host: host, isHostOnly: !includesSubdomains, path: path, expiry: expiry,
             created: now, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite)
         guard CookiePrefix.holds(for: entry, namesPath: true) else {
-            throw .invalid("The name's prefix promises what does not hold.")
+            throw .invalid("The cookie does not meet the requirements of its name's prefix.")
         }
     }
 

@@ -130,7 +130,7 @@ extension Kerberos {
 
     private func signIn(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
         switch state.books[owner]?.source {
-        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and nothing to ask for one with.")
+        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and no way to obtain one.")
         case .cache(let path):
             let (user, ticket) = try HostFiles.granting(ofCache: path)
             guard user == owner.user, ticket.holds(at: clock()) else {
@@ -165,7 +165,7 @@ extension Kerberos {
     private func forwardOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
         let granting = try await granting(of: owner)
         guard granting.isForwardable else {
-            throw KerberosError(.delegationUnavailable, "The realm gives the user no ticket that can be handed on.")
+            throw KerberosError(.delegationUnavailable, "The realm issues the user no forwardable ticket.")
         }
         do throws(KerberosError) {
             let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset) {
@@ -176,7 +176,7 @@ extension Kerberos {
         } catch {
             if error.isCancellation { throw error }
             throw KerberosError(
-                .delegationUnavailable, "The realm gives no ticket that can be handed on: \(error.message)",
+                .delegationUnavailable, "The realm issues no forwardable ticket: \(error.message)",
                 underlying: error)
         }
     }

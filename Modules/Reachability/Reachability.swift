@@ -145,7 +145,7 @@ extension Reachability {
             self?.changesOfNetwork.add(1, ordering: .relaxed)
             self?.assumeIsolated { $0.take { $0.networkChanged(state, at: $1) } }
         }
-        if monitor == nil { logger.debug("The kernel tells nobody of the network here; heartbeats and probes do.") }
+        if monitor == nil { logger.debug("The kernel reports no network changes here; only heartbeats and probes do.") }
         monitor?.start()
         take { $0.timeCame(at: $1) }
     }

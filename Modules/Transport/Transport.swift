@@ -101,7 +101,7 @@ package final class Transport: Sendable {
     /// libcurl would look for the relay at the socket, and supports only one proxy, which the relay is.
     private func checkWay(_ path: ConnectionPath) throws(LoadError) {
         if path.relay != nil, path.proxy != nil {
-            throw LoadError(.proxyWithRelay, at: .routing, "No proxy stands before a relay.")
+            throw LoadError(.proxyWithRelay, at: .routing, "A relay cannot be used through a proxy.")
         }
         guard path.socket != nil, path.relay != nil || path.proxy != nil else { return }
         throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without relay and proxy.")

@@ -8,7 +8,7 @@ struct MediaTypeParser {
     private var parameters = ""
     private var type: String?
 
-    /// - Parameter octets: what stands before the comma, with its escapes undone.
+    /// - Parameter octets: the bytes before the comma, with escapes decoded.
     init(_ octets: [UInt8]) { self.octets = octets }
 
     var mediaType: String {

@@ -146,5 +146,5 @@ package struct TokenSession {
     }
 }
 
-// SAFETY: a handle and a table of functions that never change; whoever calls holds ``TokenTurn``.
+// SAFETY: a handle and a table of functions that never change; every caller holds ``TokenTurn``.
 extension TokenSession: @unchecked Sendable {}

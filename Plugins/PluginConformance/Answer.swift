@@ -24,7 +24,7 @@ struct Answer {
         case (.cancelled, .failure(.cancelled)): break
         case (.whole, .failure(let code)): note(.expectedAnswer, "An answer came, not \(code).")
         case (.failed(let error), .answer): note(.expectedAnswer, "The load failed with \(error.code).")
-        case (.cancelled, _): note(.expectedAnswer, "The load was cancelled by nobody.")
+        case (.cancelled, _): note(.expectedAnswer, "The load was not cancelled, but ended as cancelled.")
         case (.declined, _): note(.takesItsRequests, "The request was declined.")
         case (nil, _): break
         }

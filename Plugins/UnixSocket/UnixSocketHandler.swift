@@ -33,7 +33,7 @@ public protocol UnixSocketAccess: Sendable {
 /// socket and principal and shared with nothing else. The header fields that the session adds are sent, too.
 ///
 /// Errors are `LoadError`: `invalidRequest` for what ``UnixSocketURL`` does not read, `refusedByPolicy`,
-/// `cannotConnect` where nobody listens or the socket's mode keeps this process out, and those of an exchange over
+/// `cannotConnect` if no process listens or the socket's mode excludes this process, and those of an exchange over
 /// HTTP. Idle and resource time-outs are the session's; a connection has 10 s to come about.
 public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
     public init() {}

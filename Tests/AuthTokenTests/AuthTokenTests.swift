@@ -185,7 +185,7 @@ import Testing
     }
 }
 
-/// The form of the documents, with a delegate.
+/// The API with a delegate.
 @Suite(.timeLimit(.minutes(1))) struct AuthTokenDelegateTests {
     /// Thrown at once: the delegate hears nothing.
     private static func refuses(_ app: TokenApp, _ code: AuthTokenError.Code, challenge: String = "") async {

@@ -25,7 +25,7 @@ import Testing
         #expect(issuer.fetches == 3)
     }
 
-    /// Whoever sends tokens with keys that do not exist must not make this server ask for each of them.
+    /// Tokens with unknown keys must not cause a request each.
     @Test func unknownKeysAreLookedForOnceInTenSeconds() async throws {
         let issuer = Issuer()
         let verifier = issuer.verifier()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportAuthTokenVerification
 
-/// The challenge flow of the documents.
+/// The challenge flow.
 @Suite(.timeLimit(.minutes(1))) struct SessionTests {
     /// A server with its issuer.
     struct AppServer {

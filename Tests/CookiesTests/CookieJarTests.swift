@@ -31,7 +31,7 @@ import Testing
         second.store.close()
     }
 
-    /// CONTRACTS: durable within 200 ms, without anybody asking for it.
+    /// Durable within 200 ms, without a call of `flush()`.
     @Test func aPersistentCookieIsSoonDurable() async throws {
         let fixture = try await JarFixture()
         let jar = fixture.jar()
@@ -129,7 +129,7 @@ import Testing
         fixture.store.close()
     }
 
-    // MARK: Who has which
+    // MARK: Principals
 
     @Test func namedJarsShareNothing() async throws {
         let fixture = try await JarFixture()

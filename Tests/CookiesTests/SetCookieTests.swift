@@ -2,7 +2,7 @@ import Testing
 
 @testable import SallyportCookies
 
-/// RFC 6265bis §5.6: what a field says, before anybody asks whether it may.
+/// RFC 6265bis §5.6: parsing a field, before the rules are applied.
 @Suite struct SetCookieTests {
     private func read(_ field: String) throws -> SetCookie { try SetCookie(Array(field.utf8)) }
 

@@ -7,7 +7,7 @@ import SallyportURLLoading
 import TestSupport
 import Testing
 
-/// What native tasks get: whole bodies, heads and final URLs, whoever takes them.
+/// The results of native tasks: whole bodies, heads and final URLs, for every kind of task.
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private let tenant = Tenant()
 

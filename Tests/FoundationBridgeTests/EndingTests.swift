@@ -139,7 +139,7 @@ import Testing
         #expect(!URLErrorCodes.table.values.contains(.unknown))
     }
 
-    /// The native session's own tables are touched by nobody else meanwhile.
+    /// Only FoundationNetworking accesses the native session's own tables.
     @Test func manyTasksAtOnceEndEachOnce() async throws {
         let server = try RecordingServer(body: String(repeating: "x", count: 10_000))
         let session = tenant.native(delegate: Collector())

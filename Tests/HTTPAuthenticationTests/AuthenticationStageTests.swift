@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// A server that wants Basic, and whoever answers for the app. No I/O.
+/// A server that requires Basic, and the delegate of an app. No I/O.
 @Suite(.timeLimit(.minutes(1)))
 struct AuthenticationStageTests {
     private let storage = CredentialStorage()
@@ -44,7 +44,7 @@ struct AuthenticationStageTests {
         #expect(try await load(gate: gate) == 200)
     }
 
-    // MARK: Who answers
+    // MARK: Sources of credentials
 
     @Test func withoutADelegateTheServersAnswerIsTheResult() async throws {
         #expect(try await load() == 401)

@@ -107,7 +107,7 @@ struct ProxyAuthenticationTests {
         #expect(try await guarded.session().data(for: request).head.status == .ok)
     }
 
-    // MARK: What nobody answers
+    // MARK: Without a credential
 
     @Test func withoutACredentialTheProxysAnswerIsTheResult() async throws {
         let guarded = try await GuardedProxy(isSecure: false)

@@ -93,7 +93,7 @@ import Testing
     @Test func anUnreachableGatewayIsTriedThreeTimes() async throws {
         let folder = try TemporaryDirectory()
         let fingerprint = String(repeating: "A", count: 43)
-        // Port 9 (discard) is served by nobody on loopback.
+        // There is no server on port 9 (discard) of the loopback interface.
         let link = "sallyport://127.0.0.1:9/?ca=\(fingerprint)&user=ann&key=k"
         let start = ContinuousClock.now
         let outcome = try await sallyport(

@@ -306,7 +306,7 @@ struct RealmTests {
         #expect(try await app.kerberos.userAtHand(of: a).map(\.name) == "ann")
         #expect(try await app.kerberos.userAtHand(of: b).map(\.name) == "bob")
         #expect(try await app.kerberos.userAtHand(of: .instance) == nil)
-        // Whoever says another's name has nothing of it.
+        // Using another principal's name gives no access to its tickets.
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
         }

@@ -270,7 +270,7 @@ import Testing
         #expect(told.count { $0.answer != nil } == Names.maximumLookups)
     }
 
-    /// Whoever asked is told before the shutdown returns, and whoever asks later is told too.
+    /// Running look-ups are answered before the shutdown returns, and later ones at once.
     @Test func shutdownCancelsAndWaits() async throws {
         let told = Lock<[NameError.Code?]>([])
         let begun = Signal()

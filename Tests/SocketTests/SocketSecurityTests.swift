@@ -188,7 +188,7 @@ struct SocketSecurityTests {
         #expect(try await failure(server)?.code == .noCommonTLSVersion)
     }
 
-    /// Who stands between may end a handshake, but not make a server that is known speak less.
+    /// An attacker on the network may end a handshake, but not downgrade the connection to a known server.
     @Test func aServerOnceReachedWithHigherVersionsIsNotOfferedLower() async throws {
         let old = try SocketApp(in: World(), added: TLSVersions([.tls11]))
         let turn = Lock(0)

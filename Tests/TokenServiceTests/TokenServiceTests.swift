@@ -9,7 +9,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// The sequences of the documents, with a gateway, an app and a service that run: each refusal has its verdict.
+/// The sequences of Docs/AuthTokens.md, with a running gateway, app and service: each refusal has its code.
 @Suite(.timeLimit(.minutes(2))) struct TokenServiceTests {
     static let ways = [Enterprise.Wish(isOnline: false), Enterprise.Wish(isOnline: true)]
 

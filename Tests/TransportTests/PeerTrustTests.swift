@@ -5,7 +5,7 @@ import SallyportTransport
 import TestSupport
 import Testing
 
-/// Whom a connection takes for its server, and what it shows of itself.
+/// Which server a connection accepts, and which certificate it presents.
 @Suite(.timeLimit(.minutes(1)))
 struct PeerTrustTests {
     private let authority: TestAuthority

@@ -55,7 +55,7 @@ struct SuspensionTests {
         #expect(response.facts.connection.httpVersion == (protocols == .automatic ? "HTTP/2" : "HTTP/1.1"))
         control.set(true)
         let body = Task { try await response.body.collect(upTo: .bytes(WebServer.length)) }
-        // What others want comes meanwhile, and nobody is idle.
+        // Other exchanges get their answers meanwhile, and none is idle.
         for _ in 0..<5 {
             var other = try web.request("/small")
             other.protocols = protocols

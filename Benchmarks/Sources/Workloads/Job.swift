@@ -1,6 +1,6 @@
 import Foundation
 
-/// Who does the work.
+/// The client that is measured.
 public enum Peer: String, Codable, Sendable, CaseIterable {
     case sallyport
     /// Sallyport, called from tasks that run on its event loop.

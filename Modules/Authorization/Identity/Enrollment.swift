@@ -123,7 +123,7 @@ extension IdentityRecord {
         do {
             return try Endpoint(gateway)
         } catch {
-            throw AuthorizationError(.store, .securityError, "The stored gateway is no address.", underlying: error)
+            throw AuthorizationError(.store, .securityError, "The stored gateway is invalid.", underlying: error)
         }
     }
 }

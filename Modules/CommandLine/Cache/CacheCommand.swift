@@ -6,7 +6,7 @@ import SallyportSecureStore
 /// Shows and clears the cache in an app's store.
 struct CacheCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cache", abstract: "Look after the cache in an app's store.",
+        commandName: "cache", abstract: "Show and clear the cache in an app's store.",
         subcommands: [StatCommand.self, ShowCommand.self, ClearCommand.self])
 }
 
@@ -58,7 +58,7 @@ extension CacheCommand {
     struct ClearCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear", abstract: "Remove all stored answers, or those of a host.")
-        @Option(help: "Only this host's, on every port.") var host: String?
+        @Option(help: "Only answers of this host, on every port.") var host: String?
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 

@@ -13,14 +13,14 @@ struct ConnectCommand: AsyncParsableCommand {
             """)
     @Argument(help: ArgumentHelp("The server.", valueName: "host:port")) var address: String
     @OptionGroup var location: StoreLocationOptions
-    @Flag(help: "Speak TLS with the server.") var tls = false
+    @Flag(help: "Use TLS with the server.") var tls = false
     @Option(
-        help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, the best first.", valueName: "name"))
+        help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, preferred first.", valueName: "name"))
     var alpn: [String] = []
     @OptionGroup var connection: ConnectionOptions
-    @Option(name: .customLong("connect-timeout"), help: "Seconds until the connection must stand. Default: 10.")
+    @Option(name: .customLong("connect-timeout"), help: "Time limit for connecting, in seconds. Default: 10.")
     var connectTimeout: Int?
-    @Option(name: .customLong("idle-timeout"), help: "Seconds in which nothing may come or go. Default: no limit.")
+    @Option(name: .customLong("idle-timeout"), help: "Time limit without any byte, in seconds. Default: no limit.")
     var idleTimeout: Int?
     @OptionGroup var output: OutputOptions
 

@@ -5,10 +5,10 @@ import SallyportGateway
 struct AdminCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "admin",
-        abstract: "Decide who may use what: users, apps, policy, servers, routes, instances.",
+        abstract: "Manage users, apps, policies, servers, routes and instances.",
         discussion: """
-            Speaks to the running gateway over a Unix socket in its data directory, or opens the directory itself where \
-            no gateway runs. What the gateway knows can be written as one file: see 'admin show' and 'admin apply'.
+            Connects to the running gateway by a Unix socket in its data directory, or opens the directory itself if \
+            no gateway runs. The whole configuration can be one file: see 'admin show' and 'admin apply'.
             """,
         subcommands: [
             UserCommand.self, AppCommand.self, PolicyCommand.self, EntitleCommand.self, UnentitleCommand.self,
@@ -41,6 +41,6 @@ extension ConsoleCommand {
 
 /// Asks for confirmation before an instance is wiped.
 struct ConfirmationOptions: ParsableArguments {
-    @Flag(help: "Do it even where it wipes instances.")
+    @Flag(help: "Confirm that instances are wiped.")
     var yes = false
 }

@@ -16,7 +16,7 @@ private struct NoTunnels: RoutedTunnels {
 /// Shows and removes the Kerberos tickets in an app's store.
 struct TicketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tickets", abstract: "Look after the Kerberos tickets in an app's store.",
+        commandName: "tickets", abstract: "Show and remove the Kerberos tickets in an app's store.",
         subcommands: [ListCommand.self, ClearCommand.self])
 
     /// Runs a command with the tickets, and closes the store.
@@ -48,7 +48,7 @@ extension TicketsCommand {
     struct ClearCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear", abstract: "Remove tickets; the app must not run.")
-        @Option(help: ArgumentHelp("Whose; everybody's by default.", valueName: "name")) var principal: String?
+        @Option(help: ArgumentHelp("Only tickets of this principal.", valueName: "name")) var principal: String?
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 

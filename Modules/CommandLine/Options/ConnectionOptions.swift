@@ -9,13 +9,13 @@ struct ConnectionOptions: ParsableArguments {
     var ca: String?
     @Option(
         help: ArgumentHelp(
-            "A client certificate, PEM, shown to the servers of the command that ask for one.", valueName: "file"))
+            "A client certificate, PEM, for those servers of the command that request one.", valueName: "file"))
     var cert: String?
-    @Option(help: ArgumentHelp("The private key of --cert, where it is not in the same file.", valueName: "file"))
+    @Option(help: ArgumentHelp("The private key of --cert, if it is not in the same file.", valueName: "file"))
     var key: String?
     @Option(
         help: ArgumentHelp(
-            "Settings, JSON, as {\"ControlTLSVersions\": \"TLS1.1\"}; the environment goes before it.",
+            "Settings, JSON, as {\"ControlTLSVersions\": \"TLS1.1\"}; the environment takes precedence.",
             valueName: "file"))
     var config: String?
 

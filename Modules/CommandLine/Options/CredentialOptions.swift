@@ -6,12 +6,12 @@ import SallyportURLLoading
 
 /// The credential for servers that require authentication.
 struct CredentialOptions: ParsableArguments {
-    @Option(help: "Who asks: NAME, or NAME@REALM for Kerberos. The password is asked for on the terminal.")
+    @Option(help: "The user: NAME, or NAME@REALM for Kerberos. The terminal prompts for the password.")
     var user: String?
 
     @Option(
         help: ArgumentHelp(
-            "The one method to answer: basic, digest, ntlm or negotiate. Over plain http, basic is answered only so.",
+            "The only method to use: basic, digest, ntlm or negotiate. Over plain http, basic needs this option.",
             valueName: "scheme"))
     var auth: AuthenticationMethodArgument?
 

@@ -65,7 +65,7 @@ struct CookieDocument: Codable {
             documents = try JSONDecoder().decode([CookieDocument].self, from: Data(file))
         } catch {
             // The decoder's error might quote the file's content.
-            throw CookieError(.invalidFile, "The file is no array of cookies.")
+            throw CookieError(.invalidFile, "The file is not an array of cookies.")
         }
         var cookies: [Cookie] = []
         for (index, document) in documents.enumerated() {

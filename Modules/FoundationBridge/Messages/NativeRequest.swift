@@ -36,7 +36,7 @@ struct NativeRequest {
 
     private func method() throws(LoadError) -> HTTPRequest.Method {
         guard let method = HTTPRequest.Method(rawValue: request.httpMethod ?? "GET") else {
-            throw LoadError(.invalidRequest, "The method is none that HTTP can carry.")
+            throw LoadError(.invalidRequest, "The method is not valid in HTTP.")
         }
         return method
     }
@@ -103,7 +103,7 @@ extension NativeRequest {
 
     private static func set(_ name: String, _ value: String, in fields: inout HTTPFields) throws(LoadError) {
         guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else {
-            throw LoadError(.invalidRequest, "A header field is none that HTTP can carry.")
+            throw LoadError(.invalidRequest, "A header field is not valid in HTTP.")
         }
         fields[name] = value
     }

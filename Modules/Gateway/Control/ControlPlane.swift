@@ -159,7 +159,7 @@ struct ControlPlane: Sendable {
         var request = request
         let body = try await request.collectBody(upTo: ControlAPI.Limits.query)
         guard let query = try? DNSMessage(parsing: Array(body.readableBytesView)) else {
-            throw GatewayError(.invalid, "The body is no query for A, AAAA, CNAME or SRV.")
+            throw GatewayError(.invalid, "The body is not a query for A, AAAA, CNAME or SRV.")
         }
         let answer = await names.answer(query) { current.judge(record, name: $0) }
         return Response(

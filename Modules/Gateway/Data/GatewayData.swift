@@ -106,7 +106,7 @@ package actor GatewayData {
         }
         guard let settings = loaded.0, let directory = loaded.1, let authorities = loaded.3, let server = loaded.4,
             let signer = loaded.5
-        else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` makes one.") }
+        else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.") }
         self.settings = settings
         self.directory = directory
         self.authorities = try Authorities(authorities)

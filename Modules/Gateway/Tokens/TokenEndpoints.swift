@@ -42,7 +42,7 @@ struct TokenEndpoints: Sendable {
         var request = request
         let body = Array(try await request.collectBody(upTo: AuthTokenAPI.Limits.request).readableBytesView)
         guard let asked = try? WireJSON.decode(AuthTokenAPI.Request.self, from: body, limit: body.count) else {
-            throw GatewayError(.invalid, "The body is no request for a token: challenge and server are texts.")
+            throw GatewayError(.invalid, "The body is not a request for a token: challenge and server must be texts.")
         }
         let answer = try service.issue(asked, to: record, by: await data.settings)
         return Response(

@@ -77,7 +77,7 @@ struct ReadyTokenKeys: Sendable {
     /// - Throws: `internalFailure` if no key can be read.
     func signing(at now: Date) throws(GatewayError) -> Key {
         guard let key = keys.signing(at: now).flatMap({ ready[$0.id] }) else {
-            throw GatewayError(.internalFailure, "There is no key to sign tokens with.")
+            throw GatewayError(.internalFailure, "There is no key for signing tokens.")
         }
         return key
     }

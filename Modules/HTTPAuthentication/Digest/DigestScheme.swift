@@ -62,7 +62,7 @@ final class DigestSession: AuthenticationSession {
         until deadline: ContinuousClock.Instant
     ) async throws(LoadError) -> any RequestSignature {
         guard !credential.user.utf8.contains(where: { $0 < 32 || $0 == 127 }) else {
-            throw LoadError(.invalidRequest, at: .request, "Digest takes no control character in a user's name.")
+            throw LoadError(.invalidRequest, at: .request, "Digest allows no control character in a user's name.")
         }
         let challenge = state.withLock { $0.challenge }
         let function = challenge.algorithm.function

@@ -75,6 +75,6 @@ final class DigestSignature: RequestSignature {
 
     static var failure: LoadError {
         LoadError(
-            .serverNotAuthenticated, at: .response, "The server's own proof is not one of somebody who knows the user.")
+            .serverNotAuthenticated, at: .response, "The server's own proof does not show that it knows the user.")
     }
 }

@@ -24,7 +24,7 @@ package struct NTLMExchange: Sendable {
         guard let user = NTLMUser(credential.user), credential.password.reveal().utf16.count <= NTLMUser.longest else {
             throw LoadError(
                 .invalidRequest, at: .request,
-                "NTLM takes no empty name, no control character in one, and nothing above \(NTLMUser.longest) units.")
+                "NTLM allows no empty name, no control character in one, and nothing above \(NTLMUser.longest) units.")
         }
         self.user = user
         password = credential.password

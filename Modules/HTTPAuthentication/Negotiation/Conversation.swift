@@ -119,7 +119,7 @@ struct Conversation {
     private static func plainBasic(_ error: LoadError) -> LoadError {
         LoadError(
             error.code, at: error.step,
-            "The proxy asks by Basic over plain http, where others read the password; allowsBasicOverPlainHTTP sends it.",
+            "The proxy asks for Basic over plain http, which exposes the password; allowsBasicOverPlainHTTP sends it.",
             underlying: error)
     }
 

@@ -14,7 +14,7 @@ enum HostFiles {
             throw KerberosError(.keytab, "The keytab cannot be read: \(context.error(code).message)")
         }
         guard let user = KerberosUser(krb5Name: unsafe name.takeText()) else {
-            throw KerberosError(.keytab, "The keytab's first name is no user's.")
+            throw KerberosError(.keytab, "The keytab's first entry does not name a user.")
         }
         return user
     }

@@ -61,7 +61,7 @@ actor NegotiateSignature: RequestSignature {
             // A gateway in front of the service may answer with an error without a proof; a successful answer needs the
             // proof.
             guard kind == .proxy || response.head.status.code >= 400 else {
-                throw Self.failure("The server does not say who it is.")
+                throw Self.failure("The server does not authenticate itself.")
             }
         case .some(let answer):
             guard let answer, proof.isAnswered(by: answer.reply),
@@ -101,7 +101,7 @@ actor NegotiateSignature: RequestSignature {
             answer.mechanism?.isKerberos ?? true, let inner = answer.token
         else { throw WireError(.unsupported, "The service does not say that it has accepted the token.") }
         let token = try KerberosToken(parsing: inner)
-        guard token.kind == .reply else { throw WireError(.unsupported, "The service's token is no AP-REP.") }
+        guard token.kind == .reply else { throw WireError(.unsupported, "The service's token is not an AP-REP.") }
         return Answer(reply: token.message, listCode: answer.listCode)
     }
 }

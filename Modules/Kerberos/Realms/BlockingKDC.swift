@@ -45,7 +45,7 @@ final class BlockingKDC: @unchecked Sendable {
         with client: KDCClient, offset: Int32, _ call: @escaping Call
     ) async throws(KerberosError) -> Ticket {
         let kdc = unsafe BlockingKDC(offset: offset, call)
-        guard kdc.start() else { throw KerberosError(.other, "There is no thread for krb5.") }
+        guard kdc.start() else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
         var failure: KerberosError?
         while true {
             switch await kdc.next() {

@@ -49,7 +49,7 @@ struct KDCClient: Sendable {
         } catch {
             return .failure(error)
         }
-        var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is no name of a host.")
+        var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is not a host name.")
         for (index, server) in servers.enumerated() {
             // A silent KDC leaves time for the following ones.
             let share = (deadline - .now) / (servers.count - index)

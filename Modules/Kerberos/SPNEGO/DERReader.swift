@@ -32,7 +32,7 @@ struct DERReader {
     static func only(_ tag: UInt8, in octets: ArraySlice<UInt8>) throws(WireError) -> ArraySlice<UInt8> {
         var reader = DERReader(octets)
         let contents = try reader.element(tag)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an element.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an element.") }
         return contents
     }
 

@@ -78,7 +78,7 @@ package struct KerberosToken: Sendable, Hashable {
         guard token.mechanism.isKerberos else { throw WireError(.unsupported, "The token is not one of Kerberos.") }
         guard token.contents.count > 2,
             let kind = Kind(rawValue: UInt16(bigEndianOctets: token.contents.prefix(2)))
-        else { throw WireError(.malformed, "The token is none that begins a context of Kerberos.") }
+        else { throw WireError(.malformed, "The token does not begin a Kerberos context.") }
         self.init(kind, Array(token.contents.dropFirst(2)))
     }
 

@@ -14,7 +14,7 @@ package enum SPNEGOToken: Sendable, Hashable {
             return
         }
         let token = try GSSToken(parsing: octets)
-        guard token.mechanism == .negotiation else { throw WireError(.unsupported, "The token is none of SPNEGO.") }
+        guard token.mechanism == .negotiation else { throw WireError(.unsupported, "The token is not SPNEGO.") }
         self = .offer(try SPNEGOOffer(parsing: DERReader.only(0xa0, in: token.contents[...])))
     }
 
@@ -58,7 +58,7 @@ package struct SPNEGOOffer: Sendable, Hashable {
         _ = try reader.optional(0xa1).map { (flags) throws(WireError) in try DERReader.only(0x03, in: flags) }
         token = try reader.octets(0xa2)
         listCode = try reader.octets(0xa3)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an offer.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an offer.") }
     }
 
     var contents: [UInt8] {
@@ -97,7 +97,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         if let contents = try reader.optional(0xa0) {
             let value = try DERReader.only(0x0a, in: contents)
             guard value.count == 1, let first = value.first, let state = State(rawValue: first) else {
-                throw WireError(.malformed, "The state is none that there is.")
+                throw WireError(.malformed, "The state is unknown.")
             }
             self.state = state
         }
@@ -106,7 +106,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         }
         token = try reader.octets(0xa2)
         listCode = try reader.octets(0xa3)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an answer.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an answer.") }
     }
 
     var contents: [UInt8] {

@@ -15,7 +15,7 @@ package final class BodyPipe: BodySource {
         package var high: Int
 
         package init(low: Int, high: Int) {
-            precondition(low > 0 && low <= high, "A producer that stopped goes on below the low mark.")
+            precondition(low > 0 && low <= high, "A stopped producer continues below the low mark.")
             self.low = low
             self.high = high
         }

@@ -14,7 +14,7 @@ extension Credential {
         else {
             throw LoadError(
                 .invalidRequest, at: .request,
-                "Basic takes no colon in a user's name, and no control character in name or password.")
+                "Basic allows no colon in a user's name, and no control character in name or password.")
         }
         let octets = Array(user) + [UInt8(ascii: ":")] + password
         return Redacted("Basic \(Data(octets).base64EncodedString())")

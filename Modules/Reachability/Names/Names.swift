@@ -112,7 +112,7 @@ public struct Names: InstancePart {
         switch outcome {
         case .refused(let status):
             throw NameError(.couldNotPerformService, "The gateway does not answer for names: \(status).")
-        case .unreadable: throw NameError(.parsingResponseError, "The gateway's answer is none to the question.")
+        case .unreadable: throw NameError(.parsingResponseError, "The gateway's answer does not match the question.")
         case .answered(let message):
             switch message.code {
             case .noError where message.isTruncated:

@@ -13,6 +13,6 @@ enum SystemRandom {
     /// Fills `count` bytes of `memory`.
     static func fill(_ memory: UnsafeMutableRawPointer, _ count: Int) {
         let isFilled = unsafe sp_random(memory, count) == 1
-        precondition(isFilled, "The kernel gives random bytes (getrandom(2) without flags cannot fail).")
+        precondition(isFilled, "The kernel must provide random bytes (getrandom(2) without flags cannot fail).")
     }
 }

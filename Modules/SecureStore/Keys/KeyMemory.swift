@@ -41,7 +41,7 @@ final class KeyMemory: Sendable {
     private static func addPages(to state: inout State) {
         var isLocked: Int32 = 0
         let pages = unsafe sp_pages_make(pagesSize, &isLocked)
-        guard let pages = unsafe pages else { preconditionFailure("The system gives a few pages of memory for keys.") }
+        guard let pages = unsafe pages else { preconditionFailure("The system must provide memory for keys.") }
         let start = UInt(bitPattern: pages)
         if isLocked == 0 { state.isLocked = false }
         state.pages.append(start)

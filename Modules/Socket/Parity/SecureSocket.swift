@@ -112,7 +112,7 @@ public actor SecureSocket {
     public func write() throws(SocketError) {
         let channel = try connected(for: .write).channel
         guard outbound.count + channel.unsentOctets <= outbound.limit else {
-            throw SocketError(.bufferFull, "The server takes no more now.")
+            throw SocketError(.bufferFull, "The outbound buffer is full.")
         }
         channel.send(outbound.take())
     }

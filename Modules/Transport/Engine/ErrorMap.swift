@@ -55,7 +55,7 @@ struct ErrorMap {
             return isRelay ? LoadError(.relayNotTrusted, at: step, handle.errorMessage) : untrusted(record)
         }
         if record?.refusedVersion == true {
-            return LoadError(.noCommonTLSVersion, at: step, "The peer takes none of the offered versions.")
+            return LoadError(.noCommonTLSVersion, at: step, "The peer accepts none of the offered versions.")
         }
         if record?.isDone == false, record?.alert == nil, Self.isLoss(code) {
             return LoadError(.connectionLost, at: step, "The connection ended in the handshake.")

@@ -99,7 +99,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
         let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
-        assert(shareCode == CURLSHE_OK, "Nobody holds a handle of a pool that is closed.")
+        assert(shareCode == CURLSHE_OK, "A closed pool's handles must have been released.")
         for descriptor in connections.keys { loop.forget(descriptor) }
         connections = [:]
     }

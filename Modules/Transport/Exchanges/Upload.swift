@@ -139,7 +139,7 @@ final class Upload {
 
     /// A body with another length than declared would end too early, or run into the next request.
     private func wrongLength() -> Portion {
-        failure = LoadError(.requestBodyFailed, at: .request, "The body has another length than it was said to have.")
+        failure = LoadError(.requestBodyFailed, at: .request, "The body's length differs from the declared length.")
         return .failed
     }
 

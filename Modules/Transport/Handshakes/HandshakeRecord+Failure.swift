@@ -37,7 +37,7 @@ extension HandshakeRecord {
                 ?? LoadError(.serverNotTrusted, at: .serverTLS, "The server's certificate does not verify.")
         }
         if refusedVersion {
-            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer takes none of the offered versions.")
+            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer accepts none of the offered versions.")
         }
         if refusedCertificate {
             return LoadError(

@@ -66,7 +66,7 @@ extension ErrorMap {
         for challenge in challenges { fields.append(HTTPField(name: .proxyAuthenticate, value: challenge)) }
         let head = HTTPResponse(status: .proxyAuthenticationRequired, headerFields: fields)
         return LoadError(
-            .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) wants to know who asks.",
+            .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) requires authentication.",
             underlying: ProxyChallenge(head: head))
     }
 
@@ -76,7 +76,7 @@ extension ErrorMap {
         switch reason {
         case CURLPX_NO_AUTH, CURLPX_USER_REJECTED, CURLPX_IDENTD, CURLPX_IDENTD_DIFFER:
             return LoadError(
-                .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) takes no connection of this user.")
+                .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) refuses connections of this user.")
         case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_NOT_ALLOWED, CURLPX_REPLY_NETWORK_UNREACHABLE,
             CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_CONNECTION_REFUSED, CURLPX_REPLY_TTL_EXPIRED,
             CURLPX_REQUEST_FAILED:

@@ -32,7 +32,7 @@ extension CertificateBag {
         guard content.count == 2, try ASN1ObjectIdentifier(berEncoded: content[0]) == ObjectIdentifiers.signedData
         else { throw WireError(.malformed, "The PKCS#7 message is not signed data.") }
         let explicit = try children(of: content[1], tag: contextZero)
-        guard explicit.count == 1 else { throw WireError(.malformed, "Signed data stands alone.") }
+        guard explicit.count == 1 else { throw WireError(.malformed, "Nothing may follow signed data.") }
         // version, digest algorithms and content, then the certificates.
         let fields = try children(of: explicit[0], tag: .sequence)
         guard fields.count >= 4, let bag = fields.dropFirst(3).first(where: { $0.identifier == contextZero }) else {

@@ -117,7 +117,7 @@ extension ConfigurationDocument {
             throw WireError(.malformed, "Authorities stand there, and a generation of signers from 1 to 2^53.")
         }
         guard (status == .active) == (code == .none) else {
-            throw WireError(.malformed, "A code stands exactly where the status is not active.")
+            throw WireError(.malformed, "A code is required exactly if the status is not active.")
         }
         guard (servers.map(\.priority) + clusters.flatMap(\.relays).map(\.priority)).allSatisfy((1...1000).contains)
         else { throw WireError(.malformed, "Priorities are 1 to 1000.") }

@@ -108,7 +108,7 @@ private struct DNSReader {
             data = try .service(
                 priority: number16(), weight: number16(), port: number16(), target: DNSName(in: octets, at: &offset))
         }
-        guard offset == end else { throw WireError(.malformed, "A DNS record is not as long as it says.") }
+        guard offset == end else { throw WireError(.malformed, "A DNS record differs from its declared length.") }
         return data
     }
 }

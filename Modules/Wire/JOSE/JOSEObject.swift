@@ -48,7 +48,7 @@ package struct JOSEObject: Sendable, Equatable {
         guard members.count < Limits.members else {
             throw WireError(.tooLarge, "An object has at most \(Limits.members) members.")
         }
-        guard self[name] == nil else { throw WireError(.malformed, "A name stands twice in one object.") }
+        guard self[name] == nil else { throw WireError(.malformed, "A name occurs twice in one object.") }
         members.append((name, value))
     }
 
@@ -89,7 +89,7 @@ extension JOSEObject {
     package func optionalTime(_ name: String) throws(WireError) -> Int64? {
         guard let value = self[name] else { return nil }
         guard case .integer(let number) = value, (1...1 << 53).contains(number) else {
-            throw WireError(.malformed, "The member \(name) is no time in whole seconds.")
+            throw WireError(.malformed, "The member \(name) is not a time in whole seconds.")
         }
         return number
     }

@@ -115,7 +115,7 @@ extension AuthTokenClaims {
         let claims = try JOSEObject(parsing: octets)
         guard let entitlement = EntitlementIdentifier(try claims.string("client_id")),
             let instance = InstanceIdentifier(try claims.string("sid"))
-        else { throw WireError(.malformed, "client_id or sid is no name of an app or instance.") }
+        else { throw WireError(.malformed, "client_id or sid does not name an app or an instance.") }
         self.init(
             issuer: try claims.string("iss"), user: try claims.string("sub"),
             server: try claims.optionalString("aud") ?? "", challenge: try claims.string("nonce"),

@@ -43,7 +43,7 @@ import Testing
         #expect(Set(bodies).count == 4 && site.count == 4)
     }
 
-    /// Whoever waited for an answer that is not stored asks by itself, and the next ones do not wait.
+    /// A load that waited for an answer that is not stored then asks the server itself, and later loads do not wait.
     @Test func loadsDoNotWaitTwiceForAnAnswerThatCannotBeStored() async throws {
         let site = try await Site { _, _ in
             try? await Task.sleep(for: .milliseconds(100))
@@ -85,7 +85,7 @@ import Testing
         #expect(site.count == 2)
     }
 
-    /// A leader whose app does not read holds nobody up.
+    /// A leader whose app does not read delays no other load.
     @Test func aLeaderThatDoesNotReadIsLeftBehind() async throws {
         let site = try await Site(patience: .init(head: .seconds(5), body: .milliseconds(50))) { _, _ in .fresh() }
         let unread = try await site.response(to: site.request())

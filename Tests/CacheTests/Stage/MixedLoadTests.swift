@@ -7,8 +7,8 @@ import Testing
 
 @testable import SallyportCache
 
-/// Everything at once: loads, ranges, changes, removals, a small capacity and cancellation. Whoever gets a body gets
-/// that of the URL, whole, and nobody waits for ever.
+/// Everything at once: loads, ranges, changes, removals, a small capacity and cancellation. Each body belongs to its
+/// URL and is complete, and no load waits for ever.
 @Suite(.timeLimit(.minutes(2))) struct MixedLoadTests {
     private static func body(_ number: Int) -> [UInt8] {
         let length = [10, 3000, 66_000, 150_000][number % 4]

@@ -36,7 +36,7 @@ extension FuzzTarget {
         try demand(manifest.octets == octets, "A manifest comes out as another.")
     }
 
-    /// Nobody without the key makes a record.
+    /// A record cannot be created without the key.
     private static let record = FuzzTarget("record") { octets throws(BrokenProperty) in
         let place = [UInt8](repeating: 1, count: 48)
         try demand((try? cipher.open(octets, at: place)) == nil, "A record was forged.")

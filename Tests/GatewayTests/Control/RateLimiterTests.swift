@@ -37,7 +37,7 @@ import Testing
         #expect(taken(&limiter, of: 1, 10, after: 1) == 9)
     }
 
-    /// As many sources as there are addresses must neither fill the memory nor free anybody from the limit.
+    /// A great number of sources must neither fill the memory nor escape the limit.
     @Test func sourcesBeyondTheLimitShareOneBucket() {
         var limiter = RateLimiter<Int>(.queries)
         for source in 0..<RateLimiter<Int>.sources { _ = limiter.takes(source, at: now) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What the gateway says of tokens: every verdict, and whom it issues none.
+/// The gateway's results for tokens, and the instances for which it issues none.
 @Suite(.timeLimit(.minutes(1))) struct TokenServiceTests {
     /// The service over data whose clock the test moves, and an instance.
     struct TokenIssuer {

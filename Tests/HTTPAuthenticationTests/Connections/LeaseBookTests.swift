@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// Who may have a connection, and which.
+/// Which load may use which connection.
 struct LeaseBookTests {
     private let place = ConnectionPlace(session: "1", limit: 2)
     private let other = ConnectionPlace(session: "2", limit: 2)

@@ -280,7 +280,7 @@ struct NTLMServersTests {
         await app.loading.shutdown()
     }
 
-    /// Who passes the proof on to the server over a connection of its own has another certificate.
+    /// An attacker that forwards the proof to the server over its own connection has another certificate.
     @Test func aProofForAnotherCertificateIsRefused() async throws {
         let authority = try TestAuthority()
         let identity = try authority.server(addresses: [.v4(0x7f00_0001)])

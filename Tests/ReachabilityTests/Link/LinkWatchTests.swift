@@ -37,7 +37,7 @@ import Testing
         #expect(link.told.allSatisfy { $0.at <= .milliseconds(100) })
     }
 
-    /// With an open stream nobody is asked for anything.
+    /// With an open stream no probe is sent.
     @Test func heartbeatsAreEnough() {
         var link = SimulatedLink()
         link.run(until: .seconds(600))
@@ -178,7 +178,7 @@ import Testing
         #expect(watch.told.standing == .unknown)
     }
 
-    /// Where the kernel tells nobody, heartbeats and probes do.
+    /// Without reports of the kernel, heartbeats and probes are sufficient.
     @Test func withoutTheKernelsWordTheTimesStand() {
         var watch = LinkWatch(at: .zero)
         _ = watch.streamOpened(SimulatedLink.ends, at: .zero)

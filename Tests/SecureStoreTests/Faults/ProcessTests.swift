@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportSecureStore
 
-/// Several processes at one store, and a map that grows under those who read.
+/// Several processes with one store, and a map that grows while other processes read.
 @Suite struct ProcessTests {
     private let fixture: StoreFixture
     private let workload = Workload(writer: 0)

@@ -1,6 +1,6 @@
 @testable import SallyportSecureStore
 
-/// A data file in memory, for checks of files that nobody writes.
+/// A data file in memory, for checks of files without a writer.
 struct DataImage: PageSource {
     var content: [UInt8]
     var length: Int { content.count }

@@ -93,7 +93,7 @@ import Testing
     @Test func aTruncatedFileIsFoundAtEveryLength() async throws {
         try await fixture.fill(20)
         let sound = try image()
-        // Pages at the end may be free, and then nobody misses them.
+        // Pages at the end may be free, and their loss is then harmless.
         let end = try #require(DataMap(sound).octets.filter { $0.key != .unused }.values.joined().max())
         for length in stride(from: sound.length - 512, through: 0, by: -512 * 7) {
             truncate(path, off_t(length))

@@ -13,7 +13,7 @@ package final class NTLMAcceptor: Sendable {
         package var method: String
         package var path: String
         package var status: Int
-        /// `-` where nobody is known.
+        /// `-` if there is no authenticated user.
         package var user: String
         /// Of the request's body, in bytes.
         package var length: Int

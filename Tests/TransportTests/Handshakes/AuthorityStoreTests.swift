@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// Authorities are read once for all who want the same ones.
+/// Authorities are read once and shared by all pools that need them.
 struct AuthorityStoreTests {
     private let authority: TestAuthority
     private let folder: TemporaryDirectory

@@ -151,7 +151,7 @@ struct ConnectionLimitTests {
         }
     }
 
-    /// A handshake that never ends keeps nobody else from the origin.
+    /// A handshake that never ends does not keep other exchanges from the origin.
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
     func exchangesDoNotWaitForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
         let server = try TestServer { $0.awaitEnd() }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// The rows of the documents' table that are about the cache, seen by a real server: directly and through a relay.
+/// The settings of the cache, observed by a real server: directly and through a relay.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheTableTests {
     /// Routes whose sessions have the cache in their chain.

@@ -61,7 +61,7 @@ struct ControlTLSVersionsTests {
     }
 }
 
-/// What is offered to whom, and in which order.
+/// Which versions are offered to which server, and in which order.
 struct TLSVersionRulesTests {
     private static let host = Host.address(.v4(0x0a00_0001))
 
@@ -138,8 +138,7 @@ struct TLSFallbackTests {
         #expect(site.seen.heads.isEmpty)
     }
 
-    /// Somebody in between ends the first handshake; the server sees from the second that it is not the first
-    /// (RFC 7507).
+    /// An attacker ends the first handshake; the server recognises the second one as a fallback (RFC 7507).
     @Test func aForcedFallbackIsFoundOut() async throws {
         let tls = try TestTLS(site.authority.server(addresses: [.v4(0x7f00_0001)]))
         let connections = Lock(0)

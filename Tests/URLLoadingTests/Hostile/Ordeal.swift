@@ -32,7 +32,7 @@ struct Ordeal {
         var request = LoadRequest(method, try server.url(path, scheme: scheme))
         request.options.idleTimeout = idleTimeout
         request.options.resourceTimeout = resourceTimeout
-        // A server stops with the last who knows it.
+        // A server stops when its last reference is released.
         defer { withExtendedLifetime(server) {} }
         return try await session.data(for: request, upTo: limit)
     }

@@ -438,7 +438,7 @@ import Testing
         #expect(order.withLock { $0 } == ["/old", "/old", "/new"])
         let refused = session.dataTask(for: request, options: options, delegate: Beginner(decision: .cancel))
         await #expect(throws: LoadError(.cancelled, "")) { _ = try await refused.value }
-        // Without a delay nobody is asked.
+        // Without a delay the delegate is not asked.
         _ = try await session.dataTask(for: request, delegate: Beginner(decision: .cancel)).value
         #expect(order.withLock { $0.count } == 4)
     }
