@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// Reads slowly: each write waits, for the first ones long enough that a handler which does not wait writes on.
+/// Reads slowly: each write waits, the first ones long enough to reveal a handler that does not wait.
 struct SlowReader {
     private static let slowWrites = 32
 
@@ -49,7 +49,7 @@ struct SlowUpload {
     }
 }
 
-/// Watches a handler whose source holds its answer back, and cancels it meanwhile.
+/// Observes a handler while its source pauses, and cancels it then.
 struct SlowSource {
     let sample: SampleRequest
     let hold: SampleRequest.Hold
