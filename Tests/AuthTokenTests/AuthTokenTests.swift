@@ -28,7 +28,7 @@ import Testing
         (String(repeating: "a", count: 257), "", .invalidChallenge), ("", "a b", .invalidServerName),
         ("", String(repeating: "a", count: 256), .invalidServerName), ("", "b\u{fc}cher.example", .invalidServerName),
     ])
-    func whatNoTokenCarriesIsNotSent(_ challenge: String, _ server: String, _ code: AuthTokenError.Code) async throws {
+    func invalidClaimsAreNotSent(_ challenge: String, _ server: String, _ code: AuthTokenError.Code) async throws {
         try await TokenApp.with { app in
             await #expect(throws: AuthTokenError(code, "")) {
                 try await app.tokens.token(challenge: challenge, serverName: server)
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func whatIsKnownAtOnceIsThrown() async throws {
+    @Test func errorsThatAreKnownAtOnceAreThrown() async throws {
         try await TokenApp.with { app in
             let listener = Listener()
             await app.tokens.setDelegate(listener)

@@ -229,7 +229,7 @@ import Testing
     }
 
     /// Many sessions, each ended before the next, take up room only until their tokens expire.
-    @Test func whatIsOverTakesNoRoomForLong() {
+    @Test func expiredChallengesAreRemoved() {
         var book = ChallengeBook(limit: 10_000)
         var most = 0
         for number in 0..<5_000 {

@@ -24,7 +24,7 @@ struct PasswordLineTests {
         #expect(end(Array(keys.utf8)) == .entered(password))
     }
 
-    @Test func whatIsLeftOrIsNoTextIsNoPassword() {
+    @Test func anAbortedOrInvalidLineIsNotAPassword() {
         #expect(end([0x03]) == .interrupted)
         #expect(end(Array("secret".utf8) + [0x03]) == .interrupted)
         #expect(end([0x04]) == PasswordLine.End.none)

@@ -121,7 +121,7 @@ import Testing
         #expect(jar.table.count == 0 && jar.table.owners.all.isEmpty)
     }
 
-    @Test func whatIsOverwrittenIsGone() throws {
+    @Test func overwrittenCookiesAreGone() throws {
         var jar = TestJar()
         try jar.set("name=value", by: Self.site)
         jar.principal = Principal("ann")

@@ -23,7 +23,7 @@ import Testing
         for waiter in all { waiter.resume(returning: "came") }
     }
 
-    @Test func whatIsKnownIsNotWaitedFor() async {
+    @Test func aKnownValueIsReturnedWithoutWaiting() async {
         #expect(await wait(knowing: "known") == "known")
     }
 

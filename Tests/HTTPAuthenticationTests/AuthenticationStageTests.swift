@@ -82,7 +82,7 @@ struct AuthenticationStageTests {
         #expect(try await load() == 401)
     }
 
-    @Test func whatIsForOneLoadIsNotKept() async throws {
+    @Test func aCredentialForOneLoadIsNotKept() async throws {
         let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
         #expect(try await load(asking: StubResponder([.use(once)])) == 200)
         #expect(try await load() == 401)
@@ -153,7 +153,7 @@ struct AuthenticationStageTests {
         #expect(app.challenges.map(\.protectionSpace.realm) == ["d", "x", "r"], "what is newer is not known here")
     }
 
-    @Test func whatWasRejectedIsNotAskedAboutAgainInTheLoad() async throws {
+    @Test func aRejectedMethodIsNotOfferedAgainInTheLoad() async throws {
         server.offers = ["Basic realm=\"x\"", "Basic realm=\"r\""]
         let app = StubResponder([.rejectProtectionSpace, .use(Self.wrong), .use(Self.good)])
         #expect(try await load(asking: app) == 200)

@@ -133,7 +133,7 @@ struct PlainHTTPTests {
 
     /// A credential that one session may send must not be sent by another that may not, though they share the accepted
     /// ones.
-    @Test func whatWasAcceptedIsNotSaidUnaskedWhereItMayNotBe() async throws {
+    @Test func anAcceptedPasswordIsNotSentUnaskedWhereForbidden() async throws {
         let origin = try Origin(Self.basic)
         #expect(try await load(origin.url(), in: session { $0.allowsBasicOverPlainHTTP = true }).status == 200)
         let count = origin.passwords

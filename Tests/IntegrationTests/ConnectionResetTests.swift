@@ -8,7 +8,7 @@ import Testing
 
 /// An app that runs, its link, its names, what it can find out, and all of its connections closed at once.
 @Suite(.timeLimit(.minutes(3))) struct ConnectionResetTests {
-    @Test func whatIsInFlightEndsAndTheNextConnectsAnew() async throws {
+    @Test func requestsInFlightEndAndLaterOnesConnectAnew() async throws {
         try await RunningApp.run { (app: RunningApp) async throws -> Void in
             #expect(app.sallyport.reachability.status == .reachable(via: .loopback))
             let slow = try await app.session.bytes(for: .get("\(app.intranet.url)/slow"))

@@ -62,7 +62,7 @@ import Testing
         #expect(try await site.fetch(url, store).output == "ok")
     }
 
-    @Test func whatTheAdministratorWritesIsReadExactly() async throws {
+    @Test func theAdministratorsInputIsReadExactly() async throws {
         let site = try await Site.start()
         let wrong = try await site.tryAdmin(["route", "set", "10.0.0.1/8", "deny"])
         #expect(wrong.status != 0 && wrong.error.contains("write 10.0.0.0/8"), "\(wrong.status) \(wrong.error)")

@@ -126,7 +126,7 @@ import Testing
         #expect(plain.status == 0 && plain.output.split(separator: "\n").count == 1)
     }
 
-    @Test func whatMakesNoSenseIsUsage() async throws {
+    @Test func invalidOptionsAreAUsageError() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
         for arguments in [

@@ -43,7 +43,7 @@ import Testing
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 77)
     }
 
-    @Test func whatWouldWipeNeedsConfirmation() async throws {
+    @Test func wipingNeedsConfirmation() async throws {
         let site = try await Site.start()
         _ = try await site.activatedStore()
         let asked = try await site.tryAdmin(["user", "remove", Site.user, "--json"])
@@ -96,7 +96,7 @@ import Testing
         #expect(try await site.tryAdmin(["key", "revoke", key.id]).status == 64)
     }
 
-    @Test func whatIsShownCanBeApplied() async throws {
+    @Test func theOutputOfShowCanBeApplied() async throws {
         struct Changes: Decodable { var changes: [String] }
         let site = try await Site.start()
         try await site.admin("route", "set", "corp.example", "relay", "--ports", "443,8443")

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b"])
-    func whatHasNoRealmIsNoUser(text: String) {
+    func aNameWithoutARealmIsNotAUser(text: String) {
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser(text) }
     }
 
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func whatIsListedGoesBeforeNames() async throws {
+    @Test func listedKDCsComeBeforeNames() async throws {
         let listed = try Endpoint("kdc.corp.example:750")
         let names = Names(records: [ServiceRecord(try Endpoint("other.example:88"))])
         let servers = RealmServers(names: names) { $0 == "CORP.EXAMPLE" ? [listed] : [] }

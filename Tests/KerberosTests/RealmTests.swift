@@ -33,7 +33,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func whatIsWrongWithAUserIsSaid() async throws {
+    @Test func errorsOfAUserAreReported() async throws {
         let kdc = try await realm()
         try await kdc.addUser("late", password: "secret", "+requires_preauth -pwexpire yesterday")
         try await kdc.addUser("gone", password: "secret", "+requires_preauth -allow_tix")
@@ -88,7 +88,7 @@ struct RealmTests {
     }
 
     /// What a lock and a wipe leave.
-    @Test func whatIsForgottenIsSecret() async throws {
+    @Test func clearingRemovesSecretsOnly() async throws {
         let kdc = try await realm()
         let keytab = try await kdc.addService("report/host.example")
         let app = try KerberosApp([kdc])

@@ -160,7 +160,7 @@ import Testing
     @Test(arguments: [
         "", ".", "..", "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "a b", "a..b", "a/b",
         String(repeating: "a", count: 64) + ".example", String(repeating: "abcdefg.", count: 32) + "example",
-    ]) func whatIsNoNameIsNotAskedFor(_ name: String) async {
+    ]) func invalidNamesAreNotLookedUp(_ name: String) async {
         for type in NameAnswer.RecordType.allCases {
             let result = await lookUp(name, type) { _ throws(LoadError) in
                 Issue.record("\(name) was asked for.")

@@ -96,7 +96,7 @@ struct SecureSocketTests {
         _ = relay
     }
 
-    @Test func whatCameBeforeTheEndComesAfterDisconnect() async throws {
+    @Test func bytesBeforeTheEndArriveAfterDisconnect() async throws {
         let server = try world.server(isSecure: true) { client in
             let bytes = client.readAll()
             client.write(bytes)

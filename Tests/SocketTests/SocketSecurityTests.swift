@@ -213,7 +213,7 @@ struct SocketSecurityTests {
 
     // MARK: The policy
 
-    @Test func whatIsDeniedIsNotConnectedTo() async throws {
+    @Test func deniedServersAreNotConnectedTo() async throws {
         let server = try world.mirror(isSecure: false)
         world.gate.route(by: RoutingTable(default: .deny))
         let error = try await failure(server)

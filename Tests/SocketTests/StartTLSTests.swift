@@ -100,7 +100,7 @@ struct StartTLSTests {
 
     /// Bytes written before are sent without TLS and in full; bytes written meanwhile are sent with TLS.
     @Test(arguments: [false, true])
-    func whatIsWrittenStandsOnItsSideOfTheHandshake(_ isRelayed: Bool) async throws {
+    func writesStayBeforeOrAfterTheHandshake(_ isRelayed: Bool) async throws {
         // More than the buffers of two sockets hold, so it is sent only once the server reads; TLS was requested by
         // then.
         let before = payload(16_000_000)

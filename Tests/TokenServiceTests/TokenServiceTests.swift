@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ways) func whatTheAppSaidMustBeWhatTheTokenSays(_ wish: Enterprise.Wish) async throws {
+    @Test(arguments: ways) func theTokenMustMatchTheAppsClaims(_ wish: Enterprise.Wish) async throws {
         try await Enterprise.with(wish) { enterprise in
             enterprise.turnGateway(to: 0)
             let token = try await enterprise.token().text.reveal()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ways) func whereProofsAreDemandedATokenAloneOpensNothing(_ wish: Enterprise.Wish) async throws {
+    @Test(arguments: ways) func ifProofsAreRequiredATokenAloneIsRefused(_ wish: Enterprise.Wish) async throws {
         var wish = wish
         (wish.requiresProof, wish.use) = (true, .session)
         try await Enterprise.with(wish) { enterprise in

@@ -69,7 +69,7 @@ struct SuspensionTests {
         #expect(try await eventually { control.listeners == 0 })
     }
 
-    @Test func whatIsSuspendedBeforeItBeginsMakesNoConnection() async throws {
+    @Test func exchangesSuspendedBeforeTheirStartMakeNoConnection() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
         let control = Control()
         control.set(true)
@@ -83,7 +83,7 @@ struct SuspensionTests {
         #expect(try await task.value == .ok)
     }
 
-    @Test func whatIsSuspendedEndsWithItsTaskAndAtItsTime() async throws {
+    @Test func suspendedExchangesEndWithTheirTaskAndAtTheirDeadline() async throws {
         let server = try TestServer { $0.awaitEnd() }
         for isCancelled in [true, false] {
             let control = Control()

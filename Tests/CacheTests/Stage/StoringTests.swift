@@ -228,7 +228,7 @@ import Testing
         #expect(site.count == 1)
     }
 
-    @Test func whatIsTooLongIsNotKept() async throws {
+    @Test func tooLongAnswersAreNotStored() async throws {
         let body = Array(repeating: UInt8(1), count: (1 << 20) + 1)
         for fields in [
             ["Cache-Control": "max-age=60", "Content-Length": "\(body.count)"], ["Cache-Control": "max-age=60"],

@@ -14,7 +14,7 @@ import Testing
         #expect(PercentCoding.decoded(text) == nil)
     }
 
-    @Test func whatWasEncodedDecodes() {
+    @Test func encodedTextCanBeDecoded() {
         var generator = SeededGenerator(seed: 6)
         for _ in 0..<10_000 {
             let text = generator.text(upTo: 10, of: ["a", "/", "ü", " ", "?"]).filter { $0 != "%" }

@@ -82,7 +82,7 @@ import Testing
     enum Wake: CaseIterable { case release, push, fullness, end, failure }
 
     @Test(arguments: Wake.allCases)
-    func whatIsHeldWakesATaskOnceMoreIsThere(_ wake: Wake) async throws {
+    func heldChunksWakeATaskWithTheNextOne(_ wake: Wake) async throws {
         let (pipe, _) = pipe(low: 2, high: 4)
         async let first = pipe.next()
         #expect(try await eventually { pipe.isAwaited })
@@ -117,7 +117,7 @@ import Testing
         #expect(pipe.take(upTo: 1) == .failed(LoadError(.idleTimeout, "")))
     }
 
-    @Test func whatCameBeforeAFailureIsReadFirst() async throws {
+    @Test func bytesBeforeAFailureAreReadFirst() async throws {
         let (pipe, _) = pipe()
         _ = pipe.push([1])
         pipe.finish(LoadError(.connectionLost, ""))

@@ -132,7 +132,7 @@ import Testing
         #expect(progress.handshakeEnded() == .keep)
     }
 
-    @Test func whatComesOfARequestGivesItNoMoreTime() {
+    @Test func receivedBytesDoNotExtendARequestsDeadline() {
         var progress = ConnectionProgress(limits, hasHandshake: false)
         #expect(progress.firstTimer == .start(.seconds(15)))
         for _ in 0..<3 { #expect(progress.received() == .keep) }

@@ -86,7 +86,7 @@ import Testing
         #expect(resolver.asked.withLock { $0.map(\.name) } == [DNSName("_tcp.a.example")])
     }
 
-    @Test func whatTheAdministratorSaidIsAnsweredWithoutAResolver() async throws {
+    @Test func configuredAddressesAreAnsweredWithoutAResolver() async throws {
         let resolver = Resolver()
         let service = NameService(queries: resolver)
         let answer = await service.answer(try query("a.example")) { _ in .address(Self.inside) }
@@ -98,7 +98,7 @@ import Testing
         #expect(resolver.asked.withLock { $0.count } == 1)
     }
 
-    @Test func whatFailsAndWhatIsNotThereAreToldApart() async throws {
+    @Test func failedAndMissingNamesAreDistinguished() async throws {
         let failed = await NameService(queries: Resolver(nil)).answer(try query("a.example")) { _ in .allowed }
         #expect(failed.code == .serverFailure)
         let unknown = await NameService(queries: Resolver(.nameError)).answer(try query("a.example")) { _ in .allowed }

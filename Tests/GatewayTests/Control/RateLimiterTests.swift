@@ -29,7 +29,7 @@ import Testing
         #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
     }
 
-    @Test func whatCostsMoreIsPaidAfterwards() {
+    @Test func higherCostsAreChargedAfterwards() {
         var limiter = RateLimiter<Int>(.queries)
         #expect(taken(&limiter, of: 1, 1) == 1)
         limiter.charges(1, 110)

@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func whatInstancesShareIsEncodedOnceForEachChange() async throws {
+    @Test func sharedMembersAreEncodedOnceForEachChange() async throws {
         let fixture = try await DataFixture()
         var instances: [PresentedCertificate] = []
         for _ in 0..<3 { instances.append(try await fixture.enroll(fixture.link(), DataFixture.request())) }

@@ -105,7 +105,7 @@ import Testing
         await #expect(throws: GatewayError(.forbidden, "")) { try await issuer.token() }
     }
 
-    @Test func whatIsLiftedHoldsAgain() async throws {
+    @Test func liftedWithdrawalsMakeTokensValidAgain() async throws {
         let issuer = try await TokenIssuer()
         let token = try await issuer.token()
         try await issuer.withdraw(.block)
@@ -135,7 +135,7 @@ import Testing
         #expect(try await issuer.service.verify(issuer.forged { $0.entitlement = other }).verdict == .withdrawn)
     }
 
-    @Test func whatIsNoTokenOfThisGatewayHasOneAnswer() async throws {
+    @Test func foreignTokensAllGetTheSameAnswer() async throws {
         let issuer = try await TokenIssuer()
         let token = try await issuer.token()
         let claims = try #require(issuer.service.verify(token).claims)
@@ -163,7 +163,7 @@ import Testing
             ("a-b", "", nil), ("", "a b", nil), ("", "", "x"), (String(repeating: "a", count: 257), "", nil),
             ("", String(repeating: "a", count: 256), nil),
         ] as [(String, String, String?)])
-    func whatNoTokenCarriesIsRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
+    func invalidClaimsAreRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
         let issuer = try await TokenIssuer()
         await #expect(throws: GatewayError(.invalid, "")) { try await issuer.token(challenge, server, jkt: jkt) }
     }

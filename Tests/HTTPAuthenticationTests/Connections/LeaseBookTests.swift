@@ -88,7 +88,7 @@ struct LeaseBookTests {
         }
     }
 
-    @Test func whatIsForgottenIsClosed() {
+    @Test func forgottenConnectionsAreClosed() {
         var book = LeaseBook<Int>()
         _ = book.keep(idle(1), at: place) + book.keep(idle(2, Self.bob), at: place)
         let closed = [book.forget(Self.ann), book.end(), book.keep(idle(3), at: place)]

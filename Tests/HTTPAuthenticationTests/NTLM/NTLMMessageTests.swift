@@ -47,7 +47,7 @@ struct NTLMMessageTests {
         for count in 0..<whole.count { #expect(NTLMChallenge(Array(whole.prefix(count))) == nil, "\(count) bytes") }
     }
 
-    @Test func whatIsNoChallengeIsRefused() {
+    @Test func invalidChallengesAreRefused() {
         let whole = challenge()
         #expect(NTLMChallenge(changed(whole, 0, [0x6e])) == nil, "another signature")
         #expect(NTLMChallenge(changed(whole, 8, [1])) == nil, "another message")

@@ -295,7 +295,7 @@ struct NTLMServersTests {
     // MARK: Old servers
 
     @Test(arguments: ["v1", "session"])
-    func whatIsOlderThanVersion2IsAnsweredWhereItIsAllowed(_ kind: String) async throws {
+    func versionsBefore2AreAnsweredIfAllowed(_ kind: String) async throws {
         let server = try await NTLMAcceptor.start(Self.users, options: ["--old", kind])
         let app = try Self.app(allowsNTLMv1: true)
         #expect(try await load(app.loading.makeSession(), server, "/page", Self.jürgen).status == 200)

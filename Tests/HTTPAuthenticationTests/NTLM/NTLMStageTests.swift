@@ -105,7 +105,7 @@ struct NTLMStageTests {
         }
     }
 
-    @Test func whatTheCacheAnswersCostsNoConnection() async throws {
+    @Test func cachedAnswersNeedNoConnection() async throws {
         let server = NTLMServer()
         #expect(try await load(server) == 200)
         server.change { $0.cached = ["/docs/a"] }

@@ -79,7 +79,7 @@ import Testing
         try await check((0..<40).flatMap { [$0, 1000 - $0, $0 * 7 + 2000] })
     }
 
-    @Test func whatOneWriterTakesBackIsNotInTheOrder() async throws {
+    @Test func aRolledBackWriteIsNotInTheOrder() async throws {
         struct Refused: Error {}
         try await set([2, 4])
         _ = try? await store.write { [texts] in

@@ -58,7 +58,7 @@ import Testing
         #expect(try large.content(of: store) == large.expected(after: found))
     }
 
-    @Test func whatAKilledReaderHeldIsUsedAgain() async throws {
+    @Test func pagesOfAKilledReaderAreReused() async throws {
         let store = try await fixture.open()
         for transaction in 1...20 { try await workload.perform(transaction, in: store) }
         let child = try Child(["look", fixture.directory, fixture.keyFile])

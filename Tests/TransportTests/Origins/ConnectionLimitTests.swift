@@ -125,7 +125,7 @@ struct ConnectionLimitTests {
         #expect(server.acceptedConnections == 1)
     }
 
-    @Test func whatWaitsIsEndedWithTheRest() async throws {
+    @Test func waitingExchangesAreEndedWithTheOthers() async throws {
         let (counter, server, url) = try busyServer()
         let tasks = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
         #expect(try await eventually { counter.now == 1 })

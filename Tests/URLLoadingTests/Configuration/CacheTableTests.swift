@@ -59,7 +59,7 @@ struct CacheTableTests {
     }
 
     /// Also where there is no cache that could answer.
-    @Test func whatOnlyTheCacheMayAnswerNeverLeaves() async throws {
+    @Test func cacheOnlyRequestsAreNeverSent() async throws {
         let fixture = Fixture()
         var request = try LoadRequest.get("http://a.example/")
         request.options.cachePolicy = .returnCacheDataDontLoad

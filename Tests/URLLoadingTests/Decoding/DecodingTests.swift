@@ -184,7 +184,7 @@ import Testing
 
     // MARK: Properties
 
-    @Test func whatZlibCompressesIsHadBackWhateverThePieces() async throws {
+    @Test func compressedBytesAreRestoredFromPiecesOfAnySize() async throws {
         var generator = SeededGenerator(seed: 20)
         for round in 0..<300 {
             let length = Int.random(in: 0...200_000, using: &generator) >> (round % 12)

@@ -56,7 +56,7 @@ struct ConnectionDecisionsAnswerTests {
         #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
     }
 
-    @Test mutating func whatHoldsForOneLoadIsNotKept() throws {
+    @Test mutating func decisionsForOneLoadAreNotKept() throws {
         decisions.note(.cancel, to: wish, at: place)
         decisions.note(.trust(.none), to: try chain(1), at: place)
         decisions.note(.cancel, to: try chain(1), at: place)

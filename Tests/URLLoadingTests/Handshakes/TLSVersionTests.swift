@@ -45,7 +45,7 @@ struct ControlTLSVersionsTests {
         #expect(try versions.versions(for: Host("new.example")).isEmpty)
     }
 
-    @Test func whatAddsNothingIsKept() throws {
+    @Test func ineffectiveItemsAreKept() throws {
         #expect(try ControlTLSVersions(["GDEnableTLS1.2", "TLS1.1"]).ineffective == ["GDEnableTLS1.2"])
     }
 
@@ -77,7 +77,7 @@ struct TLSVersionRulesTests {
         #expect(offer.first == .standard && offer.fallback == nil)
     }
 
-    @Test func whatIsAddedIsOfferedAfterThose() throws {
+    @Test func addedVersionsAreOfferedLast() throws {
         let offer = try rules(["TLS1.0"])
         #expect(offer.first == .standard && offer.fallback?.allowed == [.tls10, .tls11])
         #expect(try rules(["TLS1.1"]).fallback?.allowed == [.tls11])

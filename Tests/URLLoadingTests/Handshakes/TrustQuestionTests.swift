@@ -99,7 +99,7 @@ struct TrustQuestionTests {
         }
     }
 
-    @Test func whatIsTrustedForOneLoadIsAskedAboutByTheNext() async throws {
+    @Test func trustForOneLoadIsAskedForAgainByTheNext() async throws {
         let delegate = AskedDelegate(.trust(.none))
         let session = try session(delegate)
         for _ in 0..<2 { #expect(await session.failure(try site.request()) == nil) }
@@ -249,7 +249,7 @@ struct TrustQuestionTests {
         #expect(failure?.code == .serverNotTrusted && delegate.evaluations.first?.failure?.reason == reason)
     }
 
-    @Test func whatIsTrustedForGoodOutlivesTheInstanceUntilItIsUndone() async throws {
+    @Test func permanentTrustOutlivesTheInstanceUntilRevoked() async throws {
         let store = StubDecisionStore()
         let first = URLLoadingSystem(gate: gate, decisions: store)
         let delegate = AskedDelegate(.trust(.permanent))

@@ -60,7 +60,7 @@ import Testing
         #expect(try scope { try $0.present(authority.client().clientIdentity, to: "b.example") } == scope())
     }
 
-    @Test func whereAnAppIsAskedItIsAnother() throws {
+    @Test func withADelegateTheScopeDiffers() throws {
         let scopes = TrustScopes(SessionConfiguration())
         #expect(scopes.scope(of: url, asksApp: true) != scopes.scope(of: url, asksApp: false))
         let plain = try RequestURL("http://a.example/")

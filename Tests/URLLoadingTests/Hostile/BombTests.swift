@@ -64,7 +64,7 @@ import TransportTestSupport
         #expect(answer.body.isEmpty)
     }
 
-    @Test(arguments: ["gzip", "deflate"]) func whatIsNotOfItsCodingIsRefused(_ name: String) async throws {
+    @Test(arguments: ["gzip", "deflate"]) func bodiesThatDoNotMatchTheirCodingAreRefused(_ name: String) async throws {
         let failure = try await Ordeal().failure(Self.server(name, Array("<html>plain</html>".utf8)))
         #expect(failure?.code == .decodingFailed, "\(String(describing: failure))")
     }

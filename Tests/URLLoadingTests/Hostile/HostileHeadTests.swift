@@ -69,11 +69,11 @@ import TransportTestSupport
         HostileCase("a close without an answer", .connectionLost, sends: ""),
     ]
 
-    @Test(arguments: sizes) func whatHasNoEndIsCutOff(_ hostile: HostileCase) async throws {
+    @Test(arguments: sizes) func endlessHeadsAreCutOff(_ hostile: HostileCase) async throws {
         try await hostile.isMet()
     }
 
-    @Test(arguments: lines) func whatIsNotHTTPIsNotGuessedAt(_ hostile: HostileCase) async throws {
+    @Test(arguments: lines) func bytesThatAreNotHTTPAreRefused(_ hostile: HostileCase) async throws {
         try await hostile.isMet()
     }
 

@@ -106,7 +106,7 @@ import Tracing
         #expect(try metrics.expectCounter("sallyport_exchanges_total", dimensions).totalValue == 1)
     }
 
-    @Test func whatTheCacheDidIsCounted() throws {
+    @Test func cacheResultsAreCounted() throws {
         let recorder = LoadRecorder(try request(), id: 1)
         for result in ["hit", "hit", "miss"] { recorder.decided(.cache, result) }
         LoadMetrics(factory: metrics).record(recorder.record)

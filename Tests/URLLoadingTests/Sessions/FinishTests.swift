@@ -51,7 +51,7 @@ import Testing
         return false
     }
 
-    @Test func whatRunsEndsAndNothingMoreBegins() async throws {
+    @Test func runningLoadsFinishAndNewOnesAreRefused() async throws {
         let server = try SlowServer()
         let session = loading.makeSession()
         let load = Task { try await session.data(for: try server.request()) }

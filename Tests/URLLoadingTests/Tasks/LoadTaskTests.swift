@@ -286,7 +286,7 @@ import Testing
         #expect(try await task.value.body.count == 400 << 16)
     }
 
-    @Test func whateverIsSuspendedAndResumedComesWhole() async throws {
+    @Test func suspendedAndResumedLoadsArriveComplete() async throws {
         let content = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
         let server = try TestServer { connection in
             while connection.readHead() != nil {
