@@ -119,5 +119,5 @@ struct RecordedBody: Sendable, Codable, Hashable {
         }
     }
 
-    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 && octet != 10 && octet != 13 && octet != 9 }
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 32 && byte != 10 && byte != 13 && byte != 9 }
 }

@@ -23,7 +23,7 @@ enum Base64 {
     }
 
     /// ASCII white space, as in the forgiving decoding of the WHATWG's Infra Standard.
-    private static func isWhiteSpace(_ octet: UInt8) -> Bool { [9, 10, 12, 13, 32].contains(octet) }
+    private static func isWhiteSpace(_ byte: UInt8) -> Bool { [9, 10, 12, 13, 32].contains(byte) }
 
     private static func value(of digit: UInt8) -> UInt8? {
         switch digit {

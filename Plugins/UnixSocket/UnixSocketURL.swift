@@ -57,18 +57,18 @@ public struct UnixSocketURL: Sendable, Hashable {
 
     private static func escaped(_ socket: String) -> String {
         // Byte by byte: a `%` in a file name does not begin an escape.
-        socket.utf8.map { octet in
-            if isUnreserved(octet) { return String(UnicodeScalar(octet)) }
-            return (octet < 16 ? "%0" : "%") + String(octet, radix: 16, uppercase: true)
+        socket.utf8.map { byte in
+            if isUnreserved(byte) { return String(UnicodeScalar(byte)) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }
 
     /// `unreserved` (RFC 3986 §2.3).
-    private static func isUnreserved(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~".utf8.contains(octet)
+        default: "-._~".utf8.contains(byte)
         }
     }
 

@@ -71,10 +71,10 @@ import Testing
         #expect(field == Array("a=".utf8) + value)
     }
 
-    @Test(arguments: [UInt8(1), 8, 11, 12, 14, 31, 127]) func aControlSetsNothing(_ octet: UInt8) async throws {
+    @Test(arguments: [UInt8(1), 8, 11, 12, 14, 31, 127]) func aControlSetsNothing(_ byte: UInt8) async throws {
         let lines = [
-            Array("Set-Cookie: a=b".utf8) + [octet] + Array("c".utf8), Array("Set-Cookie: x".utf8) + [octet, 61, 98],
-            Array("Set-Cookie: y=z; Path=/".utf8) + [octet, 97], Array("Set-Cookie: good=1".utf8),
+            Array("Set-Cookie: a=b".utf8) + [byte] + Array("c".utf8), Array("Set-Cookie: x".utf8) + [byte, 61, 98],
+            Array("Set-Cookie: y=z; Path=/".utf8) + [byte, 97], Array("Set-Cookie: good=1".utf8),
         ]
         #expect(try await second(lines) == Array("good=1".utf8))
     }

@@ -22,11 +22,11 @@ import Testing
     }
 
     @Test func section5_6_step1_aControlAnywhereEndsIt() {
-        for octet in UInt8.min...UInt8.max {
-            let fields = [[97, octet, 61, 98], [97, 61, octet, 98], Array("a=b; Path=/".utf8) + [octet]]
-            let isControl = octet < 0x20 && octet != 9 || octet == 0x7f
+        for byte in UInt8.min...UInt8.max {
+            let fields = [[97, byte, 61, 98], [97, 61, byte, 98], Array("a=b; Path=/".utf8) + [byte]]
+            let isControl = byte < 0x20 && byte != 9 || byte == 0x7f
             for field in fields {
-                #expect((refusal(field) != nil) == isControl, "\(octet)")
+                #expect((refusal(field) != nil) == isControl, "\(byte)")
             }
         }
     }

@@ -13,8 +13,8 @@ import Testing
         let count = Soak.isOn ? 1000 : 100
         raiseDescriptorLimit()
         let server = try TestServer { connection in
-            guard let octet = connection.read(upTo: 1).first else { return }
-            _ = connection.write([octet + 1])
+            guard let byte = connection.read(upTo: 1).first else { return }
+            _ = connection.write([byte + 1])
             connection.awaitEnd()
         }
         let site = try await Site.start()

@@ -10,9 +10,9 @@ package enum Hexadecimal {
     /// byte.
     package static func digits(of octets: [UInt8]) -> [UInt8] {
         var digits = [UInt8](repeating: 0, count: 2 * octets.count)
-        for (position, octet) in octets.enumerated() {
-            digits[2 * position] = digit(octet >> 4)
-            digits[2 * position + 1] = digit(octet & 15)
+        for (position, byte) in octets.enumerated() {
+            digits[2 * position] = digit(byte >> 4)
+            digits[2 * position + 1] = digit(byte & 15)
         }
         return digits
     }

@@ -63,11 +63,11 @@ struct DirectiveList: Sequence, IteratorProtocol {
         guard text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
         var result: [UInt8] = []
         var isEscaped = false
-        for octet in text.utf8.dropFirst().dropLast() {
-            if !isEscaped, octet == UInt8(ascii: "\\") {
+        for byte in text.utf8.dropFirst().dropLast() {
+            if !isEscaped, byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else {
-                result.append(octet)
+                result.append(byte)
                 isEscaped = false
             }
         }

@@ -11,8 +11,8 @@ enum CookieDate {
     }
 
     /// `delimiter`: everything except letters, digits, the colon and bytes above 0x7e.
-    private static func isDelimiter(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
         case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
         default: false
         }
@@ -73,13 +73,13 @@ enum CookieDate {
             return months.firstIndex(of: name).map { $0 + 1 }
         }
 
-        private static func isDigit(_ octet: UInt8) -> Bool { (48...57).contains(octet) }
+        private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
     }
 }
 
 /// Helpers that the parsers share.
 enum Octets {
-    static func lowercased(_ octet: UInt8) -> UInt8 { (65...90).contains(octet) ? octet | 0x20 : octet }
+    static func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
 
     static func isEqual(_ octets: some Collection<UInt8>, ignoringCase text: StaticString) -> Bool {
         octets.count == text.utf8CodeUnitCount && has(octets, prefix: text)
@@ -95,7 +95,7 @@ enum Octets {
 
     /// Removes leading and trailing WSP: space and tab.
     static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        func isSpace(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         guard let first = octets.firstIndex(where: { !isSpace($0) }),
             let last = octets.lastIndex(where: { !isSpace($0) })
         else { return [] }
@@ -103,5 +103,5 @@ enum Octets {
     }
 
     /// Controls other than the tab, which end a cookie (RFC 6265bis §5.6).
-    static func isControl(_ octet: UInt8) -> Bool { octet < 0x20 && octet != 0x09 || octet == 0x7f }
+    static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7f }
 }

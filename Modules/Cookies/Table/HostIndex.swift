@@ -67,9 +67,9 @@ struct HostIndex {
             var index = octets.count
             while index > 0 {
                 index -= 1
-                let octet = unsafe octets[index]
-                if octet == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
-                digest = step(digest, UInt64(octet))
+                let byte = unsafe octets[index]
+                if byte == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
+                digest = step(digest, UInt64(byte))
             }
             if let place = first(digest) { body(place, 0) }
         }

@@ -101,8 +101,8 @@ extension Host {
         return name
     }
 
-    private static func isNameOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isNameOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
         case UInt8(ascii: "-"), UInt8(ascii: "_"): true
         default: false

@@ -60,18 +60,18 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         unsafe String(unsafeUninitializedCapacity: 15) { text in
             var count = 0
             for shift in stride(from: 24, through: 0, by: -8) {
-                let octet = UInt8(truncatingIfNeeded: number >> shift)
+                let byte = UInt8(truncatingIfNeeded: number >> shift)
                 if count > 0 { unsafe append(UInt8(ascii: "."), to: text, &count) }
-                if octet > 99 { unsafe append(48 + octet / 100, to: text, &count) }
-                if octet > 9 { unsafe append(48 + octet / 10 % 10, to: text, &count) }
-                unsafe append(48 + octet % 10, to: text, &count)
+                if byte > 99 { unsafe append(48 + byte / 100, to: text, &count) }
+                if byte > 9 { unsafe append(48 + byte / 10 % 10, to: text, &count) }
+                unsafe append(48 + byte % 10, to: text, &count)
             }
             return count
         }
     }
 
-    private static func append(_ octet: UInt8, to text: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
-        unsafe text[count] = octet
+    private static func append(_ byte: UInt8, to text: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
+        unsafe text[count] = byte
         count += 1
     }
 
@@ -82,9 +82,9 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         for part in parts {
             guard (1...3).contains(part.count), part.count == 1 || part.first != UInt8(ascii: "0"),
                 part.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let octet = UInt8(Substring(part))
+                let byte = UInt8(Substring(part))
             else { return nil }
-            number = number << 8 | UInt32(octet)
+            number = number << 8 | UInt32(byte)
         }
         return number
     }

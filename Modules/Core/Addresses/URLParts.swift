@@ -47,11 +47,11 @@ struct URLParts {
         return String(scheme)
     }
 
-    private static func isLetter(_ octet: UInt8) -> Bool { (65...90).contains(octet) || (97...122).contains(octet) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
     /// `pchar` and `/` (RFC 3986 §3.3).
-    private static func isPathOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isPathOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "&")...UInt8(ascii: ";"): true
         case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "="), UInt8(ascii: "_"), UInt8(ascii: "~"): true
@@ -60,7 +60,7 @@ struct URLParts {
     }
 
     /// `pchar`, `/` and `?` (RFC 3986 §3.4).
-    private static func isQueryOctet(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "?") || isPathOctet(octet) }
+    private static func isQueryOctet(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || isPathOctet(byte) }
 
     /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
     static func withoutDots(_ path: String) -> String {

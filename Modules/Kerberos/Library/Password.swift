@@ -13,7 +13,7 @@ final class Password: @unchecked Sendable, Equatable, CustomReflectable {
         guard !text.contains(0) else { return nil }
         unsafe octets = .allocate(capacity: text.count + 1)
         unsafe octets.initialize(repeating: 0)
-        for (index, octet) in text.enumerated() { unsafe octets[index] = CChar(bitPattern: octet) }
+        for (index, byte) in text.enumerated() { unsafe octets[index] = CChar(bitPattern: byte) }
     }
 
     deinit {

@@ -20,5 +20,5 @@ extension Credential {
         return Redacted("Basic \(Data(octets).base64EncodedString())")
     }
 
-    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 || octet == 127 }
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 32 || byte == 127 }
 }

@@ -85,8 +85,8 @@ private struct LineWriter {
         unsafe index += 1
     }
 
-    private mutating func put(_ octet: UInt8) {
-        unsafe next.storeBytes(of: octet, as: UInt8.self)
+    private mutating func put(_ byte: UInt8) {
+        unsafe next.storeBytes(of: byte, as: UInt8.self)
         unsafe next += 1
     }
 

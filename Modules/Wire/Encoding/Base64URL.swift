@@ -7,7 +7,7 @@ package enum Base64URL {
     /// The value of each byte of the alphabet, 255 for any other byte.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
-        for (value, octet) in alphabet.enumerated() { values[Int(octet)] = UInt8(value) }
+        for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
         return values
     }()
 
@@ -16,8 +16,8 @@ package enum Base64URL {
         text.reserveCapacity((octets.count * 4 + 2) / 3)
         var bits = 0
         var buffer: UInt32 = 0
-        for octet in octets {
-            buffer = buffer << 8 | UInt32(octet)
+        for byte in octets {
+            buffer = buffer << 8 | UInt32(byte)
             bits += 8
             while bits >= 6 {
                 bits -= 6

@@ -41,18 +41,18 @@ package enum WireJSON {
         var deepest = 0
         var isInString = false
         var isEscaped = false
-        for octet in octets {
+        for byte in octets {
             if isInString {
                 if isEscaped {
                     isEscaped = false
-                } else if octet == UInt8(ascii: "\\") {
+                } else if byte == UInt8(ascii: "\\") {
                     isEscaped = true
-                } else if octet == UInt8(ascii: "\"") {
+                } else if byte == UInt8(ascii: "\"") {
                     isInString = false
                 }
                 continue
             }
-            switch octet {
+            switch byte {
             case UInt8(ascii: "\""): isInString = true
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1

@@ -104,12 +104,12 @@ extension ProxyStatus {
     /// RFC 9651 §3.3.4.
     private static func isToken(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) || first == UInt8(ascii: "*") else { return false }
-        return text.utf8.allSatisfy { octet in
-            isLetter(octet) || (48...57).contains(octet) || "!#$%&'*+-.^_`|~:/".utf8.contains(octet)
+        return text.utf8.allSatisfy { byte in
+            isLetter(byte) || (48...57).contains(byte) || "!#$%&'*+-.^_`|~:/".utf8.contains(byte)
         }
     }
 
-    private static func isLetter(_ octet: UInt8) -> Bool { (65...90).contains(octet) || (97...122).contains(octet) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
     private static func text(_ item: RFC9651BareItem?) -> String? {
         switch item {

@@ -49,16 +49,16 @@ package struct ServerSentEventParser: Sendable {
     /// - Throws: `tooLarge`; the parser must not be used afterwards.
     package mutating func receive(_ octets: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
-        for octet in octets {
-            defer { isBehindCarriageReturn = octet == 0x0d }
-            switch octet {
+        for byte in octets {
+            defer { isBehindCarriageReturn = byte == 0x0d }
+            switch byte {
             case 0x0a where isBehindCarriageReturn: break
             case 0x0a, 0x0d: if let event = try endLine() { events.append(event) }
             default:
                 guard line.count < Self.maximumLength else {
                     throw WireError(.tooLarge, "A line of an event stream has at most \(Self.maximumLength) bytes.")
                 }
-                line.append(octet)
+                line.append(byte)
             }
         }
         return events

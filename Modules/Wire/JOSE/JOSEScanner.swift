@@ -92,8 +92,8 @@ struct JOSEScanner {
             guard let value = Double(text), value.isFinite else { throw malformed }
             return .number
         }
-        let value = octets[start..<position].reduce(into: Int64(0)) { value, octet in
-            if octet != UInt8(ascii: "-") { value = value * 10 + Int64(octet - UInt8(ascii: "0")) }
+        let value = octets[start..<position].reduce(into: Int64(0)) { value, byte in
+            if byte != UInt8(ascii: "-") { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
         }
         return .integer(isNegative ? -value : value)
     }
@@ -107,8 +107,8 @@ struct JOSEScanner {
     private mutating func word(
         _ text: StaticString, _ value: JOSEObject.Value
     ) throws(WireError) -> JOSEObject.Value {
-        for octet in "\(text)".utf8 {
-            guard current == octet else { throw malformed }
+        for byte in "\(text)".utf8 {
+            guard current == byte else { throw malformed }
             position += 1
         }
         return value
@@ -157,23 +157,23 @@ extension JOSEScanner {
     private mutating func escaped(_ beginning: ArraySlice<UInt8>) throws(WireError) -> String {
         var unescaped = Array(beginning)
         while position < octets.count {
-            let octet = current
+            let byte = current
             position += 1
-            switch octet {
+            switch byte {
             case UInt8(ascii: "\""): return try text(unescaped[...])
             case UInt8(ascii: "\\"): try unescape(into: &unescaped)
             case ..<0x20: throw malformed
-            default: unescaped.append(octet)
+            default: unescaped.append(byte)
             }
         }
         throw malformed
     }
 
     private mutating func unescape(into unescaped: inout [UInt8]) throws(WireError) {
-        let octet = current
+        let byte = current
         position += 1
-        switch octet {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): unescaped.append(octet)
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): unescaped.append(byte)
         case UInt8(ascii: "b"): unescaped.append(0x08)
         case UInt8(ascii: "f"): unescaped.append(0x0c)
         case UInt8(ascii: "n"): unescaped.append(0x0a)
@@ -199,8 +199,8 @@ extension JOSEScanner {
     private mutating func unit() throws(WireError) -> UInt16 {
         guard octets.count - position >= 4 else { throw malformed }
         var value: UInt16 = 0
-        for octet in octets[position..<position + 4] {
-            guard let digit = Character(Unicode.Scalar(octet)).hexDigitValue, octet < 0x80 else { throw malformed }
+        for byte in octets[position..<position + 4] {
+            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { throw malformed }
             value = value << 4 | UInt16(digit)
         }
         position += 4

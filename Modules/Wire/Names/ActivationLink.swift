@@ -75,11 +75,11 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// RFC 3986 §2.3, and `@`, which is more readable in user names and allowed in a query.
-    private static func isUnreserved(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~@".utf8.contains(octet)
+        default: "-._~@".utf8.contains(byte)
         }
     }
 

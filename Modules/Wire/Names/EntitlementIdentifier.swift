@@ -15,8 +15,8 @@ package struct EntitlementIdentifier: Sendable, Hashable, CustomStringConvertibl
         description = text
     }
 
-    private static func isLabelOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isLabelOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
         default: false
         }

@@ -55,8 +55,8 @@ package struct AuthTokenClaims: Sendable, Hashable {
     /// Whether it consists of ASCII letters and digits, at most 256.
     package static func isChallenge(_ text: String) -> Bool {
         text.utf8.count <= 256
-            && text.utf8.allSatisfy { octet in
-                switch octet {
+            && text.utf8.allSatisfy { byte in
+                switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "a")...UInt8(ascii: "z"):
                     true

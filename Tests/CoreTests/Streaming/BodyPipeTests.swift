@@ -162,7 +162,7 @@ import Testing
         let (pipe, _) = pipe()
         try await withThrowingTaskGroup { group in
             group.addTask {
-                for octet in UInt8(0)..<100 { try await pipe.write([octet, octet]) }
+                for byte in UInt8(0)..<100 { try await pipe.write([byte, byte]) }
                 pipe.finish()
             }
             var octets: [UInt8] = []

@@ -24,8 +24,8 @@ extension FuzzTarget {
         let progress = whole.append(octets)
         var last = ConnectHead.Progress.incomplete
         var count = 0
-        for octet in octets {
-            last = parts.append([octet])
+        for byte in octets {
+            last = parts.append([byte])
             count += 1
             guard case .incomplete = last else { break }
         }

@@ -29,9 +29,9 @@ extension FuzzTarget {
         var (whole, parts) = (AnswerReader(limit: 300), AnswerReader(limit: 300))
         let answer = try? whole.receive(octets)
         var single: [UInt8]?
-        for octet in octets where single == nil {
+        for byte in octets where single == nil {
             // The same failure as of the whole.
-            guard case .success(let found) = Result(catching: { try parts.receive([octet]) }) else { break }
+            guard case .success(let found) = Result(catching: { try parts.receive([byte]) }) else { break }
             single = found
         }
         try demand(answer ?? nil == single, "An answer depends on the pieces in which it comes.")

@@ -55,8 +55,8 @@ extension FuzzTarget {
         var (whole, parts) = (ServerSentEventParser(), ServerSentEventParser())
         let events = try? whole.receive(octets)
         var single: [ServerSentEvent]? = []
-        for octet in octets {
-            guard let more = try? parts.receive([octet]) else {
+        for byte in octets {
+            guard let more = try? parts.receive([byte]) else {
                 single = nil
                 break
             }

@@ -118,7 +118,7 @@ import Testing
     @Test func streamedValuesStandInTheOrder() async throws {
         let large = store.collection("l", of: [UInt8].self, keyedBy: Int.self, order: .ordered)
         let chunks = AsyncStream { continuation in
-            for octet in 0..<4 { continuation.yield([UInt8](repeating: UInt8(octet), count: 100_000)) }
+            for byte in 0..<4 { continuation.yield([UInt8](repeating: UInt8(byte), count: 100_000)) }
             continuation.finish()
         }
         try await store.write { try $0.set([1], for: 1, in: large) }

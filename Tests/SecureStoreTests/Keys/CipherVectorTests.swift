@@ -12,8 +12,8 @@ import Testing
             (1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
             (3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
         ] as [(UInt8, String, String)])
-    func theSpecificationsVectors(_ octet: UInt8, _ head: String, _ expected: String) throws {
-        let key = [UInt8](repeating: octet, count: 32)
+    func theSpecificationsVectors(_ byte: UInt8, _ head: String, _ expected: String) throws {
+        let key = [UInt8](repeating: byte, count: 32)
         let nonce = Array("ABCDEFGHIJKLMNOPQRSTUVWX".utf8)
         let sealed = seal(Array("XAES-256-GCM".utf8), key, nonce, Array(head.utf8))
         #expect(sealed.hex == expected)
@@ -111,8 +111,8 @@ struct Shake128 {
     private var isSqueezing = false
 
     mutating func absorb(_ octets: [UInt8]) {
-        for octet in octets {
-            mix(octet)
+        for byte in octets {
+            mix(byte)
             position += 1
             if position == Self.rate { permute() }
         }
@@ -133,7 +133,7 @@ struct Shake128 {
         }
     }
 
-    private mutating func mix(_ octet: UInt8) { lanes[position / 8] ^= UInt64(octet) << UInt64(8 * (position % 8)) }
+    private mutating func mix(_ byte: UInt8) { lanes[position / 8] ^= UInt64(byte) << UInt64(8 * (position % 8)) }
 
     private mutating func permute() {
         position = 0

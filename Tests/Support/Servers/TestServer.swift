@@ -108,9 +108,9 @@ package struct TestConnection: Sendable {
     package func readHead() -> String? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
-            let octet = read(upTo: 1)
-            if octet.isEmpty || head.count > 1 << 20 { return nil }
-            head += octet
+            let byte = read(upTo: 1)
+            if byte.isEmpty || head.count > 1 << 20 { return nil }
+            head += byte
         }
         return String(decoding: head, as: UTF8.self)
     }

@@ -174,9 +174,9 @@ package final class TestTLSConnection {
     package func readHead() -> String? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
-            let octet = read(upTo: 1)
-            if octet.isEmpty { return nil }
-            head += octet
+            let byte = read(upTo: 1)
+            if byte.isEmpty { return nil }
+            head += byte
         }
         return String(decoding: head, as: UTF8.self)
     }

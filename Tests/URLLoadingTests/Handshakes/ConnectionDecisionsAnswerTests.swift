@@ -21,13 +21,13 @@ struct ConnectionDecisionsAnswerTests {
             certificateRequest: CertificateRequest(endpoint: endpoint, authorities: []))
     }
 
-    /// - Parameter octet: makes one chain another than the next.
-    private func chain(_ octet: UInt8, isTrusted: Bool = false) throws -> AuthenticationChallenge {
-        let fingerprint = try #require(ChainFingerprint(sha256: Array(repeating: octet, count: 32)))
+    /// - Parameter byte: makes one chain another than the next.
+    private func chain(_ byte: UInt8, isTrusted: Bool = false) throws -> AuthenticationChallenge {
+        let fingerprint = try #require(ChainFingerprint(sha256: Array(repeating: byte, count: 32)))
         return AuthenticationChallenge(
             protectionSpace: ProtectionSpace(origin: "https://a.example:443", realm: nil, method: .serverTrust),
             serverTrust: ServerTrustEvaluation(
-                endpoint: place.endpoint, chain: [[octet]], fingerprint: fingerprint,
+                endpoint: place.endpoint, chain: [[byte]], fingerprint: fingerprint,
                 failure: isTrusted ? nil : .init(.selfSigned, "It is self-signed."), connection: ConnectionFacts()))
     }
 

@@ -20,8 +20,8 @@ import Testing
         return TrustScopes(configuration).scope(of: url, asksApp: false)
     }
 
-    private static func pin(_ octet: UInt8) throws -> PublicKeyPin {
-        try #require(PublicKeyPin(sha256: Array(repeating: octet, count: 32)))
+    private static func pin(_ byte: UInt8) throws -> PublicKeyPin {
+        try #require(PublicKeyPin(sha256: Array(repeating: byte, count: 32)))
     }
 
     @Test func equalSettingsAreOneScope() throws {

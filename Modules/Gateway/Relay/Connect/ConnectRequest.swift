@@ -65,19 +65,19 @@ struct ConnectRequest: Hashable {
     private static func isNamed(_ field: ArraySlice<UInt8>, _ name: String) -> Bool {
         let wanted = name.utf8
         guard field.count == wanted.count else { return false }
-        return zip(field, wanted).allSatisfy { octet, letter in
-            (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= octet ? octet | 0x20 : octet) == letter
+        return zip(field, wanted).allSatisfy { byte, letter in
+            (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == letter
         }
     }
 
     /// RFC 9110 §5.6.2.
     private static func isToken(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty
-            && text.allSatisfy { octet in
-                switch octet {
+            && text.allSatisfy { byte in
+                switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
                 case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(octet)
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
                 }
             }
     }
