@@ -90,8 +90,9 @@ sanitize: dependencies ## The tests under AddressSanitizer, then under ThreadSan
 mutants: dependencies ## Switches named security checks off, one by one; each must turn a test red.
 	SWIFT="$(SWIFT)" Tests/Mutants/run $(MUTANTS)
 
-lint: ## Checks the format.
+lint: ## Checks the format, and the words of comments.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
+	Tests/Scripts/words
 
 clean: ## Removes what was built.
 	rm -rf .build .build-*

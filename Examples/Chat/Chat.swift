@@ -1,4 +1,4 @@
-// A chat over the documented socket. Activate the app once, and let the administrator list the chat's server:
+// A chat over a socket with a delegate. Activate the app once, and let the administrator list the chat's server:
 //
 //     sallyport activate --link-file link --store /var/lib/chat
 //     sallyport admin server add chat.corp.example:7000 --app com.example.chat --data /var/lib/gateway
@@ -7,12 +7,12 @@
 //
 //     swift run Chat /var/lib/chat chat.corp.example 7000 ann
 //
-// The server is whatever hands each line to everybody else, as `ncat --broker --listen 7000` does; with --tls behind the
-// arguments it is one that speaks TLS, as `ncat --broker --ssl`.
+// The server must send each line to all other clients, like `ncat --broker --listen 7000`; with --tls at the end of the
+// arguments it must use TLS, like `ncat --broker --ssl`.
 import Glibc
 import Sallyport
 
-/// What the socket tells, and what becomes of it.
+/// Receives the callbacks of the socket.
 final class ChatRoom: SocketDelegate {
     private let (ends, end) = AsyncStream.makeStream(of: Bool.self)
     private let (openings, opening) = AsyncStream.makeStream(of: Void.self)
@@ -22,7 +22,7 @@ final class ChatRoom: SocketDelegate {
         opening.yield()
     }
 
-    /// What is no whole text yet stays in the buffer until the rest has come.
+    /// An incomplete text stays in the buffer until the rest has arrived.
     func onRead(_ socket: SecureSocket) async {
         if let text = await socket.readStream.unreadText() { print(text, terminator: "") }
         fflush(nil)
@@ -30,7 +30,7 @@ final class ChatRoom: SocketDelegate {
 
     func onErr(_ error: SocketError, _ socket: SecureSocket) async {
         print("* \(error)")
-        // A connection that did not come about is closed by nobody.
+        // A connection that could not be established causes no `onClose`.
         if await socket.socketState == .connecting { end.yield(false) }
     }
 
@@ -39,7 +39,7 @@ final class ChatRoom: SocketDelegate {
         end.yield(true)
     }
 
-    /// Whether the conversation came to an end, rather than to none.
+    /// Whether there was a conversation that ended.
     func hasEnded() async -> Bool { await ends.first { _ in true } ?? false }
     func isOpen() async { _ = await openings.first { true } }
 }
@@ -65,7 +65,7 @@ struct Chat {
         exit(isGood ? 0 : 1)
     }
 
-    /// Sends each line of standard input. Reading it blocks, and so stands off the threads that tasks run on.
+    /// Sends each line of standard input. Reading blocks, and so does not run on the threads of tasks.
     @concurrent
     private static func talk(as name: String, over socket: SecureSocket, in room: ChatRoom) async throws {
         await room.isOpen()

@@ -13,7 +13,7 @@ import SallyportURLLoading
 
 func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
-/// The documented code where there is one.
+/// The result code, if there is one.
 func failure(_ error: any Error) -> String {
     if let denied = (error as? LoadError)?.underlying as? AccessDenied {
         return "failed \(denied.code.rawValue) (\(denied.code.name)): \(error)"

@@ -1,5 +1,5 @@
-// A service that calls a web API which wants Kerberos, and has a keytab in place of a password. The administrator of the
-// realm makes it once:
+// A service that calls a web API with Kerberos, using a keytab instead of a password. The administrator of the realm
+// creates it once:
 //
 //     kadmin -q "addprinc -randkey report/host.corp.example"
 //     kadmin -q "ktadd -k /etc/report.keytab report/host.corp.example"
@@ -25,7 +25,7 @@ struct Report: Service {
     func run() async throws {
         for _ in 1...times {
             do {
-                // The first time the API asks who it is; later requests say so at once, each with a token of its own.
+                // The API challenges the first request; later requests contain a token from the start, a new one each.
                 let answer = try await sallyport.session.data(for: .get(url), upTo: .megabytes(4))
                 print("\(answer.head.status.code): \(answer.body.count) bytes")
             } catch {
@@ -51,7 +51,7 @@ struct Report: Service {
 
         let sallyport = try await Sallyport.open(store: arguments[1], protectedBy: .keyFile("\(arguments[1])/key"))
         try await sallyport.authorize()
-        // From here on every server that takes tickets is answered in this name. Tickets are kept in the store over restarts.
+        // From here on, servers that accept tickets are answered as this user. Tickets are stored and survive restarts.
         let user = try await sallyport.kerberos.useKeytab(at: arguments[2])
         print("as \(user)")
 

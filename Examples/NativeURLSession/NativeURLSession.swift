@@ -19,7 +19,7 @@ import SallyportURLLoading
         // With this configuration the app is as it was before.
         let session = URLSession(configuration: sallyport.makeSession(secure).foundationConfiguration())
         let (data, response) = try await session.data(from: url)
-        print("\((response as? HTTPURLResponse)?.statusCode ?? 0), \(data.count) octets")
+        print("\((response as? HTTPURLResponse)?.statusCode ?? 0), \(data.count) bytes")
         await sallyport.shutdown()
     }
 }

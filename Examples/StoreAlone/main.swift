@@ -6,7 +6,7 @@
 //     StoreAlone DIRECTORY backup TARGET
 //     StoreAlone DIRECTORY verify
 //
-// The key is a file beside the directory, DIRECTORY.key: whoever has both can read the notes.
+// The key is a file beside the directory, DIRECTORY.key: anyone with both can read the notes.
 import Glibc
 import SallyportSecureStore
 

@@ -3,7 +3,7 @@ import Hummingbird
 import Logging
 import SallyportAuthTokenVerification
 
-/// A request to this service, and who sent it.
+/// A request to this service, and its verified sender.
 struct ServiceContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// Set for routes behind ``AuthTokenMiddleware``.
@@ -12,19 +12,19 @@ struct ServiceContext: RequestContext {
     init(source: ApplicationRequestContextSource) { coreContext = .init(source: source) }
 }
 
-/// Lets requests through that come with a token of the gateway; denies others, with a challenge for the next token.
+/// Passes requests with a valid token of the gateway; refuses others, with a challenge for the next token.
 ///
-/// The app sends `X-Good-GD-AuthToken`, the token, and `X-Good-GD-UserID`, who it says uses it; where proofs are demanded,
-/// `DPoP` too. A denial is 401, with `{"error":…,"challenge":…}`. Copy this file into your service.
+/// The app sends `X-Good-GD-AuthToken`, the token, and `X-Good-GD-UserID`, the user that it claims; if proofs are
+/// required, `DPoP` too. A refusal is 401, with `{"error":…,"challenge":…}`. Copy this file into your service.
 struct AuthTokenMiddleware: RouterMiddleware {
     private static let token = HTTPField.Name("X-Good-GD-AuthToken")
     private static let user = HTTPField.Name("X-Good-GD-UserID")
     private static let proof = HTTPField.Name("DPoP")
 
     let sessions: AuthTokenSessions
-    /// What apps ask for tokens with.
+    /// The name for which apps request tokens.
     let server: String
-    /// How apps reach this service: `https://HOST[:PORT]`. Proofs are for URLs below.
+    /// The address at which apps reach this service: `https://HOST[:PORT]`. Proofs are for URLs below it.
     let origin: String
 
     func handle(

@@ -15,7 +15,7 @@ struct GatewayClient: AuthTokenKeySource, AuthTokenService {
     private let port: Int
     private let tls: NIOSSLContext
 
-    /// - Parameter authorityFile: PEM: the gateway's own authority, and nobody else, may vouch for it.
+    /// - Parameter authorityFile: PEM: the gateway's own authority, the only one that may issue its certificate.
     init(host: String, port: Int, authorityFile: String) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .file(authorityFile)

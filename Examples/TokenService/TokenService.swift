@@ -50,7 +50,7 @@ struct ServiceSettings: Sendable {
         }
         try await application(settings) { port in
             print("ready: http://127.0.0.1:\(port)")
-            // Whoever reads this through a pipe waits for it.
+            // The reader of this pipe waits for the output.
             fflush(nil)
         }.runService()
     }

@@ -3,11 +3,11 @@ internal import SallyportCore
 
 /// Why there is no token.
 public struct AuthTokenError: CodedError, Sendable {
-    /// The documented domain of ``Code/number``.
+    /// The error domain to which ``Code/number`` belongs.
     public static let domain = "GDAuthTokenDomain"
 
     public let code: Code
-    /// What happened, for people. Holds no challenge, token or key.
+    /// A description for people. It contains no challenge, token or key.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -24,7 +24,7 @@ public struct AuthTokenError: CodedError, Sendable {
 }
 
 extension AuthTokenError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case retry, notSupported, notAuthorized, withdrawn, invalidChallenge, invalidServerName, invalidRequest
@@ -32,18 +32,18 @@ extension AuthTokenError {
         }
         private let value: Value
 
-        /// -1, `GDAuthTokenErrRetry`: the gateway cannot be reached or failed, or too many tokens were asked for. The
+        /// -1: the gateway cannot be reached or failed, or too many tokens were asked for. The
         /// same request may succeed later.
         public static let retry = Code(value: .retry)
-        /// -2, `GDAuthTokenErrNotSupported`: this gateway knows no tokens.
+        /// -2: this gateway does not issue tokens.
         public static let notSupported = Code(value: .notSupported)
         /// `authorize()` has not succeeded. Nothing was sent.
         public static let notAuthorized = Code(value: .notAuthorized)
-        /// Authorization is withdrawn; the underlying `AccessDenied` has the documented code where it is known here.
+        /// Authorization is withdrawn; the underlying `AccessDenied` has the result code where it is known here.
         public static let withdrawn = Code(value: .withdrawn)
         /// A challenge is ASCII letters and digits, at most 256. Nothing was sent.
         public static let invalidChallenge = Code(value: .invalidChallenge)
-        /// A server name is visible ASCII, at most 255 octets. Nothing was sent.
+        /// A server name is visible ASCII, at most 255 bytes. Nothing was sent.
         public static let invalidServerName = Code(value: .invalidServerName)
         /// A proof is for an `http` or `https` URL, and for a method.
         public static let invalidRequest = Code(value: .invalidRequest)
@@ -55,7 +55,7 @@ extension AuthTokenError {
 
         public var description: String { value.rawValue }
 
-        /// The documented number; none for codes that are ours.
+        /// The numeric error code; nil for codes that exist in this SDK only.
         public var number: Int? {
             switch self {
             case .retry: -1
@@ -70,7 +70,7 @@ extension AuthTokenError {
         self.init(code, "\(denied)", underlying: denied, fileID: fileID, line: line)
     }
 
-    /// What an exchange with the gateway ended with.
+    /// Converts the error of an exchange with the gateway.
     init(_ error: LoadError, fileID: StaticString = #fileID, line: UInt = #line) {
         if let denied = error.underlying as? AccessDenied {
             self.init(denied, fileID: fileID, line: line)
@@ -81,7 +81,7 @@ extension AuthTokenError {
             fileID: fileID, line: line)
     }
 
-    /// What the gateway answered instead of a token.
+    /// Converts the status of the gateway's refusal.
     init(status: Int, fileID: StaticString = #fileID, line: UInt = #line) {
         let code: Code =
             switch status {
@@ -89,6 +89,6 @@ extension AuthTokenError {
             case 403: .withdrawn
             default: .retry
             }
-        self.init(code, "The gateway gives no token: status \(status).", fileID: fileID, line: line)
+        self.init(code, "The gateway issued no token: status \(status).", fileID: fileID, line: line)
     }
 }

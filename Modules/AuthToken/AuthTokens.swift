@@ -7,7 +7,7 @@ internal import SallyportLoading
 public import SallyportSecureStore
 internal import SallyportWire
 
-/// Asks for tokens that tell app servers who uses the app, without another password.
+/// Requests tokens by which app servers recognise the app's user without another password.
 ///
 /// ```swift
 /// let token = try await sallyport.authTokens.token(challenge: challenge, serverName: "reports.corp.example")
@@ -15,10 +15,10 @@ internal import SallyportWire
 /// request.headerFields[AuthToken.fieldName] = token.text.reveal()
 /// ```
 ///
-/// The app sends its user's id beside the token; the server compares the two. Each call gets a new token from the
-/// gateway, which issues them to authorized instances only.
+/// The app sends its user's id along with the token, and the server compares the two. Each call gets a new token from
+/// the gateway, which issues tokens to authorized instances only.
 public actor AuthTokens: InstancePart {
-    /// Requests by ``requestToken(challenge:serverName:)`` that may be under way; one more fails with `retry`.
+    /// The greatest number of pending requests by ``requestToken(challenge:serverName:)``; one more fails with `retry`.
     public static let maximumRequests = 64
 
     private nonisolated let source: any TokenSource
@@ -26,17 +26,17 @@ public actor AuthTokens: InstancePart {
     private nonisolated let key: TokenKey
     private nonisolated let clock: @Sendable () -> Int64
     weak var heldDelegate: (any AuthTokenDelegate)?
-    /// The requests of ``requestToken(challenge:serverName:)``, by number.
+    /// The pending requests of ``requestToken(challenge:serverName:)``, by number.
     var requests: [Int: Task<Void, Never>] = [:]
     var lastRequest = 0
     private(set) var isShutDown = false
 
-    /// Makes no request yet.
+    /// Creates the client without making a request.
     ///
     /// - Parameters:
-    ///   - store: keeps the instance's key, where the app's own calls do not see it: the one that the authorization was opened
-    ///     on.
-    ///   - authorization: whose gateway gives tokens, while the app is authorized.
+    ///   - store: the store with which the authorization was opened; keeps the instance's key where the app's own calls
+    ///     cannot reach it.
+    ///   - authorization: the authorization whose gateway issues the tokens.
     public init(in store: SecureStore, authorization: Authorization) {
         self.init(in: store, source: authorization, gate: authorization) {
             Int64(Date().timeIntervalSince1970)
@@ -52,14 +52,15 @@ public actor AuthTokens: InstancePart {
         key = TokenKey(in: store)
     }
 
-    /// A new token.
+    /// Requests a new token.
     ///
     /// - Parameters:
-    ///   - challenge: what the server gave, ASCII letters and digits, at most 256; may be empty.
-    ///   - serverName: by convention the full name of the server that the token is for, visible ASCII of at most 255
-    ///     octets; may be empty. It comes back to the server, which refuses a token for another.
+    ///   - challenge: the server's challenge: ASCII letters and digits, at most 256 of them; may be empty.
+    ///   - serverName: by convention the full name of the server that the token is for: visible ASCII of at most 255
+    ///     bytes; may be empty. The token contains it, and a server refuses a token that names another server.
     ///   - isBound: whether the token is bound to this instance's key, so that a server may demand a proof.
-    /// - Throws: ``AuthTokenError``; `retry` (-1) and `notSupported` (-2) as documented. Cancelling the task ends it.
+    /// - Throws: ``AuthTokenError``, for example `retry` (-1) or `notSupported` (-2). Cancelling the task ends the
+    ///   request.
     public nonisolated func token(
         challenge: String, serverName: String, isBound: Bool = false
     ) async throws(AuthTokenError) -> AuthToken {
@@ -72,7 +73,7 @@ public actor AuthTokens: InstancePart {
         } catch {
             throw AuthTokenError(error)
         }
-        // Withdrawn meanwhile: the token is worth nothing, and must not leave.
+        // Authorization was withdrawn meanwhile: the token is worthless and is not handed out.
         try checkAuthorized()
         guard answer.status == 200 else { throw AuthTokenError(status: answer.status) }
         guard let token = try? WireJSON.decode(AuthTokenAPI.Answer.self, from: answer.body, limit: answer.body.count),
@@ -81,12 +82,12 @@ public actor AuthTokens: InstancePart {
         return AuthToken(text: Redacted(token.token), expires: token.expires, isBound: isBound)
     }
 
-    /// A proof that this instance has the key that a token is bound to, for one request (RFC 9449 §4): the value of its
-    /// ``AuthToken/proofFieldName``. Each request needs a proof of its own, made less than a minute before.
+    /// A proof, for one request, that this instance has the key to which a token is bound (RFC 9449 §4). Send it as
+    /// ``AuthToken/proofFieldName``. Each request needs its own proof, made less than a minute before.
     ///
     /// - Parameters:
-    ///   - method: of the request, in its case.
-    ///   - url: of the request, `http` or `https`; query and fragment do not count.
+    ///   - method: the request's method; case matters.
+    ///   - url: the request's `http` or `https` URL; query and fragment are ignored.
     public nonisolated func proof(
         method: String, url: String, token: AuthToken
     ) async throws(AuthTokenError) -> Redacted<String> {
@@ -113,7 +114,7 @@ public actor AuthTokens: InstancePart {
             throw AuthTokenError(.invalidChallenge, "A challenge is ASCII letters and digits, at most 256.")
         }
         guard AuthTokenClaims.isServerName(serverName) else {
-            throw AuthTokenError(.invalidServerName, "A server name is visible ASCII, at most 255 octets.")
+            throw AuthTokenError(.invalidServerName, "A server name is visible ASCII, at most 255 bytes.")
         }
         try checkAuthorized()
     }
@@ -124,7 +125,7 @@ public actor AuthTokens: InstancePart {
 
     private nonisolated func instance() throws(AuthTokenError) -> String {
         guard let instance = source.instance else {
-            throw AuthTokenError(.notAuthorized, "There is no instance that a key could be of.")
+            throw AuthTokenError(.notAuthorized, "The store has no instance, and so no key.")
         }
         return instance
     }
@@ -133,7 +134,7 @@ public actor AuthTokens: InstancePart {
 // MARK: End
 
 extension AuthTokens {
-    /// Cancels the requests that are under way, of which delegates hear, and waits until they have.
+    /// Cancels the pending requests and waits until their delegates have been called.
     public func shutdown() async {
         isShutDown = true
         let tasks = Array(requests.values)

@@ -2,12 +2,12 @@ internal import Crypto
 internal import SallyportSecureStore
 internal import SallyportWire
 
-/// The key of this instance that tokens can be bound to: P-256, in the store's reserved names, out of the app's reach. It
-/// is read for each use and not kept, so that a lock leaves nothing of it in memory and a wipe nothing at all.
+/// This instance's P-256 key, to which tokens can be bound. It is kept under the store's reserved names, which the app
+/// cannot reach. It is read from the store for each use: after a lock no copy stays in memory, and a wipe destroys it.
 struct TokenKey: Sendable {
-    /// As it lies in the store.
+    /// The key as it is stored.
     struct Record: Codable, Sendable, Hashable {
-        /// Whose key it is: another activation of the store makes another one.
+        /// The instance that owns the key. Activating the store again creates another instance.
         var instance: String
         /// PKCS#8, PEM.
         var privateKey: String
@@ -22,7 +22,7 @@ struct TokenKey: Sendable {
         records = store.reservedCollection("authToken.key", of: Record.self)
     }
 
-    /// The instance's key, made and durable where there is none yet.
+    /// The instance's key; created and stored durably if there is none yet.
     func key(of instance: String) async throws(AuthTokenError) -> P256.Signing.PrivateKey {
         let records = records
         do {
@@ -30,7 +30,7 @@ struct TokenKey: Sendable {
                 return key
             }
             let made = P256.Signing.PrivateKey().pemRepresentation
-            // Of two tasks at once the second finds what the first made.
+            // If two tasks get here at once, the second finds the key that the first created.
             let record = try await store.write { transaction in
                 let found = try transaction.value(for: Self.name, in: records)
                 if let found, try Self.key(of: instance, in: found) != nil { return found }

@@ -2,14 +2,14 @@ internal import SallyportAuthorization
 internal import SallyportCore
 internal import SallyportWire
 
-/// Who gives tokens: the gateway, by the instance's own connection; tests bring their own.
+/// Issues tokens: the gateway, over the instance's own connection, or a substitute in tests.
 protocol TokenSource: Sendable {
-    /// Whose tokens they are; nil before there is a configuration.
+    /// The instance for which tokens are issued; nil before there is a configuration.
     var instance: String? { get }
     func token(for request: AuthTokenAPI.Request) async throws(LoadError) -> TokenAnswer
 }
 
-/// The gateway's answer, whatever it is.
+/// The gateway's answer, with any status.
 struct TokenAnswer: Sendable {
     var status: Int
     var body: [UInt8]

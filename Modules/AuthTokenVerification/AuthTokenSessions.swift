@@ -1,7 +1,7 @@
 internal import SallyportWire
 
-/// Dynamics' challenge flow: a request without a valid token is denied with a new challenge, the app asks for a token
-/// with it, and sends the request again with the token.
+/// The challenge flow: a request without a valid token is refused with a new challenge; the app requests a token with
+/// this challenge and sends the request again with the token.
 ///
 /// ```swift
 /// let sessions = AuthTokenSessions(verifier: verifier, use: .session)
@@ -20,7 +20,7 @@ public struct AuthTokenSessions: Sendable {
         case session
     }
 
-    /// How long a challenge can be used, in seconds, where nothing else is said: 5 minutes.
+    /// The default lifetime of a challenge, in seconds: 5 minutes.
     public static let challengeLifetime: Int64 = 300
 
     private let verifier: AuthTokenVerifier
@@ -44,16 +44,17 @@ public struct AuthTokenSessions: Sendable {
         lifetime = min(max(1, challengeLifetime), 86_400)
     }
 
-    /// A new challenge for the app: 112 hexadecimal digits. The server keeps nothing of it, so an app that asks for
-    /// many challenges does not displace those of other apps.
+    /// A new challenge for the app: 112 hexadecimal digits. The server stores nothing for it, so an app that requests
+    /// many challenges cannot displace those of other apps.
     public func makeChallenge() -> String { key.make(until: verifier.clock() + lifetime) }
 
-    /// Checks a token, and that it answers a challenge of ``makeChallenge()``, which it uses up.
+    /// Checks a token and that it answers a challenge from ``makeChallenge()``, and marks the challenge as used.
     ///
-    /// A token that does not verify uses nothing up.
+    /// A token that fails verification does not use up its challenge.
     ///
-    /// - Throws: ``AuthTokenVerificationError``: `wrongChallenge` for one that was never given, is over, or whose session
-    ///   was ended; `replayed` for one that was used before, by another token or, where `use` is `once`, at all.
+    /// - Throws: ``AuthTokenVerificationError``: `wrongChallenge` if the challenge was never issued, has expired, or
+    ///   belongs to a session that was ended; `replayed` if another token has used the challenge or, where `use` is
+    ///   `once`, if it was used at all.
     public func admit(
         _ token: String, for expected: AuthTokenExpectation, proof: PresentedProof? = nil
     ) async throws(AuthTokenVerificationError) -> VerifiedAuthToken {
@@ -75,11 +76,11 @@ public struct AuthTokenSessions: Sendable {
         }
     }
 
-    /// The time from which neither the token that used a challenge nor another token for it can be accepted.
+    /// The time after which neither the token that used a challenge nor another token for it can be accepted.
     private func remembered(_ token: VerifiedAuthToken, _ end: Int64) -> Int64 { max(verifier.end(of: token), end) }
 
     private static var wrongChallenge: AuthTokenVerificationError {
-        AuthTokenVerificationError(.wrongChallenge, "The challenge is none of this server's.")
+        AuthTokenVerificationError(.wrongChallenge, "The challenge was not issued by this server.")
     }
 
     /// Ends the session of a token: it is not accepted any more, and the app's next request gets a new challenge.

@@ -3,7 +3,7 @@ public import SallyportBase
 /// Why a token is not accepted, or could not be checked.
 public struct AuthTokenVerificationError: CodedError, Sendable {
     public let code: Code
-    /// What was found, for logs. Holds no token, challenge, proof or user.
+    /// A description for logs. It contains no token, challenge, proof or user.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -20,7 +20,7 @@ public struct AuthTokenVerificationError: CodedError, Sendable {
 }
 
 extension AuthTokenVerificationError {
-    /// The verdict. New codes may come; treat one that you do not know as a refusal.
+    /// The result of the check. Later versions may add codes; treat an unknown one as a refusal.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case malformed, expired, notYetValid, withdrawn, userRemoved
@@ -29,36 +29,37 @@ extension AuthTokenVerificationError {
         }
         private let value: Value
 
-        /// No token of this issuer: another form, type, algorithm, key, signature or issuer. One answer for all.
+        /// Not a token of this issuer: wrong form, type, algorithm, key, signature or issuer. One code covers all these
+        /// cases.
         public static let malformed = Code(value: .malformed)
-        /// Its time is over: a new token is needed.
+        /// The token has expired; a new one is needed.
         public static let expired = Code(value: .expired)
-        /// Of the future: the clocks differ by more than the leeway.
+        /// The token was issued in the future: the clocks differ by more than the leeway.
         public static let notYetValid = Code(value: .notYetValid)
-        /// The instance is blocked, locked, wiped or denied. On-line only; off-line it is seen at expiry.
+        /// The instance is blocked, locked, wiped or denied. Reported on-line only; off-line the token just expires.
         public static let withdrawn = Code(value: .withdrawn)
-        /// The user is gone. On-line only; off-line it is seen at expiry.
+        /// The user was removed. Reported on-line only; off-line the token just expires.
         public static let userRemoved = Code(value: .userRemoved)
-        /// The token is another user's than the app says.
+        /// The token belongs to another user than the app says.
         public static let wrongUser = Code(value: .wrongUser)
         /// The token was issued for another server.
         public static let wrongServer = Code(value: .wrongServer)
-        /// The challenge is not the one expected, is over, or was never issued here.
+        /// The challenge is not the expected one, has expired, or was never issued here.
         public static let wrongChallenge = Code(value: .wrongChallenge)
-        /// The challenge was used before, or the proof was.
+        /// The challenge, or the proof, was used before.
         public static let replayed = Code(value: .replayed)
-        /// A proof of the token's key is demanded, and there is none that proves it.
+        /// A proof of the token's key is required, and there is no valid one.
         public static let noProof = Code(value: .noProof)
-        /// The keys, or the service, could not be had: nothing is known of the token. Retryable.
+        /// The keys or the service cannot be reached, so the token could not be checked. Retryable.
         public static let unavailable = Code(value: .unavailable)
-        /// The store of challenges or of proofs failed: the token is not accepted. Retryable.
+        /// The store of challenges or of proofs failed, so the token is not accepted. Retryable.
         public static let store = Code(value: .store)
         /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
 
         public var description: String { value.rawValue }
 
-        /// The number that the gateway's service has for it; none for verdicts of this library.
+        /// The number that the gateway's service uses for this result; nil for results that exist in this library only.
         public var number: Int? {
             switch self {
             case .malformed: 400

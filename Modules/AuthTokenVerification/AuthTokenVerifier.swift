@@ -1,15 +1,16 @@
 internal import SallyportWire
 
-/// Checks auth tokens in an app server: off-line against the gateway's published keys, or on-line by its service.
+/// Checks auth tokens in an app server: off-line with the gateway's published keys, or on-line through its service.
 ///
 /// ```swift
 /// let verifier = AuthTokenVerifier(keys: PublishedKeys(from: source), issuer: "https://gateway.corp.example:17433")
 /// let token = try await verifier.verify(text, for: .init(user: sentUser, server: "reports.corp.example"))
 /// ```
 ///
-/// Off-line costs one verification of P-256 and sees a withdrawal when the token expires, within five minutes; on-line
-/// costs a request and sees it at once. Neither uses a token up: see ``AuthTokenSessions``. Without a proof a token is a
-/// bearer token, that whoever reads it can use until it expires: take it over TLS only, and keep it out of logs.
+/// An off-line check costs one P-256 verification and notices a withdrawal when the token expires, within five minutes;
+/// an on-line check costs a request and notices it at once. Neither limits how often a token is used: see
+/// ``AuthTokenSessions``. A token that comes without a proof is a bearer token, which anyone who reads it can use until
+/// it expires: accept it over TLS only, and keep it out of logs.
 public struct AuthTokenVerifier: Sendable {
     private enum Way: Sendable {
         case keys(PublishedKeys, issuer: String)
@@ -25,11 +26,11 @@ public struct AuthTokenVerifier: Sendable {
     /// A verifier that works off-line.
     ///
     /// - Parameters:
-    ///   - issuer: `https://NAME:PORT` of the gateway, as its tokens say.
+    ///   - issuer: the gateway's `https://NAME:PORT`, as its tokens name it.
     ///   - leeway: seconds by which this machine's clock and the gateway's may differ.
     ///   - requireProof: whether a token must be bound to a key, and come with a proof of it (RFC 9449). A proof that
     ///     comes with a bound token is checked in any case.
-    ///   - proofs: what keeps a proof from counting twice.
+    ///   - proofs: remembers the proofs that were used, so that none is accepted twice.
     public init(
         keys: PublishedKeys, issuer: String, leeway: Int64 = 30, requireProof: Bool = false,
         proofs: any ProofMemory = ProofsInMemory()
@@ -67,9 +68,9 @@ public struct AuthTokenVerifier: Sendable {
     /// Checks a token, at most 8 KiB.
     ///
     /// - Parameters:
-    ///   - expected: what the app sent beside it, and what this server is called.
-    ///   - proof: of the request that the token came with; needed where `requireProof` is set.
-    /// - Throws: ``AuthTokenVerificationError``, with the verdict as its code. Cancelling the task ends it with
+    ///   - expected: what the token must contain: the user that the app sent, and this server's name.
+    ///   - proof: the proof that the request carried; required if `requireProof` is set.
+    /// - Throws: ``AuthTokenVerificationError``, whose code is the result. Cancelling the task ends the check with
     ///   `cancelled`.
     public func verify(
         _ token: String, for expected: AuthTokenExpectation, proof: PresentedProof? = nil
@@ -93,7 +94,7 @@ public struct AuthTokenVerifier: Sendable {
         }
     }
 
-    /// Until when a token can be accepted at all.
+    /// The latest time at which a token can be accepted.
     func end(of token: VerifiedAuthToken) -> Int64 { token.expires + leeway }
 }
 

@@ -1,24 +1,25 @@
 internal import SallyportWire
 
-/// What an accepted token says: true, and meant for this server.
+/// The contents of an accepted token: verified, and meant for this server.
 public struct VerifiedAuthToken: Sendable, Hashable {
-    /// Who uses the app, as the enterprise knows them: the user that the app sent.
+    /// The user who runs the app, as the enterprise knows them: the one that the app sent.
     public let user: String
-    /// What the app named when it asked for the token; empty where it named nothing.
+    /// The server name that the app gave when it requested the token; empty if it gave none.
     public let server: String
-    /// What the app was given to put into the token; may be empty.
+    /// The challenge that the app put into the token; may be empty.
     public let challenge: String
     /// The entitlement id of the app, as `com.example.report`.
     public let application: String
     /// The installation of the app: a UUID.
     public let instance: String
-    /// Unix seconds.
+    /// When the token was issued, in Unix seconds.
     public let issuedAt: Int64
-    /// Unix seconds; at most five minutes after ``issuedAt`` by our gateway.
+    /// When the token expires, in Unix seconds: at most five minutes after ``issuedAt`` with our gateway.
     public let expires: Int64
-    /// Of no other token.
+    /// The token's unique identifier.
     public let identifier: String
-    /// Whether a proof of the token's key was there and holds. A token without is a bearer token: whoever has it, is it.
+    /// Whether the request carried a valid proof of the token's key. A token without a proof is a bearer token: having
+    /// it is all that its use takes.
     public let isProven: Bool
 
     init(_ claims: AuthTokenClaims, isProven: Bool) {
@@ -34,13 +35,13 @@ public struct VerifiedAuthToken: Sendable, Hashable {
     }
 }
 
-/// What a token must say, compared octet by octet.
+/// What a token must contain; compared byte by byte.
 public struct AuthTokenExpectation: Sendable, Hashable {
     /// The user that the app sent beside the token.
     public var user: String
     /// The name of this server, as its apps ask for tokens; empty where they name none.
     public var server: String
-    /// The challenge that this server gave; nil where it gave none, or where ``AuthTokenSessions`` look after it.
+    /// The challenge that this server issued; nil if it issued none, or if ``AuthTokenSessions`` checks challenges.
     public var challenge: String?
 
     public init(user: String, server: String, challenge: String? = nil) {
@@ -50,9 +51,9 @@ public struct AuthTokenExpectation: Sendable, Hashable {
     }
 }
 
-/// Comparison that takes as long for what differs early as for what differs late.
+/// Comparison whose time does not depend on where two values differ.
 enum ConstantTime {
-    /// Of UTF-8 octets, so that two spellings of one character are two texts. Lengths may show.
+    /// Compares UTF-8 bytes, so that two spellings of one character are different. The lengths may be revealed.
     static func areEqual(_ one: String, _ other: String) -> Bool {
         guard one.utf8.count == other.utf8.count else { return false }
         return zip(one.utf8, other.utf8).reduce(into: UInt8(0)) { $0 |= $1.0 ^ $1.1 } == 0

@@ -1,12 +1,12 @@
 internal import SallyportWire
 
-/// Which application this is: its entitlement id and version, as the console knows them.
+/// The identity of an application: its entitlement id and version, as the administrator has registered them.
 public struct ApplicationIdentity: Sendable, Hashable {
     let entitlement: EntitlementIdentifier
     let entitledVersion: EntitlementVersion
 
     /// - Parameters:
-    ///   - id: A reversed domain name in lower case, `com.example.report`, at most 253 octets.
+    ///   - id: A reversed domain name in lower case, `com.example.report`, at most 253 bytes.
     ///   - version: 1 to 4 dot-separated numbers of up to 3 digits without leading zeros. Entitlement needs an exact
     ///     match: `1.0` and `1.0.0.0` are two versions.
     /// - Throws: ``AuthorizationError/Code/invalidApplication``.

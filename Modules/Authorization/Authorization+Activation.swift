@@ -3,11 +3,11 @@ internal import SallyportCore
 internal import SallyportSecureStore
 internal import SallyportWire
 
-/// What an activation made.
+/// The result of an activation.
 public struct Activation: Sendable, Hashable {
     public let instance: String
     public let entitlement: String
-    /// Nil where the gateway could not be asked any more after the certificate was there.
+    /// Nil if the gateway could not be reached again after the certificate was issued.
     public let version: String?
     public let user: String
     public let state: AuthorizationState
@@ -16,13 +16,14 @@ public struct Activation: Sendable, Hashable {
 extension Authorization {
     /// Activates the app with a link and authorizes it.
     ///
-    /// One that was cut short is taken up again with the same link and the key that the store kept. A gateway that
-    /// cannot be reached is tried 3 times within 30 s, or without end where `waits`. Cancelling the task gives it up.
+    /// An interrupted activation is continued with the same link and the key that the store kept. If the gateway is
+    /// unreachable, the activation is tried 3 times within 30 s, or without limit if `waits`. Cancelling the task stops
+    /// it.
     ///
     /// - Parameters:
-    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 octets.
-    ///   - version: The app's version; nil for that of ``ApplicationIdentity``, else the highest entitled.
-    /// - Throws: ``AuthorizationError`` with -601, -602 or -603 as documented.
+    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
+    ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
+    /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603.
     @discardableResult
     public func activate(
         link text: String, version: String? = nil, waits: Bool = false
@@ -74,7 +75,7 @@ extension Authorization {
         document = nil
     }
 
-    /// Tries again where the request cannot have reached the gateway; whatever may have reached it is not repeated.
+    /// Tries again if the request cannot have reached the gateway; a request that may have reached it is not repeated.
     private func retried<Result: Sendable>(
         waits: Bool, _ attempt: @Sendable () async throws(AuthorizationError) -> Result
     ) async throws(AuthorizationError) -> Result {
@@ -89,7 +90,7 @@ extension Authorization {
         }
     }
 
-    /// The activation stands even where the configuration cannot be had now: `authorize()` fetches it later.
+    /// The activation is valid even if the configuration cannot be fetched now: `authorize()` fetches it later.
     private func firstAuthorization() async throws(AuthorizationError) -> Activation {
         guard let identity else { throw AuthorizationError(.notActivated, "Not activated.") }
         do {

@@ -5,10 +5,11 @@ internal import SallyportSecureStore
 internal import SallyportWire
 
 extension Authorization {
-    /// Fetches the configuration where the gateway answers within 5 s, else takes the stored one within its lease;
-    /// not where the store was restored from a backup, whose word counts only after the gateway's.
+    /// Fetches the configuration if the gateway answers within 5 s; otherwise uses the stored one, within its lease. A
+    /// store that was restored from a backup needs the gateway's answer first.
     ///
-    /// - Throws: ``AuthorizationError/Code/withdrawn`` with the documented code, or why there is no configuration.
+    /// - Throws: ``AuthorizationError/Code/withdrawn`` with the result code, or the reason why there is no
+    ///   configuration.
     @discardableResult
     public func authorize() async throws(AuthorizationError) -> AuthorizationState {
         guard identity != nil else { throw AuthorizationError(.notActivated, "Activate first.") }
@@ -20,22 +21,22 @@ extension Authorization {
             try await renewIdentityIfExpired()
             try await refresh(timeout: .seconds(5))
         } catch {
-            // What a backup says may be older than a withdrawal.
+            // A configuration from a backup may be older than a withdrawal.
             guard document != nil, isBridgedByLease(error), !records.store.isRestored else {
                 if case .authorizing = state { setState(.notAuthorized) }
                 throw error
             }
             logger.debug("the stored configuration is used", metadata: ["error": "\(error)"])
             await settle(isFresh: false)
-            // With the lease over, waiting does not help: another gateway answers here, or the gateway has another
-            // authority.
+            // If the lease is over, waiting does not help: another gateway answers at this address, or the gateway has
+            // another authority.
             if error.code == .authorityMismatch, state != .authorized { throw error }
         }
         guard state == .authorized else { throw .withdrawn(state.code) }
         return state
     }
 
-    /// Not where the gateway itself refuses this identity.
+    /// Not if the gateway itself refuses this identity.
     private func isBridgedByLease(_ error: AuthorizationError) -> Bool {
         switch error.code {
         case .unreachable, .communicationFailed, .invalidConfiguration, .authorityMismatch: true
@@ -51,13 +52,13 @@ extension Authorization {
         await acknowledgeConfiguration()
     }
 
-    /// Everything up to the assignment happens without a suspension, so that of two answers the older one loses.
+    /// Everything up to the assignment happens without suspension, so that the older of two answers is discarded.
     private func adopt(_ text: [UInt8], for asked: IdentityRecord) async throws(AuthorizationError) {
         guard let identity, identity.name == asked.name else { throw .withdrawn(state.code) }
         let verifier = ConfigurationVerifier(trust: identity.trust, instance: identity.name)
         let fresh = try verifier.verify(text, after: document, at: leaseTime)
         let old = document
-        // The gateway's own time counts from now on, also where the wall clock had run ahead; never an old answer's.
+        // The gateway's time counts from now on, even if the wall clock was ahead; but not that of an old answer.
         let isNewer = fresh.isNewer(than: old)
         mark = TimeMark(time: isNewer ? fresh.iat : max(fresh.iat, mark.time), uptime: clock.uptime)
         document = fresh
@@ -72,7 +73,7 @@ extension Authorization {
 
     var leaseTime: Int64 { mark.leaseTime(wall: clock.wall, uptime: clock.uptime) }
 
-    /// Draws the conclusions from what is known. The gate changes before anything is waited for.
+    /// Applies the consequences of what is known. The gate changes before anything is awaited.
     func settle(isFresh: Bool, text: [UInt8]? = nil) async {
         guard let document, let identity else { return }
         published.withLock { $0.document = document }
@@ -82,14 +83,15 @@ extension Authorization {
         case .wiped(let code):
             gate.withdraw(code)
             dropIdentity()
-            // The keys go first, before observers are waited for: nothing that they do may keep the data readable.
+            // The keys are destroyed first, before observers are awaited: they must not be able to keep the data
+            // readable.
             await wipe()
             return await conclude(conclusion)
         default:
             gate.withdraw(conclusion.code)
         }
         await conclude(conclusion)
-        // Another configuration came meanwhile, and is stored in place of this one.
+        // Another configuration arrived meanwhile, and is stored instead of this one.
         guard self.document == document else { return }
         guard isFresh, let text else { return }
         do {
@@ -114,7 +116,7 @@ extension Authorization {
         setState(conclusion)
     }
 
-    /// Drops what must not outlive a wipe, as soon as the wipe is known.
+    /// Drops what a wipe must destroy, as soon as the wipe is known.
     private func dropIdentity() {
         if let identity { client.retire(identity.clientIdentity) }
         identity = nil
@@ -131,7 +133,7 @@ extension Authorization {
         }
     }
 
-    /// Publishes a state, and tells of it where it is news.
+    /// Publishes a state, with an event if it is new.
     func setState(_ new: AuthorizationState) {
         let old = published.withLock { published in
             defer { published.state = new }
@@ -154,7 +156,7 @@ extension Authorization {
 }
 
 extension Authorization {
-    /// Renews a certificate that is over, within 30 days; afterwards only a new activation helps.
+    /// Renews an expired certificate, within 30 days; afterwards a new activation is needed.
     func renewIdentityIfExpired() async throws(AuthorizationError) {
         guard let identity, clock.wall > identity.notAfter else { return }
         guard clock.wall <= identity.notAfter + IdentityRecord.renewalGrace else {
@@ -164,7 +166,7 @@ extension Authorization {
         try await renewIdentity()
     }
 
-    /// Gets a new key and certificate; requests in flight keep the old one, the next take the new one.
+    /// Obtains a new key and certificate; requests in flight keep the old one, later ones use the new one.
     func renewIdentity() async throws(AuthorizationError) {
         guard let old = identity else { return }
         let key = try await records.enrollmentKey(for: "renewal")

@@ -23,7 +23,7 @@ extension Authorization {
             told = newest
         }
         throw AuthorizationError(
-            .communicationFailed, .serverCommunicationFailed, "The gateway does not say what it knows of the store.")
+            .communicationFailed, .serverCommunicationFailed, "The gateway's refusal names no stored configuration.")
     }
 
     /// Tells the gateway which configuration the store now holds. If that fails, the next fetch tells it.
@@ -34,7 +34,7 @@ extension Authorization {
             let answer = try await ask(target, posting: [], as: identity, timeout: .seconds(5))
             if answer.status != 204 { try answer.checkStatus() }
         } catch {
-            logger.debug("the stored configuration could not be told", metadata: ["error": "\(error)"])
+            logger.debug("the stored configuration could not be reported", metadata: ["error": "\(error)"])
         }
     }
 

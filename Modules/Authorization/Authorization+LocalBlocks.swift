@@ -3,12 +3,11 @@ internal import SallyportCore
 internal import SallyportWire
 
 extension Authorization {
-    /// Blocks the app as its own decision, also across restarts: an event tells it, store and sessions stay usable.
+    /// Blocks the app by its own decision, even across restarts: an event reports it; store and sessions stay usable.
     ///
-    /// - Parameters:
-    ///   - id: Which block; a second one of the same id replaces the first. At most 64 blocks stand at a time; the
-    ///     oldest makes room.
-    ///   - title: For people; `title` and `message` are cut at 1,024 characters.
+    ///   - id: The block's id; a second block with the same id replaces the first. There are at most 64 blocks; a
+    ///     further one replaces the oldest.
+    ///   - title: For people; `title` and `message` are cut to 1,024 characters.
     public func executeBlock(id: String, title: String, message: String) async throws(AuthorizationError) {
         let block = LocalBlock(
             id: String(id.prefix(256)), title: String(title.prefix(1024)), message: String(message.prefix(1024)))
@@ -19,7 +18,7 @@ extension Authorization {
         send(.notAuthorized, .blocked, block.message)
     }
 
-    /// Lifts one local block; the console's blocks and other local ones stay. An unknown id is no error.
+    /// Lifts one local block; the administrator's blocks and other local ones stay. An unknown id is not an error.
     public func executeUnblock(id: String) async throws(AuthorizationError) {
         let count = decisions.blocks.count
         decisions.blocks.removeAll { $0.id == String(id.prefix(256)) }
@@ -28,7 +27,8 @@ extension Authorization {
         if decisions.blocks.isEmpty, state == .authorized { send(.authorized, .none, "The last block was lifted.") }
     }
 
-    /// Locks as if the console had: data is kept and out of reach until the console locks and unlocks the instance.
+    /// Locks like the administrator: the data is kept but inaccessible until the administrator locks and unlocks the
+    /// instance.
     public func executeRemoteLock() async throws(AuthorizationError) {
         decisions.isLocked = true
         decisions.consoleLockSeen = document?.status == .locked && document?.code == .remoteLockout

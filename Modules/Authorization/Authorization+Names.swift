@@ -4,7 +4,7 @@ internal import SallyportLoading
 package import SallyportWire
 
 extension Authorization: NameLookup {
-    /// Asks the gateway, which answers for names that the policy relays (RFC 8484).
+    /// Asks the gateway, which resolves names that the policy relays (RFC 8484).
     public func services(of name: String) async throws(LoadError) -> [ServiceRecord] {
         guard let name = DNSName(name) else {
             throw LoadError(.invalidRequest, at: .nameLookup, "The name has no form in DNS.")
@@ -20,14 +20,14 @@ extension Authorization: NameLookup {
 
     /// The gateway's answer to a query.
     ///
-    /// - Throws: the gate's refusal; `refusedByPolicy` for a name that the policy does not relay; `cannotFindHost` where
-    ///   there is no such name, and where the gateway's resolver failed; what the exchange with the gateway throws.
+    /// - Throws: the gate's refusal; `refusedByPolicy` for a name that the policy does not relay; `cannotFindHost` if
+    ///   there is no such name, or if the gateway's resolver failed; errors of the exchange with the gateway.
     package func answer(to query: DNSMessage) async throws(LoadError) -> DNSMessage {
         switch try await outcome(of: query) {
         case .refused(let status):
             throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway does not answer for names: \(status).")
         case .unreadable:
-            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer is none to the query.")
+            throw LoadError(.cannotFindHost, at: .nameLookup, "The gateway's answer does not match the query.")
         case .answered(let message):
             switch message.code {
             case .noError: return message
@@ -41,9 +41,9 @@ extension Authorization: NameLookup {
         }
     }
 
-    /// What the gateway made of a query.
+    /// The gateway's reaction to a query.
     ///
-    /// - Throws: the gate's refusal; what the exchange with the gateway throws.
+    /// - Throws: the gate's refusal; errors of the exchange with the gateway.
     package func outcome(
         of query: DNSMessage, within limit: Duration = .seconds(10)
     ) async throws(LoadError) -> NameOutcome {
@@ -57,7 +57,7 @@ extension Authorization: NameLookup {
 }
 
 extension ControlClient {
-    /// Puts a query to a gateway (RFC 8484).
+    /// Sends a query to a gateway (RFC 8484).
     package func ask(
         _ query: DNSMessage, at gateway: Endpoint, authorities: [[UInt8]], as identity: ClientIdentity,
         within limit: Duration
@@ -79,12 +79,12 @@ extension ControlClient {
     }
 }
 
-/// What became of a query for a name.
+/// The result of a DNS query.
 package enum NameOutcome: Sendable, Hashable {
-    /// An answer to the question that was put, whatever it says.
+    /// A matching answer, whatever it contains.
     case answered(DNSMessage)
     /// The gateway takes no queries, or not so many.
     case refused(status: Int)
-    /// It sent something else.
+    /// The gateway sent something else.
     case unreadable
 }

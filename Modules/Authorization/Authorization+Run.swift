@@ -6,10 +6,10 @@ internal import SallyportLoading
 internal import SallyportWire
 
 extension Authorization {
-    /// Keeps the authorization current until the task is cancelled or ``shutdown()`` is called: follows the gateway's
+    /// Keeps the authorization current until the task is cancelled or ``shutdown()`` is called: receives the gateway's
     /// events, fetches the configuration at half its lease, renews the identity and ends the lease on time.
     ///
-    /// Started before activation, it waits for it. Call it once.
+    /// If it starts before the activation, it waits for that. Call it once.
     public func run() async {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await self.followEvents() }
@@ -19,7 +19,7 @@ extension Authorization {
                 for await _ in self.stopped {}
                 return true
             }
-            // After a wipe the others have nothing left to do; the end comes from outside.
+            // After a wipe the other tasks have nothing left to do; the task is ended from outside.
             while let isStopped = await group.next() {
                 if isStopped { group.cancelAll() }
             }
@@ -28,21 +28,21 @@ extension Authorization {
         channel.set(.none)
     }
 
-    /// Ends everything, as ``shutdown()``, and frees the connections to the gateway. Idempotent; the gateway is not asked
-    /// again. Before the store is closed.
+    /// Ends everything, like ``shutdown()``, and frees the connections to the gateway. Idempotent; the gateway is not
+    /// contacted again. Call it before the store is closed.
     public nonisolated func close() async {
         shutdown()
         await client.shutdown()
     }
 
-    /// Closes the connections to the gateway, and ends what goes on over them with `connectionLost`; the event stream is made
-    /// anew at once.
+    /// Closes the connections to the gateway, and ends what uses them with `connectionLost`; the event stream is
+    /// reopened at once.
     package nonisolated func resetConnections() {
         callChannel(drops: true)
         client.reset(LoadError(.connectionLost, "All connections were reset."))
     }
 
-    /// Ends ``run()`` and the event sequences. Idempotent. The gate stays as it is.
+    /// Ends ``run()`` and the event sequences. Idempotent. The gate does not change.
     public nonisolated func shutdown() {
         stop.finish()
         followers.finish()
@@ -64,7 +64,7 @@ extension Authorization {
             let end = await readEvents(unlessDroppedSince: calls)
             board.set(end == .replaced || identity == nil ? .unknown : .unreachable)
             channel.set(end == .replaced ? .displaced : .lost)
-            // What idles on the path that is given up would serve nobody any more.
+            // Idle connections on the abandoned path are of no further use.
             if end == .dropped, let identity { client.retire(identity.clientIdentity) }
             let goesOn =
                 end == .replaced
@@ -88,7 +88,7 @@ extension Authorization {
         }
     }
 
-    /// - Returns: false where the task was cancelled.
+    /// - Returns: false if the task was cancelled.
     private func pause(_ duration: Duration, unlessCalledSince known: ChannelCalls) async -> Bool {
         await withTaskGroup(of: Bool?.self) { group in
             group.addTask { (try? await self.clock.sleep(for: duration)) != nil }
@@ -102,7 +102,8 @@ extension Authorization {
         }
     }
 
-    /// Reads one stream to its end. Hints only say that something changed; what holds is in the signed configuration.
+    /// Reads one stream to its end. Events only say that something changed; the signed configuration contains the
+    /// change.
     private func readEvents() async -> StreamEnd {
         guard let identity, let gateway = try? identity.endpoint() else { return .lost }
         var request = ControlRequest(
@@ -139,7 +140,7 @@ extension Authorization {
 
     // MARK: Fetching
 
-    /// One fetch at a time, repeated every 5 s ± 20 % until one succeeds; hints that come meanwhile make one more.
+    /// One fetch at a time, repeated every 5 s ± 20 % until one succeeds; events that arrive meanwhile cause one more.
     private func followHints() async -> Bool {
         for await _ in hints {
             while !Task.isCancelled, !isWiped, identity != nil {
@@ -166,7 +167,7 @@ extension Authorization {
         return false
     }
 
-    /// What is due by now: the stored time, half the lease, the lease's end, two thirds of the certificate's life.
+    /// Handles what is due: storing the time, half the lease, the lease's end, two thirds of the certificate's life.
     private func keepTime() async {
         guard let document, let identity else { return }
         let time = leaseTime
@@ -190,6 +191,6 @@ extension Authorization {
 }
 
 extension ConfigurationDocument {
-    /// When a running client fetches the next one, Unix seconds.
+    /// When a running client fetches the next configuration, in Unix seconds.
     var halfLease: Int64 { iat + max(0, leaseEnd - iat) / 2 }
 }

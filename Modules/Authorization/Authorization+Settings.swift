@@ -2,10 +2,10 @@ internal import SallyportCore
 internal import SallyportWire
 
 extension Authorization {
-    /// The greatest number of servers, of domains and of networks that are listed.
+    /// The most servers, domains and networks that are listed.
     private static let listed = 100
 
-    /// The settings that hold now, a name and a value each; nothing secret among them.
+    /// The current settings as names and values; none of them is secret.
     package func settings() -> [(name: String, value: String)] {
         var lines: [(name: String, value: String)] = [("state", "\(state)")]
         if let identity {

@@ -3,9 +3,9 @@ package import SallyportCore
 package import SallyportWire
 
 extension Authorization {
-    /// Asks the gateway for an auth token, and gives its answer, whatever it is.
+    /// Asks the gateway for an auth token, and returns any answer.
     ///
-    /// - Throws: the gate's refusal, before anything is sent; what the exchange throws.
+    /// - Throws: the gate's refusal, before anything is sent; errors of the exchange.
     package func authToken(for request: AuthTokenAPI.Request) async throws(LoadError) -> ControlAnswer {
         do throws(AccessDenied) { try checkAuthorized() } catch { throw LoadError(error) }
         guard let identity, let gateway = try? identity.endpoint(), let body = try? WireJSON.encode(request) else {

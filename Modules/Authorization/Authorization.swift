@@ -7,8 +7,8 @@ internal import SallyportWire
 
 /// Whether and how the app may connect: activation, identity, configuration and their changes.
 ///
-/// Opened on a store, activated once with a link, and authorized at each start; `run()` then keeps it current. Requests
-/// ask it through ``AccessGate``, synchronously. No function of it may be called on a closed store.
+/// It is opened on a store, activated once with a link, and authorized at each start; `run()` then keeps it current.
+/// Requests ask it through ``AccessGate``, synchronously. Do not call any function after the store was closed.
 public actor Authorization {
     nonisolated let gate: Gate
     nonisolated let followers = Followers<AuthorizationEvent>()
@@ -37,7 +37,7 @@ public actor Authorization {
     /// The last conclusion drawn about access, and the number of conclusions so far.
     var (conclusion, conclusions) = (AuthorizationState.notAuthorized, UInt64(0))
 
-    /// What is read without waiting, and the delegate.
+    /// The state that is read without waiting, and the delegate.
     struct Published: Sendable {
         var state = AuthorizationState.notAuthorized
         var document: ConfigurationDocument?
@@ -101,12 +101,12 @@ public actor Authorization {
         identity = contents.identity
         decisions = contents.decisions
         let stored = contents.mark ?? TimeMark(time: 0, uptime: clock.uptime)
-        // Made anew, so that the time of a restarted machine counts from its start.
+        // Renewed, so that after a restart of the machine the time counts from the new start.
         mark = TimeMark(time: stored.leaseTime(wall: clock.wall, uptime: clock.uptime), uptime: clock.uptime)
         document = contents.document
         let (document, blocks) = (document, decisions.blocks)
         published.withLock { $0 = Published(document: document, blocks: blocks) }
-        // A store whose last word was a withdrawal stays closed until the gateway says otherwise.
+        // If the last known state was a withdrawal, the store stays closed until the gateway lifts it.
         guard let document else { return }
         let time = mark.leaseTime(wall: clock.wall, uptime: clock.uptime)
         let state = Verdict.state(of: document, decisions: decisions, at: time)
@@ -116,7 +116,7 @@ public actor Authorization {
     }
 }
 
-// MARK: What anyone may ask, at any time
+// MARK: Queries from any thread
 
 extension Authorization {
     public nonisolated var state: AuthorizationState { published.withLock { $0.state } }
@@ -124,22 +124,22 @@ extension Authorization {
     /// The last known configuration; empty before the first.
     public nonisolated var configuration: Configuration { Configuration(published.withLock { $0.document }) }
 
-    /// Blocks that the app set and did not lift, the oldest first.
+    /// The app's own blocks, the oldest first.
     public nonisolated var localBlocks: [LocalBlock] { published.withLock { $0.blocks } }
 
-    /// Events from now on; every call makes a sequence of its own.
+    /// Events from now on; every call makes a new sequence.
     public nonisolated var events: AuthorizationEvents {
         AuthorizationEvents(stream: followers.follow(buffering: .bufferingNewest(64)))
     }
 
-    /// Sets who hears of events; held weakly.
+    /// Sets the delegate that receives events; held weakly.
     public nonisolated func setDelegate(_ delegate: (any AuthorizationDelegate)?) {
         published.withLock { $0.delegate = delegate }
     }
 
     /// Says how a URL would be reached under the last known configuration; makes no connection.
     ///
-    /// - Throws: ``AddressError`` for a text that is no `http` or `https` URL; ``AccessDenied`` before the first
+    /// - Throws: ``AddressError`` if the text is not an `http` or `https` URL; ``AccessDenied`` before the first
     ///   configuration.
     public nonisolated func explain(_ url: String) throws -> Explanation {
         guard let document = published.withLock({ $0.document }) else { throw AccessDenied(.notAuthorized) }
@@ -172,16 +172,17 @@ extension Authorization: AccessGate {
         _ observer: @escaping @Sendable (AccessChange) -> Void
     ) -> AccessObservation { gate.observe(observer) }
 
-    /// As ``onAccessChange(_:)``, for asynchronous observers such as actors. All of them have carried a change out
-    /// before its state and event are published, and before the call that led to it returns. They are not told the
-    /// present access, nor the end of a lease that a request notices before ``run()`` does; that end drops no secrets.
+    /// As ``onAccessChange(_:)``, for asynchronous observers such as actors. All of them have handled a change before
+    /// its state and event are published, and before the call that caused it returns. They are not informed of the
+    /// current access, nor of the end of a lease that a request notices before ``run()`` does; that end drops no
+    /// secrets.
     package nonisolated func onAccessChange(
         awaiting observer: @escaping @Sendable (AccessChange) async -> Void
     ) -> AccessObservation { gate.observe(awaiting: observer) }
 }
 
-/// The gateway is within reach while its event stream is open, which ``Authorization/run()`` keeps: heartbeats come each
-/// 2 s, and a stream without one for 5 s is over. Nobody looks while it does not run.
+/// The gateway counts as reachable while its event stream, which ``Authorization/run()`` keeps, is open: heartbeats
+/// come every 2 s, and a stream without one for 5 s has ended. While it does not run, the state is unknown.
 extension Authorization: InfrastructureStatus {
     public nonisolated var infrastructure: InfrastructureState { board.infrastructure }
 

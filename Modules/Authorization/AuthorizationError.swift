@@ -4,9 +4,9 @@ public import SallyportCore
 /// Why activation or authorization failed.
 public struct AuthorizationError: CodedError, Sendable {
     public let code: Code
-    /// The documented number; `none` where the failure has none.
+    /// The numeric result code; `none` if the failure has none.
     public let result: ResultCode
-    /// What happened, for people. Holds no key, link, certificate or body.
+    /// A description for people. It contains no key, link, certificate or body.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -35,7 +35,7 @@ public struct AuthorizationError: CodedError, Sendable {
 }
 
 extension AuthorizationError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case wrongApplication, invalidApplication, invalidLink, notActivated, alreadyActivated, authorityMismatch
@@ -46,16 +46,16 @@ extension AuthorizationError {
 
         /// The store is activated for another application. Nothing was changed or sent.
         public static let wrongApplication = Code(value: .wrongApplication)
-        /// An entitlement id or version is not of its form.
+        /// An entitlement id or version has an invalid form.
         public static let invalidApplication = Code(value: .invalidApplication)
         public static let invalidLink = Code(value: .invalidLink)
         /// There is no identity yet: activate first.
         public static let notActivated = Code(value: .notActivated)
         /// The store has an identity already; another instance needs another store.
         public static let alreadyActivated = Code(value: .alreadyActivated)
-        /// The gateway does not show the authority that the link names, and the access key was not sent. Or it has no
-        /// certificate of an authority that the app knows, for example after a rotation during which the app was
-        /// offline; then activate a new store.
+        /// The gateway does not present the authority that the link names; the access key was not sent. Or its
+        /// certificate is not from an authority that the app knows, for example after a rotation during which the app
+        /// was off-line; then activate a new store.
         public static let authorityMismatch = Code(value: .authorityMismatch)
         /// The gateway cannot be reached. Retryable.
         public static let unreachable = Code(value: .unreachable)
@@ -65,13 +65,14 @@ extension AuthorizationError {
         public static let linkUsed = Code(value: .linkUsed)
         /// The activation link was not used within its 24 hours. Ask for a new link.
         public static let linkExpired = Code(value: .linkExpired)
-        /// The gateway was reached, and the exchange failed. Retryable, with growing pauses.
+        /// The gateway was reached, but the exchange failed. Retry with increasing pauses.
         public static let communicationFailed = Code(value: .communicationFailed)
-        /// The gateway's configuration does not verify, or is older than the one known.
+        /// The gateway's configuration fails verification, or is older than the known one.
         public static let invalidConfiguration = Code(value: .invalidConfiguration)
-        /// The instance is blocked, locked, wiped or denied, or its lease is over; ``AuthorizationError/result`` says.
+        /// The instance is blocked, locked, wiped or denied, or its lease is over; ``AuthorizationError/result`` says
+        /// which.
         public static let withdrawn = Code(value: .withdrawn)
-        /// The certificate expired longer ago than it can be renewed: activate a new store.
+        /// The certificate expired too long ago to be renewed: activate a new store.
         public static let identityExpired = Code(value: .identityExpired)
         public static let cancelled = Code(value: .cancelled)
         /// The store failed; the underlying error is the store's.

@@ -1,6 +1,6 @@
 public import SallyportCore
 
-/// The parts of one instance: told of each withdrawal that drops secrets, and ended together.
+/// The parts of one instance: informed of each withdrawal that drops secrets, and shut down together.
 ///
 /// ```swift
 /// let parts = InstanceParts(of: authorization, [loading, sockets, connector, credentials, jars])
@@ -9,13 +9,13 @@ public import SallyportCore
 /// store.close()
 /// ```
 ///
-/// Parts are told of withdrawals for as long as this value is kept.
+/// The parts are informed of withdrawals for as long as this object exists.
 public final class InstanceParts: Sendable {
     private let authorization: Authorization
     private let parts: [any InstancePart]
     private let observation: AccessObservation
 
-    /// - Parameter parts: each is told, and ended, after those before it: what uses another part stands before that.
+    /// - Parameter parts: informed and shut down in this order; a part stands before the parts that it uses.
     public init(of authorization: Authorization, _ parts: [any InstancePart]) {
         self.authorization = authorization
         self.parts = parts

@@ -1,14 +1,14 @@
-/// Figures of a cache at one moment.
+/// Statistics of a cache at one moment.
 public struct CacheStatistics: Sendable, Hashable, Codable {
-    /// Answers that are stored.
+    /// The number of stored answers.
     public let entries: Int
-    /// What they take in the store, in octets.
+    /// Their size in the store, in bytes.
     public let octets: Int
-    /// Loads answered without their server since the cache was opened, stale ones among them.
+    /// Loads answered without contacting the server since the cache was opened, including stale answers.
     public let hits: Int
     /// Loads that found nothing stored.
     public let misses: Int
-    /// Loads answered from the cache after the server said that the entry holds.
+    /// Loads answered from the cache after the server confirmed that the entry is still valid.
     public let revalidations: Int
     /// Answers stored since the cache was opened.
     public let stores: Int

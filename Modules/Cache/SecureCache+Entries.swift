@@ -5,14 +5,14 @@ internal import SallyportLoading
 internal import SallyportSecureStore
 internal import Synchronization
 
-/// An entry as it was read: what answers a request.
+/// An entry that was read and can answer a request.
 struct StoredAnswer: Sendable {
     let slot: IndexSlot
     var answer: CachedAnswer
-    /// The body, where it is short.
+    /// The body, if it is short.
     let body: [UInt8]
 
-    /// The answer as it is after the server has confirmed that it is still valid.
+    /// The answer after the server has confirmed that it is still valid.
     func freshened(
         with fields: HTTPFields, _ control: CacheControl, requested: CacheTime, received: CacheTime
     ) -> StoredAnswer {
@@ -28,22 +28,22 @@ struct StoredAnswer: Sendable {
 
 extension SecureCache {
     enum Finding: Sendable {
-        /// Nothing is looked up and nothing stored now.
+        /// The cache is switched off.
         case off
         case slot(IndexSlot)
-        /// Nothing is stored; where there is a lead, others wait for this load.
+        /// There is no entry; with a lead, other loads wait for this one.
         case nothing(FlightLead?)
-        /// Another load may bring it.
+        /// Another load may provide it.
         case follow(Flight)
     }
 
-    /// Looks into the index, and only there.
+    /// Searches the index only.
     ///
-    /// - Parameter joins: whether the load may wait for another, and others for it.
+    /// - Parameter joins: whether the load may wait for another, and other loads for it.
     func find(_ key: RequestKey, for request: LoadRequest, joins: Bool) -> Finding {
         state.withLock { state in
             guard state.isReady, state.settings.longestBody > 0 else { return .off }
-            // What is being written is newer than what is there.
+            // An answer that is being written is newer than the stored one.
             if let flight = state.flights[key], flight.isCommitting { return .follow(flight) }
             if let slot = state.index.slot(key, variation: { keys.variation(of: $0, in: request) }) {
                 return .slot(slot)
@@ -52,7 +52,7 @@ extension SecureCache {
         }
     }
 
-    /// ``removalCount`` where nothing is stored for the request and its last answer could not be; else nil.
+    /// ``removalCount`` if there is no entry for the request and its last answer could not be stored; otherwise nil.
     func startOfUnstorable(_ key: RequestKey) -> UInt64? {
         state.withLock { state in
             guard state.unstorable.contains(key), state.isReady, !state.index.has(key.url) else { return nil }
@@ -61,7 +61,8 @@ extension SecureCache {
         }
     }
 
-    /// As ``find(_:for:joins:)`` where what is stored must be validated: waits for whoever does, or leads.
+    /// As ``find(_:for:joins:)`` for an entry that must be validated: waits for the load that already does so, or
+    /// leads.
     func join(_ key: RequestKey) -> Finding { state.withLock { lead(key, joins: true, &$0) } }
 
     private func lead(_ key: RequestKey, joins: Bool, _ state: inout State) -> Finding {
@@ -78,7 +79,7 @@ extension SecureCache {
         state.withLock { if $0.flights[key] === flight { $0.flights[key] = nil } }
     }
 
-    /// For what is stored in no flight: whoever asks until it is written waits for it.
+    /// For an answer that is stored without a flight: loads that arrive until it is written wait for it.
     func leadOfCommit(_ key: RequestKey) -> FlightLead? {
         let finding = state.withLock { state in
             state.unstorable.remove(key)
@@ -93,12 +94,12 @@ extension SecureCache {
         knowsUnstorable.store(true, ordering: .relaxed)
     }
 
-    /// How often something was removed; what was asked for before a removal is not stored behind it.
+    /// The number of removals; an answer that was requested before a removal is not stored after it.
     var removalCount: UInt64 { state.withLock { $0.removals.count } }
 
     // MARK: Reading
 
-    /// Nil where the entry cannot be read, or is another request's: a hash is shared, or records were exchanged.
+    /// Nil if the entry cannot be read, or belongs to another request (equal hashes or exchanged records).
     func read(
         _ slot: IndexSlot, of url: RequestURL, _ principal: Principal, under trust: TrustScope
     ) -> StoredAnswer? {
@@ -109,7 +110,7 @@ extension SecureCache {
         return StoredAnswer(slot: slot, answer: answer, body: body)
     }
 
-    /// Reads a whole body, which is no longer than what is stored of one.
+    /// Reads a whole body that is not stored in pieces.
     func body(of stored: StoredAnswer) -> [UInt8]? {
         guard stored.answer.isStreamed else { return stored.body }
         guard let chunks = storage?.body(stored.slot.id) else { return nil }
@@ -125,12 +126,12 @@ extension SecureCache {
 // MARK: Writing
 
 extension SecureCache {
-    /// Makes changes that put an entry into the store, and the entry known once they are durable.
+    /// Makes the changes that store an entry, and adds it to the index once they are durable.
     ///
     /// - Parameters:
     ///   - start: ``removalCount`` when the request was sent.
-    ///   - octets: how many of the body go with them; where too many wait already, the entry is given up.
-    ///   - undo: what of it was written before goes.
+    ///   - octets: how many bytes of the body they contain; if too many are waiting already, the entry is given up.
+    ///   - undo: removes what was written of the entry before.
     func commit(
         _ changes: [EntryStorage.Change], _ slot: IndexSlot, startedAt start: UInt64, octets: Int, lead: FlightLead?,
         undo: @escaping @Sendable () -> Void
@@ -203,9 +204,9 @@ extension SecureCache {
         return true
     }
 
-    /// The server said that an entry holds: its fields are those of now (§4.3.4).
+    /// The server confirmed an entry: its fields are updated (§4.3.4).
     ///
-    /// - Returns: the entry as it is stored then.
+    /// - Returns: the entry as it is stored now.
     func freshen(
         _ stored: StoredAnswer, with fields: HTTPFields, for request: LoadRequest, requested: CacheTime,
         received: CacheTime, lead: FlightLead?

@@ -1,7 +1,7 @@
 public import SallyportCore
 
 extension SecureCache: InstancePart, CredentialFollower {
-    /// Nothing of an entry is in memory; a wipe takes all of them.
+    /// The memory contains nothing of an entry's content; a wipe removes all entries.
     public func withdrawn(_ change: AccessChange) {
         if change.destroysData { forget() }
     }
@@ -11,6 +11,6 @@ extension SecureCache: InstancePart, CredentialFollower {
         removeEntries(of: places.map { ($0.principal, $0.origin) })
     }
 
-    /// Ends what goes on behind answers, and writes what waits to be written.
+    /// Ends background revalidations, and writes what is pending.
     public func shutdown() async { await close() }
 }

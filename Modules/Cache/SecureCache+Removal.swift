@@ -5,7 +5,7 @@ internal import SallyportSecureStore
 // MARK: Removing
 
 extension SecureCache {
-    /// Removes all entries; durable when it returns. What is being loaded meanwhile is not stored.
+    /// Removes all entries; durable when it returns. Answers of running loads are not stored.
     ///
     /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
     public func removeAll() async throws {
@@ -19,9 +19,9 @@ extension SecureCache {
         try await storage.store.write(storage.removeAll)
     }
 
-    /// Removes the entries of a host, on every port and in every principal's name; durable when it returns.
+    /// Removes the entries of a host, on every port and for every principal; durable when it returns.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: how many were removed.
     /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
     @discardableResult
     public func remove(host: Host) async throws -> Int {
@@ -30,7 +30,7 @@ extension SecureCache {
         return try await remove { $0.host == hash }
     }
 
-    /// Removes those that match; what is being loaded meanwhile is not stored.
+    /// Removes matching entries; answers of running loads are not stored.
     private func remove(where isMeant: @escaping @Sendable (IndexSlot) -> Bool) async throws -> Int {
         guard let storage else { return 0 }
         let ids = take(where: isMeant)
@@ -38,7 +38,7 @@ extension SecureCache {
         return ids.count
     }
 
-    /// Takes entries out of the index; their records are still to be removed.
+    /// Removes entries from the index; their records must still be removed.
     private func take(where isMeant: (IndexSlot) -> Bool) -> [EntryID] {
         state.withLock { state in
             let meant = state.index.all.filter(isMeant)
@@ -51,7 +51,7 @@ extension SecureCache {
         }
     }
 
-    /// Credentials of principals were cleared: what they were told at these origins goes too. Does not wait.
+    /// Credentials were cleared: removes the answers that these principals received from these origins. Does not wait.
     package func removeEntries(of cleared: [(principal: Principal, origin: String)]) {
         guard let storage, !cleared.isEmpty else { return }
         let pairs = Set(cleared.map { [keys.hash(ofOrigin: $0.origin), keys.hash(of: $0.principal)] })
@@ -59,7 +59,7 @@ extension SecureCache {
         if !ids.isEmpty { storage.store.submit(storage.remove(ids)) }
     }
 
-    /// The store was wiped: there is nothing any more.
+    /// The store was wiped: clears the index.
     package func forget() {
         revalidations.cancel()
         state.withLock { state in
@@ -69,21 +69,21 @@ extension SecureCache {
         }
     }
 
-    /// Ends what goes on behind answers, and writes what waits to be written: when entries were last used.
+    /// Ends background revalidations, and writes what is pending: the times of last use.
     package func close() async {
         revalidations.cancel()
         guard let storage, let change = takeUses() else { return }
         try? await storage.store.write(change)
     }
 
-    /// Returns once all that was handed to the store is written, or was refused.
+    /// Returns once everything that was passed to the store is written or was refused.
     package func settle() async {
         guard let storage else { return }
         _ = try? await storage.store.write { _ in }
         _ = try? await storage.store.write { _ in }
     }
 
-    /// Removes what an unsafe request changed (RFC 9111 §4.4), in every principal's name.
+    /// Removes what an unsafe request changed (RFC 9111 §4.4), for every principal.
     func invalidate(_ urls: [UInt64]) {
         let ids = state.withLock { state in
             var ids: [EntryID] = []
@@ -106,9 +106,9 @@ extension SecureCache {
 // MARK: Uses and eviction
 
 extension SecureCache {
-    /// How many uses wait before they are written together.
+    /// How many uses are collected before they are written together.
     private static let useBatch = 64
-    /// A use that came so soon after the last one is not noted, in milliseconds.
+    /// A use this soon after the last one is not recorded, in milliseconds.
     private static let useGrain: Int64 = 60_000
 
     func noteUse(of slot: IndexSlot) {
@@ -133,8 +133,8 @@ extension SecureCache {
         return used.isEmpty ? nil : storage?.update(used)
     }
 
-    /// Lets go of the entries used least lately where all are larger than the capacity. Chosen and removed on the
-    /// store's writer thread, where no request waits.
+    /// Evicts the least recently used entries if the total size is above the capacity. They are chosen and removed on
+    /// the store's writer thread, where no request waits.
     func evictIfNeeded() {
         guard let storage else { return }
         let mustEvict = state.withLock { state in
@@ -151,7 +151,7 @@ extension SecureCache {
         }
     }
 
-    /// Down to nine tenths, so that not each new entry evicts.
+    /// Evicts down to nine tenths, so that not every new entry causes an eviction.
     private func takeVictims() -> [EntryID] {
         let victims = victims()
         return state.withLock { state in
@@ -160,7 +160,7 @@ extension SecureCache {
         }
     }
 
-    /// Chosen from a copy, without the lock; the copy is gone when the index is changed.
+    /// Chosen from a copy, without the lock; the copy is released before the index is changed.
     private func victims() -> [IndexSlot] {
         let (index, capacity) = state.withLock { ($0.index, Int64($0.settings.diskCapacity)) }
         return index.victims(toFit: capacity / 10 * 9)

@@ -8,12 +8,12 @@ internal import Synchronization
 
 /// The cache of one app instance, in its encrypted store: RFC 9111, as a private cache.
 ///
-/// One for all sessions of the instance. Entries belong to the principal in whose name they were loaded. Nothing of their
-/// content is kept in memory; see Docs/Cache.md.
+/// One for all sessions of the instance. Entries belong to the principal for which they were loaded. The memory
+/// contains nothing of their content; see Docs/Cache.md.
 public final class SecureCache: Sendable {
-    /// What ``diskCapacity`` is where nothing else is said: 100 MiB.
+    /// The default of ``diskCapacity``: 100 MiB.
     public static let defaultDiskCapacity = 100 << 20
-    /// What ``maxCacheFileSize`` is where nothing else is said: 1 MiB.
+    /// The default of ``maxCacheFileSize``: 1 MiB.
     public static let defaultMaxCacheFileSize = 1 << 20
 
     struct Settings: Sendable {
@@ -21,7 +21,7 @@ public final class SecureCache: Sendable {
         var maxCacheFileSize = SecureCache.defaultMaxCacheFileSize
         var maxCacheFileAge: Duration?
 
-        /// The longest body that is kept, in octets: nothing larger than a twentieth of the capacity.
+        /// The longest body that is stored, in bytes: never more than a twentieth of the capacity.
         var longestBody: Int64 { Int64(max(0, min(maxCacheFileSize, diskCapacity / 20))) }
     }
 
@@ -34,39 +34,39 @@ public final class SecureCache: Sendable {
         var counts = CacheCounts()
         /// Entries whose last use is not written yet.
         var used: [EntryID: IndexSlot] = [:]
-        /// What is asked of servers behind answers that were given already.
+        /// The requests of the revalidations that run in the background.
         var behind: Set<RequestKey> = []
         var isEvicting = false
         var isReady = true
-        /// What the app has put in this one's place; nil while it stands there itself.
+        /// The object that the app has set instead of this cache; nil while this cache is used.
         var substitute: Substitute?
     }
 
-    /// Nil if the app has put nothing there.
+    /// Nil if the app has set nil.
     struct Substitute: Sendable { let cache: SecureCache? }
 
-    /// Nil for an object that is not the instance's: it keeps nothing.
+    /// Nil for an object that is not the instance's cache: it stores nothing.
     let storage: EntryStorage?
     let keys: CacheKeys
     let state = Lock(State())
-    /// Whether any answer could not be stored so far: else no request goes past the cache, and none is hashed to find out.
+    /// Whether any answer could not be stored so far: if not, no request is hashed to find that out.
     let knowsUnstorable = Atomic(false)
-    /// Octets that were handed to the store and are not written yet.
+    /// Bytes that were passed to the store and are not written yet.
     let pendingOctets = Atomic(0)
-    /// Those behind answers that were given already: few, each bounded in time, and all cancelled with the cache.
+    /// Background revalidations: few, each limited in time, and all cancelled with the cache.
     let revalidations = DetachedTasks()
-    /// Stands for `Authorization` in requests that are signed when they are sent: another one in each process, since
-    /// nobody knows after a restart whose proof it was.
+    /// Stands for `Authorization` in requests that are signed when they are sent. Each process has another mark, since
+    /// after a restart it is unknown whose proof it was.
     private let mark = "signed \(UInt64.random(in: .min ... .max))"
     let patience: Flight.Patience
     let now: @Sendable () -> CacheTime
     private let gate: (any AccessGate)?
 
-    /// The cache that lies in a store.
+    /// The cache in a store.
     ///
     /// - Parameters:
-    ///   - store: entries lie in its reserved name space.
-    ///   - gate: is asked before each use; nil where the store may be used anyway.
+    ///   - store: contains the entries, in its reserved name space.
+    ///   - gate: asked before each use; nil if the store may always be used.
     public convenience init(store: SecureStore, gate: (any AccessGate)?) {
         self.init(store: store, gate: gate, now: { CacheTime.system() })
     }
@@ -83,8 +83,7 @@ public final class SecureCache: Sendable {
         load()
     }
 
-    /// An object of the app's own, which keeps nothing: where it stands in the place of the instance's cache, caching is
-    /// off, as the documents say of another object than the secure cache.
+    /// An object that stores nothing: if the app sets it instead of the instance's cache, caching is switched off.
     public init(memoryCapacity: Int, diskCapacity: Int) {
         storage = nil
         keys = CacheKeys(secret: Redacted(Array(repeating: 0, count: 16)))
@@ -96,12 +95,12 @@ public final class SecureCache: Sendable {
 
     deinit { revalidations.cancel() }
 
-    /// Reads the index. Where it does not fit the entries, damage hides some of either: all of them are let go.
+    /// Reads the index. If it does not match the entries, one of them is damaged, and all are removed.
     private func load() {
         guard let storage else { return }
         if let slots = try? storage.slots() {
             var index = CacheIndex()
-            // The newest last: a crash may have left what it took the place of.
+            // The newest last: a crash may have left entries that they replaced.
             let replaced = slots.sorted { $0.received < $1.received }.flatMap { index.insert($0) }
             state.withLock { $0.index = index }
             if !replaced.isEmpty { storage.store.submit(storage.remove(replaced.map(\.id))) }
@@ -126,8 +125,8 @@ public final class SecureCache: Sendable {
 // MARK: Settings
 
 extension SecureCache {
-    /// How large all entries together may be, in octets; 100 MiB by default. Those used least lately make room in the
-    /// background.
+    /// The greatest size of all entries together, in bytes; 100 MiB by default. The least recently used entries are
+    /// evicted in the background.
     public var diskCapacity: Int {
         get { state.withLock { $0.settings.diskCapacity } }
         set {
@@ -139,21 +138,21 @@ extension SecureCache {
     /// Always 0: nothing decrypted is kept in memory.
     public var memoryCapacity: Int { 0 }
 
-    /// The longest body that is kept, in octets; 1 MiB by default, 0 switches the cache off. A body of more than a
-    /// twentieth of ``diskCapacity`` is not kept either.
+    /// The longest body that is stored, in bytes; 1 MiB by default, 0 switches the cache off. A body of more than a
+    /// twentieth of ``diskCapacity`` is not stored either.
     public var maxCacheFileSize: Int {
         get { state.withLock { $0.settings.maxCacheFileSize } }
         set { state.withLock { $0.settings.maxCacheFileSize = max(0, newValue) } }
     }
 
-    /// How old an answer may be that is used without asking its server; it counts where it is less than what the server
-    /// says. None by default.
+    /// The greatest age of an answer that is used without asking its server, if that is less than the server allows.
+    /// None by default.
     public var maxCacheFileAge: Duration? {
         get { state.withLock { $0.settings.maxCacheFileAge } }
         set { state.withLock { $0.settings.maxCacheFileAge = newValue } }
     }
 
-    /// Figures of this moment. Asks no gate: they say nothing of any entry.
+    /// The current statistics. The gate is not asked: they reveal nothing about any entry.
     public var statistics: CacheStatistics {
         state.withLock { state in
             CacheStatistics(

@@ -2,28 +2,28 @@ internal import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 
-/// What is stored of one answer, for people who look after a cache.
+/// A stored entry, for the administration of a cache.
 package struct StoredEntry: Sendable, Codable, Hashable {
     package let principal: String
     package let status: Int
     /// `direct` or `relay`.
     package let way: String
-    /// Of the body, in octets.
+    /// The length of the body, in bytes.
     package let length: Int
-    /// Which ranges of the complete content it has.
+    /// The stored ranges of the complete content.
     package let range: String?
-    /// The fields of requests that it was chosen by.
+    /// The request fields by which it was chosen.
     package let vary: [String]
-    /// In seconds.
+    /// Its age in seconds.
     package let age: Int
-    /// For how many seconds it is fresh; below zero for how many it has been stale.
+    /// For how many more seconds it is fresh; negative if it is stale.
     package let fresh: Int
     /// The stored lines of the head, `name: value`.
     package let fields: [String]
 }
 
 extension SecureCache {
-    /// What is stored for a URL, in all principals' names, the newest first.
+    /// The entries for a URL, of all principals, the newest first.
     package func entries(of url: RequestURL) -> [StoredEntry] {
         guard let storage else { return [] }
         let slots = state.withLock { $0.index.slots(of: keys.hash(of: url)) }

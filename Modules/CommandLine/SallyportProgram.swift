@@ -29,9 +29,9 @@ struct SallyportProgram: AsyncParsableCommand {
         Glibc.exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
-    /// Runs the program with these arguments; says what failed in one line.
+    /// Runs the program with these arguments; reports a failure in one line.
     static func run(_ arguments: [String]) async -> ExitStatus {
-        // A reader that left (`| head`) is an error of the write, not the end of the program.
+        // If the reader is gone (`| head`), the write fails, but the program is not killed.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot(arguments)

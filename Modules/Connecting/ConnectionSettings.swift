@@ -16,9 +16,9 @@ package struct ConnectionSettings: Sendable {
     package var revocation = RevocationRules()
     /// The certificates to present to servers that ask for one.
     package var identities: [Host: ClientIdentity] = [:]
-    /// Whether the server's certificate must be for its host.
+    /// Whether the server's certificate must match its host name.
     package var checksHost = true
-    /// For byte streams; the proxies of loads are in their context.
+    /// The proxies of byte streams; those of loads are in their context.
     package var proxies: ProxySettings = .none
     /// Whether such a proxy may be sent a password over an unencrypted connection.
     package var allowsBasicOverPlainHTTP = false

@@ -36,7 +36,7 @@ extension Connector {
         return LoadResponse(head: response.head, url: request.url, body: response.body, facts: facts)
     }
 
-    /// A way that is still in force needs no second question: see ``AccessGate/confirm(_:_:)``.
+    /// A way that is still in force is not checked again: see ``AccessGate/confirm(_:_:)``.
     private nonisolated func confirm(
         _ known: KnownWays.Known, _ open: @autoclosure () -> OpenConnection
     ) throws(LoadError) {
@@ -92,7 +92,7 @@ extension Connector {
             request: exchange, path: path, known: known, proxy: proxy, recorder: context.recorder)
     }
 
-    /// Sends, again after each question of the TLS handshake that the app has answered.
+    /// Sends the request, and again after each question of the TLS handshake that the app has answered.
     ///
     /// - Returns: the response, and whether the app's own decision allowed the connection, see
     ///   ``HandshakeDialogue/isByAppsWord``.

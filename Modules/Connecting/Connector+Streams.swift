@@ -4,7 +4,7 @@ package import SallyportLoading
 package import SallyportTransport
 
 extension Connector {
-    /// Opens a stream of bytes by the route that the policy names, and by no other.
+    /// Opens a byte stream by the route that the policy names, and by no other.
     ///
     /// Cancelling the task gives the attempt up.
     ///
@@ -22,7 +22,7 @@ extension Connector {
         }
     }
 
-    /// Opens a stream of bytes by a way that the policy has just given.
+    /// Opens a byte stream by a way that the policy has just given.
     ///
     /// - Throws: as ``stream(_:with:asking:)`` does.
     package nonisolated func stream(
@@ -115,7 +115,7 @@ extension Connector {
 private struct StreamOrder: Sendable {
     var request: TunnelRequest
     var decision: RouteDecision?
-    /// As records name it.
+    /// The route's name in records.
     var route: String
     /// Takes note of each try; nil if no record is asked for.
     var recorder: LoadRecorder?
@@ -133,7 +133,7 @@ private struct StreamOrder: Sendable {
         do throws(LoadError) {
             return try await client.tunnel(request, via: path)
         } catch {
-            // What never came to the transport has no report.
+            // A request that never reached the transport has no report.
             recorder.failed(hop: hop, error)
             throw error
         }
@@ -141,9 +141,9 @@ private struct StreamOrder: Sendable {
 }
 
 extension LoadRecorder {
-    /// Takes note of a stream; nil if no record of it is asked for.
+    /// Records a stream; nil if no record is wanted.
     ///
-    /// - Parameter listener: told the record once, when the stream is over.
+    /// - Parameter listener: called once with the record, when the stream is over.
     package convenience init?(of request: TunnelRequest, for listener: (@Sendable (LoadRecord) -> Void)?) {
         guard let listener else { return nil }
         self.init(streamTo: request.endpoint, isSecure: request.isSecure)

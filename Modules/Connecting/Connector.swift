@@ -13,8 +13,8 @@ internal import Synchronization
 /// A connection that raises no question costs no hop to this actor: asking the policy and sending are nonisolated. The
 /// actor's state is the decisions made about servers, and the TLS versions by which servers were reached.
 ///
-/// `Sallyport` has one for all its parts. An app that composes its own makes one too, so that its parts know the same of
-/// servers and are ended together:
+/// `Sallyport` has one for all its parts. An app that composes its own parts creates one too, so that they share what
+/// is known of servers and are ended together:
 ///
 /// ```swift
 /// let connector = Connector(gate: authorization, decisions: authorization)
@@ -34,7 +34,7 @@ public actor Connector: InstancePart {
     var decisionsEdition: UInt64 = 0
     var questions = PendingQuestions()
     var history = TLSVersionHistory()
-    /// What is kept of the policy's answers.
+    /// The policy's recent answers.
     nonisolated let ways = WayBook()
     private nonisolated let marks: Marks
     private nonisolated let observation: AccessObservation?
@@ -86,8 +86,8 @@ public actor Connector: InstancePart {
     ///
     /// - Parameters:
     ///   - gate: says whether and how the app may connect; usually an `Authorization`.
-    ///   - decisions: keeps what is trusted for good, usually the `Authorization` again. Without one, it is trusted for the
-    ///     life of this connector.
+    ///   - decisions: stores the decisions to trust a server for good; usually the `Authorization` again. Without it,
+    ///     they last as long as this connector.
     ///   - controlTLSVersions: the versions of TLS that servers are offered besides 1.2 and 1.3.
     public init(
         gate: any AccessGate, decisions: (any DecisionStore)? = nil,
@@ -110,7 +110,7 @@ public actor Connector: InstancePart {
 
     // MARK: Streams
 
-    /// Streams of bytes by the policy, with the default settings: what a ticket client is given.
+    /// Byte streams by the policy, with the default settings, as a ticket client needs them.
     public nonisolated var tunnels: any RoutedTunnels {
         ConnectorTunnels(connector: self, settings: ConnectionSettings(scope: .tunnels))
     }
@@ -132,10 +132,10 @@ public actor Connector: InstancePart {
         client.closeConnections { isAffected($0.partition.scope) }
     }
 
-    /// Lets no new request use the existing connections, which lead nowhere any more. What is in flight goes on.
+    /// Keeps new requests from using the existing connections, whose network path is gone. Requests in flight continue.
     package nonisolated func retireConnections() { client.closeConnections { _ in true } }
 
-    /// Closes all connections, and ends what goes on over them with `connectionLost`; the next are made anew.
+    /// Closes all connections and ends their requests with `connectionLost`; later requests connect anew.
     package nonisolated func resetConnections() {
         end(LoadError(.connectionLost, "All connections were reset.")) { _ in true }
     }

@@ -3,8 +3,8 @@ package import SallyportCore
 package import SallyportLoading
 internal import SallyportTransport
 
-/// Streams of bytes by the policy and with the same settings, in the name of one principal: those of a session, and those
-/// of the connector's own.
+/// Byte streams by the policy and with common settings, in the name of one principal: those of a session, and those of
+/// the connector itself.
 package struct ConnectorTunnels: RoutedTunnels {
     let connector: Connector
     let settings: ConnectionSettings

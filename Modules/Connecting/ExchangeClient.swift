@@ -5,7 +5,7 @@ package import SallyportTransport
 package protocol ExchangeClient: Sendable {
     func exchange(_ request: ExchangeRequest, via path: ConnectionPath) async throws(LoadError) -> ExchangeResponse
     func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel
-    /// Keeps new exchanges from using the present connections of these paths.
+    /// Keeps new exchanges from using the existing connections of these paths.
     func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)
     /// Ends the exchanges of these paths with `failure`, including those whose body is still being received.
     func endExchanges(with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool)

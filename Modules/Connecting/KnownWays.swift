@@ -1,8 +1,8 @@
 internal import SallyportCore
 internal import SallyportTransport
 
-/// The settings of a session, and the ways that its last requests took: the policy is asked once for each, the path of its
-/// connections is built once, and both are used as long as that policy is in force.
+/// The settings of a session, and the ways that its last requests took: the policy is asked once for each, the path of
+/// its connections is built once, and both are used as long as that policy is in force.
 package final class KnownWays: Sendable {
     /// A way to a server in the name of a principal. One object, which requests share.
     final class Known: Sendable {
@@ -22,7 +22,7 @@ package final class KnownWays: Sendable {
                 && self.principal == principal
         }
 
-        /// Whether asking again would give the same. Without a policy there is nothing that could change.
+        /// Whether the policy would give the same answer again. Without a policy, nothing can change.
         var isInForce: Bool {
             guard let answer = way.answer else { return true }
             return answer.edition?.isInForce ?? false
@@ -47,7 +47,7 @@ package final class KnownWays: Sendable {
 
     deinit { book.removePage(page) }
 
-    /// The way to a server and its path: a known one that is in force, else by the policy's answer of now.
+    /// The way to a server and its path: a known one that is in force, or else the policy's current answer.
     ///
     /// - Throws: as ``Connector/way(to:isSecure:with:)``.
     func way(
@@ -59,14 +59,14 @@ package final class KnownWays: Sendable {
         let like = book.first(on: page) { $0.hasPath(of: way, principal) }
         let path = like?.path ?? settings.path(of: principal, by: way)
         let new = Known(to: endpoint, isSecure: isSecure, of: principal, by: way, via: path)
-        // A gate that must be asked each time gains the path alone.
+        // If the gate must be asked each time, only the path is reused.
         if like == nil || way.answer?.edition != nil { keep(new, insteadOf: last) }
         return new
     }
 
     private func keep(_ new: Known, insteadOf last: Known?) {
         book.add(new, insteadOf: last, on: page)
-        // What was forgotten while the policy was asked is not kept behind it.
+        // Entries that were removed while the policy was asked must not be added again.
         if new.way.answer?.edition?.isInForce == false { book.remove(new, from: page) }
     }
 

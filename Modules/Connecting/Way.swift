@@ -1,6 +1,6 @@
 package import SallyportCore
 
-/// How a server is reached, by the policy and the settings of one moment.
+/// How a server is reached, according to the policy and the settings at one moment.
 package struct Way: Sendable {
     /// The policy's answer; nil if there is no policy to ask.
     let answer: ServerWay?
@@ -47,7 +47,7 @@ extension Connector {
         control.allowed(for: host, from: settings.minimumTLSVersion, to: settings.maximumTLSVersion)
     }
 
-    /// Asks again once there is a connection: a change of policy before that found no connection to end.
+    /// Asks again once there is a connection: an earlier change of policy had no connection to end.
     nonisolated func confirm(_ way: Way, _ open: @autoclosure () -> OpenConnection) throws(LoadError) {
         guard let gate, let answer = way.answer else { return }
         try gate.confirm(answer, open())

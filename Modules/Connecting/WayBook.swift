@@ -1,15 +1,15 @@
 internal import SallyportBase
 
-/// The ways that the sessions of one connector took last: a page for each session, eight ways at most on each.
+/// The recent ways of the sessions of one connector: one page for each session, with eight ways at most.
 ///
-/// One lock for all of them, since other rules empty the whole book by a plain call.
+/// One lock guards all pages, because a change of rules empties the whole book with a synchronous call.
 final class WayBook: Sendable {
     /// Most sessions speak to few servers. They are compared one by one, which costs less than a hash.
     private static let limit = 8
 
     private struct Pages {
         var pages: [[KnownWays.Known]] = []
-        /// Those whose sessions are gone.
+        /// Pages whose sessions have ended.
         var free: [Int] = []
     }
 
@@ -30,7 +30,7 @@ final class WayBook: Sendable {
             state.free.append(page)
             return all
         }
-        // Freed here, with the lock open.
+        // Released here, after the lock.
         withExtendedLifetime(dropped) {}
     }
 
@@ -50,7 +50,7 @@ final class WayBook: Sendable {
         state.withLock { $0.pages[page].removeAll { $0 === known } }
     }
 
-    /// Other rules are in force, or none: nothing of the old ones is kept, least of all the key that relays were shown.
+    /// Other rules are in force, or none: drops all entries of the old ones, above all the key that relays were shown.
     func forget() {
         let dropped = state.withLock { state in
             let all = state.pages

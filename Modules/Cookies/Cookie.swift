@@ -3,42 +3,44 @@ public import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// One cookie of a jar (RFC 6265bis §5.7). Its value shows in no description.
+/// One cookie of a jar (RFC 6265bis §5.7). Descriptions never contain its value.
 public struct Cookie: Sendable {
     let entry: CookieEntry
 
     init(_ entry: CookieEntry) { self.entry = entry }
 
-    /// What is no UTF-8 reads as U+FFFD; it is sent as it came.
+    /// Invalid UTF-8 is shown as U+FFFD; the bytes are sent as they were received.
     public var name: String { String(decoding: entry.name, as: UTF8.self) }
     public var value: Redacted<String> { Redacted(String(decoding: entry.value, as: UTF8.self)) }
-    /// A name of A-labels, or an address.
+    /// A host name in A-labels, or an address.
     public var domain: String { entry.host.bareText }
-    /// Whether hosts below the domain get it too: what a `Domain` attribute says.
+    /// Whether hosts below the domain receive the cookie too, as a `Domain` attribute says.
     public var includesSubdomains: Bool { !entry.isHostOnly }
     public var path: String { String(decoding: entry.path, as: UTF8.self) }
-    /// When it ends; nil for one that ends with the process and is never stored.
+    /// When the cookie expires; nil for a session cookie, which ends with the process and is never stored.
     public var expires: Date? { entry.isPersistent ? Date(milliseconds: entry.expiry) : nil }
     /// Sent over TLS only.
     public var isSecure: Bool { entry.isSecure }
-    /// Told for completeness: it keeps cookies from scripts, of which there are none here.
+    /// For information only: it hides cookies from scripts, of which there are none here.
     public var isHTTPOnly: Bool { entry.isHTTPOnly }
     public var sameSite: SameSite { entry.sameSite }
-    /// A cookie that replaces another keeps the other's.
+    /// When the cookie was created. A cookie that replaces another keeps the earlier time.
     public var created: Date { Date(milliseconds: entry.created) }
     public var lastAccess: Date { Date(milliseconds: entry.accessed) }
 }
 
 extension Cookie {
-    /// A cookie of the app's own, by the rules for those of servers.
+    /// Creates a cookie of the app's own, by the rules for servers' cookies.
     ///
     /// - Parameters:
     ///   - domain: a host in any spelling.
-    ///   - includesSubdomains: whether hosts below it get the cookie too; refused for a public suffix and an address.
-    ///   - expires: at most 400 days from now; later is cut to that. Nil for one that ends with the process.
-    /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign in
-    ///   the name, more than 4,096 octets of name and value, a path that does not begin with a slash or has more than
-    ///   1,024 octets, and a name whose prefix promises what does not hold.
+    ///   - includesSubdomains: whether hosts below the domain receive the cookie too; refused for a public suffix and
+    ///     an address.
+    ///   - expires: at most 400 days from now; a later date is reduced to that. Nil for a cookie that ends with the
+    ///     process.
+    /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign
+    ///   in the name, more than 4,096 bytes of name and value, a path that does not begin with a slash or has more than
+    ///   1,024 bytes, and a name whose prefix requires what does not hold.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .default
@@ -61,7 +63,7 @@ extension Cookie {
             name: name, value: value, host: host, isHostOnly: !includesSubdomains, path: path, expiry: expiry,
             created: now, isSecure: isSecure, isHTTPOnly: isHTTPOnly, sameSite: sameSite)
         guard CookiePrefix.holds(for: entry, namesPath: true) else {
-            throw .invalid("The name's prefix promises what does not hold.")
+            throw .invalid("The cookie does not meet the requirements of its name's prefix.")
         }
     }
 
@@ -71,14 +73,14 @@ extension Cookie {
             !name.contains(UInt8(ascii: "=")), parts.allSatisfy({ Octets.trimmed($0[...]).count == $0.count })
         else { throw .invalid("A cookie holds no controls, no semicolon, and no space at an end.") }
         guard !name.isEmpty || !value.isEmpty, name.count + value.count <= SetCookie.maximumLength else {
-            throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) octets.")
+            throw .invalid("Name and value have 1 to \(SetCookie.maximumLength) bytes.")
         }
-        // Without a name, what stands before an equals sign would be read as one.
+        // If the name is empty, text before an equals sign would be parsed as a name.
         guard !name.isEmpty || !value.contains(UInt8(ascii: "=")) else {
             throw .invalid("A cookie without a name has no equals sign in its value.")
         }
         guard path.first == UInt8(ascii: "/"), path.count <= SetCookie.maximumAttributeLength else {
-            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) octets.")
+            throw .invalid("A path begins with a slash and has at most \(SetCookie.maximumAttributeLength) bytes.")
         }
     }
 
@@ -101,7 +103,7 @@ extension CookieError {
     fileprivate static func invalid(_ message: String) -> CookieError { CookieError(.invalidCookie, message) }
 }
 
-/// Equal where a request could tell no difference: times of creation and use do not count.
+/// Equal if requests would be the same: times of creation and use are ignored.
 extension Cookie: Hashable {
     public static func == (left: Cookie, right: Cookie) -> Bool {
         left.entry.isSame(as: right.entry) && left.entry.pair == right.entry.pair
@@ -130,6 +132,6 @@ extension Date {
 }
 
 extension Double {
-    /// Within what a clock will show; not a number counts as the past.
+    /// Within the range of a clock; NaN counts as the past.
     fileprivate var clamped: Double { isNaN ? 0 : Swift.min(Swift.max(self, -1e16), 1e16).rounded() }
 }

@@ -1,25 +1,25 @@
 internal import SallyportBase
 public import SallyportCore
 
-/// Something that happened to a cookie of a jar.
+/// A change of one cookie in a jar.
 public struct CookieChange: Sendable, CustomStringConvertible {
     public enum Kind: Sendable, Hashable {
-        /// It is new, or another than before.
+        /// The cookie is new, or differs from the one before.
         case set
         case removed(Cause)
     }
 
-    /// Why a cookie is gone.
+    /// Why a cookie was removed.
     public enum Cause: String, Sendable, Hashable {
-        /// The app wanted it so.
+        /// The app removed it.
         case removed
-        /// Its time is over, or its server took it back.
+        /// It has expired, or its server revoked it.
         case expired
-        /// There were too many; see ``CookieJar``.
+        /// There were too many cookies; see ``CookieJar``.
         case evicted
     }
 
-    /// Counts the jar's changes, one by one: a gap tells that the reader missed some.
+    /// The number of the change: a gap in the numbers shows that the reader missed some changes.
     public let number: UInt64
     public let kind: Kind
     public let cookie: Cookie
@@ -28,10 +28,10 @@ public struct CookieChange: Sendable, CustomStringConvertible {
     public var description: String { "\(number): \(cookie) \(kind)" }
 }
 
-/// The changes of a jar from the moment the sequence was asked for, whoever made them.
+/// The changes of a jar from the moment the sequence is requested, whether made by the app or by servers.
 ///
-/// A reader that falls behind keeps the newest 256, and sees the gap in ``CookieChange/number``. Ends with the jar, and
-/// when its task is cancelled.
+/// A slow reader keeps the newest 256 changes and finds the gap in ``CookieChange/number``. The sequence ends with the
+/// jar, and when its task is cancelled.
 public struct CookieChanges: AsyncSequence, Sendable {
     public typealias Element = CookieChange
     public typealias Failure = Never
@@ -40,7 +40,7 @@ public struct CookieChanges: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<CookieChange>.Iterator { stream.makeAsyncIterator() }
 }
 
-/// Hands changes to all who follow a jar, each with its number.
+/// Broadcasts numbered changes to the observers of a jar.
 struct CookieChangeHub: Sendable {
     private let followers = Followers<CookieChange>()
 
@@ -60,10 +60,10 @@ struct CookieChangeHub: Sendable {
 }
 
 extension CookieTable.Effect {
-    /// Whether more has changed than the time of the last use.
+    /// Whether more than the time of the last use has changed.
     var isChange: Bool { if case .touched = self { false } else { true } }
 
-    /// Nil where only the last use is another.
+    /// Nil if only the time of the last use has changed.
     fileprivate var change: (CookieChange.Kind, CookieEntry, Principal)? {
         switch self {
         case .set(let entry, _, let principal): (.set, entry, principal)

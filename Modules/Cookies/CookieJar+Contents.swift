@@ -1,11 +1,11 @@
 internal import SallyportBase
 public import SallyportCore
 
-// What apps do with a jar. Each call reads the stored cookies where they are not in memory yet, and throws
+// The app's operations on a jar. Each reads the stored cookies if they are not in memory yet, and throws
 // `notAuthorized` or `withdrawn` while the app may not use its store.
 
 extension CookieJar {
-    /// The cookies of a principal, in the order in which they were made.
+    /// The cookies of a principal, in the order of creation.
     ///
     /// - Throws: ``CookieError/Code-swift.struct/notAuthorized``, ``CookieError/Code-swift.struct/withdrawn``,
     ///   ``CookieError/Code-swift.struct/store``; so do all functions below.
@@ -15,7 +15,7 @@ extension CookieJar {
         return state.withLock { $0.table.all(of: principal, at: now) }.map(Cookie.init)
     }
 
-    /// The cookies that a request for the URL would send, in their order. Nobody's last use changes.
+    /// The cookies that a request for the URL would send, in their order. Does not count as a use of the cookies.
     public func list(
         for url: RequestURL, of principal: Principal = .instance
     ) async throws(CookieError) -> [Cookie] {
@@ -31,7 +31,8 @@ extension CookieJar {
         return state.withLock { $0.table.owners.all }.sorted { $0.name < $1.name }
     }
 
-    /// Sets a cookie; one that has expired removes what it would replace. Durable on return, where it is persistent.
+    /// Sets a cookie; an expired one removes the cookie that it would replace. A persistent cookie is durable on
+    /// return.
     public func set(_ cookie: Cookie, of principal: Principal = .instance) async throws(CookieError) {
         try await set([cookie], of: principal)
     }
@@ -39,22 +40,22 @@ extension CookieJar {
     /// Sets all of them, in one transaction.
     public func set(_ cookies: [Cookie], of principal: Principal = .instance) async throws(CookieError) {
         try await load()
-        // An app's own cookie may lie over a secure one, so that nothing is refused here.
+        // An app's own cookie may replace a secure one, so nothing is refused here.
         try? set(cookies.map(\.entry), of: principal, isSecure: true, at: clock())
         try await flush()
     }
 
-    /// Removes one cookie, whatever its value; whether there was one.
+    /// Removes one cookie, with any value; returns whether there was one.
     @discardableResult
     public func remove(_ cookie: Cookie, of principal: Principal = .instance) async throws(CookieError) -> Bool {
         try await remove(of: principal) { $0.isSame(as: cookie.entry) } > 0
     }
 
-    /// Removes the cookies of a principal; gives how many there were.
+    /// Removes the cookies of a principal; returns how many there were.
     ///
     /// - Parameters:
-    ///   - name: those of the name only.
-    ///   - domain: those of the domain and of all below it only; a host in any spelling.
+    ///   - name: if given, only cookies with this name.
+    ///   - domain: if given, only cookies of this domain and of those below it; a host in any spelling.
     @discardableResult
     public func removeAll(
         named name: String? = nil, ofDomain domain: String? = nil, of principal: Principal = .instance
@@ -66,21 +67,21 @@ extension CookieJar {
         }
     }
 
-    /// Removes every cookie of every principal; gives how many there were.
+    /// Removes every cookie of every principal; returns how many there were.
     @discardableResult
     public func removeEverything() async throws(CookieError) -> Int { try await remove(of: nil) { _ in true } }
 
-    /// What happens to the jar's cookies from now on. What several change at once may be told in another order than it
-    /// happened; look at the jar for what holds.
+    /// The changes of the jar's cookies from now on. Concurrent changes may be reported in another order than they
+    /// happened; look at the jar for the current state.
     public nonisolated var changes: CookieChanges { hub.changes() }
 
     // MARK: Files
 
-    /// The longest file that is imported, in octets.
+    /// The longest file that is imported, in bytes.
     public static let maximumFileLength = 64 << 20
 
-    /// Takes the cookies of a file, all or, where it throws, none. What has expired by now is left out; gives how many
-    /// were taken.
+    /// Imports the cookies of a file: all, or none if it throws. Expired cookies are left out; returns how many were
+    /// imported.
     ///
     /// - Throws: ``CookieError/Code-swift.struct/invalidFile``, ``CookieError/Code-swift.struct/tooLarge``.
     @discardableResult
@@ -93,7 +94,7 @@ extension CookieJar {
         return cookies.count
     }
 
-    /// The cookies of a principal as a file, values in plain text: whoever has it can act as the app.
+    /// The cookies of a principal as a file, with values in plain text: anyone who has the file can act as the app.
     public func exportCookies(
         as format: CookieFileFormat, of principal: Principal = .instance
     ) async throws(CookieError) -> [UInt8] {
@@ -102,7 +103,7 @@ extension CookieJar {
 
     // MARK: For the instance
 
-    /// Removes what a principal would send to a host: its credentials there were cleared.
+    /// Removes the cookies that a principal would send to a host, because its credentials there were cleared.
     package func removeAll(sentTo host: Host, of principal: Principal) async throws(CookieError) {
         _ = try await remove(of: principal) { Self.isSent($0, to: host) }
     }

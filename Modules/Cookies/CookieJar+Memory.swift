@@ -4,15 +4,15 @@ internal import SallyportCore
 internal import Synchronization
 
 extension CookieJar {
-    /// Brings the stored cookies into memory where they are not. Those of a domain that became public meanwhile, and
-    /// those that have expired, are removed.
+    /// Loads the stored cookies into memory if they are not there. Expired cookies, and those of a domain that has
+    /// become a public suffix, are removed.
     ///
-    /// - Throws: ``CookieError/Code-swift.struct/store``; what the gate says.
+    /// - Throws: ``CookieError/Code-swift.struct/store``; the gate's refusal.
     package func load() async throws(CookieError) {
         try checkGate()
         guard count.load(ordering: .acquiring) < 0 else { return }
         guard state.withLock({ !$0.isShutDown }) else { throw CookieError(.store, "The jar is shut down.") }
-        // What a lock left to be written is read again below.
+        // Changes that were pending when a lock cleared the memory are written first, and read again below.
         if state.withLock({ !$0.pending.isEmpty }) { try await flush() }
         let (records, lost) = try stored()
         if lost > 0 { logger.warning("Stored cookies are damaged.", metadata: ["cookies": "\(lost)"]) }
@@ -33,7 +33,7 @@ extension CookieJar {
         }
     }
 
-    /// The numbers of those that are removed instead of loaded.
+    /// The numbers of the cookies that are removed instead of loaded.
     private static func unwanted(of records: [CookieRecord], at now: Int64) -> Set<UInt64> {
         var known: [Host: Bool] = [:]
         return Set(
@@ -48,9 +48,9 @@ extension CookieJar {
         return isPublic
     }
 
-    /// Forgets what is in memory: session cookies for good, persistent ones until they are read again.
+    /// Clears the memory: session cookies are lost, persistent ones are read again later.
     ///
-    /// - Parameter isWiped: the store is gone, and nothing is written any more.
+    /// - Parameter isWiped: whether the store was destroyed, so that nothing is written any more.
     package nonisolated func forget(isWiped: Bool) {
         let limits = state.withLock { $0.table.limits }
         change { state in

@@ -3,19 +3,19 @@ internal import SallyportBase
 internal import SallyportCore
 internal import Synchronization
 
-/// What a request finds.
+/// The result of looking up a request's cookies.
 enum CookieField {
     case none
     case octets([UInt8])
-    /// The cookies are to be read from the store first.
+    /// The cookies must be read from the store first.
     case notLoaded
 }
 
 extension CookieJar {
-    /// Whether there is no cookie at all, of any principal: most jars of services.
+    /// Whether there is no cookie of any principal, as in most jars of services.
     nonisolated var holdsNone: Bool { count.load(ordering: .acquiring) == 0 }
 
-    /// The `Cookie` field of a request. Costs nothing where there is no cookie at all, and never waits.
+    /// The `Cookie` field of a request. Costs nothing if there is no cookie at all, and never waits.
     nonisolated func field(for request: CookieRequest, of principal: Principal) -> CookieField {
         let count = count.load(ordering: .acquiring)
         guard count != 0 else { return .none }
@@ -29,7 +29,7 @@ extension CookieJar {
         return field.map { .octets($0) } ?? .none
     }
 
-    /// Takes the cookies of an answer; gives how many were taken.
+    /// Stores the cookies of an answer; returns how many were accepted.
     nonisolated func receive(
         _ fields: [[UInt8]], for request: CookieRequest, of principal: Principal, requestID: UInt64 = 0
     ) -> Int {

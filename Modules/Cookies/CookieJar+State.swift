@@ -5,20 +5,20 @@ extension CookieJar {
         var table = CookieTable()
         var isLoaded = false
         var isShutDown = false
-        /// By number, what the store does not know yet.
+        /// By number: the changes that were not written to the store yet.
         var pending: [UInt64: Pending] = [:]
         var lastVersion: UInt64 = 0
         /// The number of changes reported.
         var changes: UInt64 = 0
-        /// Whether somebody will write what is pending.
+        /// Whether a task will write the pending changes.
         var isWriteDue = false
-        /// Whether the store cannot be written: nothing is pending then.
+        /// Whether the store is read-only: no change is pending then.
         var isReadOnly = false
     }
 
     struct Pending {
         var change: CookieStorage.Change
-        /// Grows with each change: what was written in between is not the newest.
+        /// Incremented by each change, so that a write notices a change that was made meanwhile.
         var version: UInt64
     }
 }

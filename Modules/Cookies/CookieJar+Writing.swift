@@ -3,7 +3,7 @@ internal import SallyportBase
 internal import Synchronization
 
 extension CookieJar {
-    /// Changes the table; tells the store and those who follow.
+    /// Changes the table, and reports the change to the store and to observers.
     nonisolated func change(_ body: (inout State) -> [CookieTable.Effect]) {
         let (effects, number, isDue) = state.withLock { state -> ([CookieTable.Effect], UInt64, Bool) in
             let (effects, number) = (body(&state), state.changes)
@@ -17,7 +17,7 @@ extension CookieJar {
             return (effects, number, isDue)
         }
         if !effects.isEmpty { hub.tell(effects, after: number) }
-        // Without a parent: a request that sets a cookie does not wait for the disk. Docs/Concurrency.md.
+        // An unstructured task: a request that sets a cookie does not wait for the disk. See Docs/Concurrency.md.
         if isDue { Task { await self.writeSoon() } }
     }
 
@@ -31,9 +31,9 @@ extension CookieJar {
         }
     }
 
-    /// Writes what is pending; durable on return.
+    /// Writes the pending changes; durable on return.
     ///
-    /// - Throws: ``CookieError/Code-swift.struct/store``; what was pending stays so.
+    /// - Throws: ``CookieError/Code-swift.struct/store``; the changes stay pending then.
     package func flush() async throws(CookieError) {
         let pending = state.withLock { $0.pending }
         guard !pending.isEmpty else { return }
@@ -49,8 +49,8 @@ extension CookieJar {
         }
     }
 
-    /// Writes all that the store does not know, the last uses with it, and forgets the cookies. Idempotent; an instance's
-    /// own `shutdown()` does it for its jars.
+    /// Writes everything that the store does not have yet, including times of use, and clears the memory. Idempotent;
+    /// the `shutdown()` of an instance does it for its jars.
     public func shutdown() async {
         change { state in
             guard !state.isShutDown else { return [] }

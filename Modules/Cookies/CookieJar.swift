@@ -6,27 +6,27 @@ internal import SallyportLoading
 public import SallyportSecureStore
 internal import Synchronization
 
-/// The cookies of one name in an instance's store, by the rules of RFC 6265bis.
+/// A jar of cookies in an instance's store, by the rules of RFC 6265bis.
 ///
-/// All of them lie in memory, where a request finds its own without waiting. Persistent ones lie in the store too,
-/// encrypted: written together, durable within 200 ms and at the instance's `shutdown()`. Session cookies end with the
-/// process, and with a lock or a wipe.
+/// All cookies are in memory, where a request finds its own without waiting. Persistent ones are also stored,
+/// encrypted: they are written in groups, and are durable within 200 ms and after the instance's `shutdown()`. Session
+/// cookies end with the process, and with a lock or a wipe.
 ///
-/// Each principal has cookies of its own. A domain has at most 180 of them, a jar 20,000; what is beyond goes in the order
-/// of §5.7: expired ones, then in a domain the insecure ones, then the least lately used. A jar that is full evicts of
-/// the principal that has most.
+/// Each principal has its own cookies. There are at most 180 for a domain and 20,000 in a jar; excess cookies are
+/// evicted in the order of §5.7: first expired ones, then the domain's insecure ones, then those used least recently. A
+/// full jar evicts cookies of the principal that has the most.
 public actor CookieJar {
-    /// Of a jar's name, in octets.
+    /// The longest name of a jar, in bytes.
     public static let maximumNameLength = 200
-    /// How many cookies one principal may have of one domain.
+    /// The most cookies that one principal may have for one domain.
     public static let maximumPerDomain = 180
-    /// How many cookies there may be in a jar.
+    /// The most cookies in a jar.
     public static let maximumCount = 20_000
 
     /// Nil for the instance's jar.
     public nonisolated let name: String?
     nonisolated let state: Lock<State>
-    /// How many cookies there are; negative while they are not in memory. Read without the lock by each request.
+    /// The number of cookies; negative while they are not in memory. Each request reads it without the lock.
     nonisolated let count = Atomic(-1)
     nonisolated let hub = CookieChangeHub()
     nonisolated let storage: CookieStorage
@@ -36,12 +36,13 @@ public actor CookieJar {
     /// How long changes are collected before they are written.
     nonisolated let delay: Duration
 
-    /// A jar for a session that an app composes itself; `Sallyport` has those of its sessions. One of a name, in one
-    /// process: a second one would not see what the first keeps. End it with ``shutdown()`` before the store is closed.
+    /// Creates a jar for a session that an app composes itself; `Sallyport` creates those of its sessions. A process
+    /// may have only one jar for each name: a second one would not see the first one's cookies. Call ``shutdown()``
+    /// before the store is closed.
     ///
     /// - Parameters:
-    ///   - name: 1 to ``maximumNameLength`` octets.
-    ///   - store: keeps the persistent cookies, where the app's own calls do not see them.
+    ///   - name: 1 to ``maximumNameLength`` bytes.
+    ///   - store: stores the persistent cookies where the app's own calls cannot reach them.
     ///   - gate: asked before the store is used.
     /// - Throws: ``CookieError/Code-swift.struct/invalidName``.
     public init(
@@ -49,7 +50,7 @@ public actor CookieJar {
         logger: Logger = Logger(label: "sallyport.cookies")
     ) throws(CookieError) {
         guard (1...Self.maximumNameLength).contains(name.utf8.count) else {
-            throw CookieError(.invalidName, "A jar's name has 1 to \(Self.maximumNameLength) octets.")
+            throw CookieError(.invalidName, "A jar's name has 1 to \(Self.maximumNameLength) bytes.")
         }
         self.init(name: name, in: store, gate: gate, logger: logger)
     }
@@ -62,8 +63,8 @@ public actor CookieJar {
     }
 
     /// - Parameters:
-    ///   - gate: asked before cookies are read from the store, and before the app gets or changes any.
-    ///   - isReadOnly: whether the store was opened so.
+    ///   - gate: asked before cookies are read from the store, and before the app reads or changes any.
+    ///   - isReadOnly: whether the store was opened read-only.
     ///   - clock: milliseconds since 1970.
     package init(
         name: String?, in store: SecureStore, gate: (any AccessGate)?, logger: Logger, isReadOnly: Bool = false,

@@ -4,9 +4,9 @@ public import SallyportCore
 public import SallyportLoading
 public import SallyportSecureStore
 
-/// The jars of one instance: its own, and the named ones.
+/// The jars of one instance: its default jar, and the named ones.
 public actor CookieJars: InstancePart {
-    /// The instance's own.
+    /// The instance's default jar.
     public nonisolated let main: CookieJar
 
     private nonisolated let store: SecureStore
@@ -15,7 +15,7 @@ public actor CookieJars: InstancePart {
     private var named: [String: CookieJar] = [:]
 
     /// - Parameters:
-    ///   - store: keeps the persistent cookies, where the app's own calls do not see them.
+    ///   - store: stores the persistent cookies where the app's own calls cannot reach them.
     ///   - gate: asked before the store is used.
     public init(
         in store: SecureStore, gate: any AccessGate, logger: Logger = Logger(label: "sallyport.cookies")
@@ -26,7 +26,7 @@ public actor CookieJars: InstancePart {
         main = CookieJar(name: nil, in: store, gate: gate, logger: logger)
     }
 
-    /// The jar of a name, the same each time; made with its first cookie.
+    /// The jar with this name, the same object each time; it is created with its first cookie.
     ///
     /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
     public func jar(named name: String) throws(CookieError) -> CookieJar {
@@ -38,8 +38,8 @@ public actor CookieJars: InstancePart {
 
     private var all: [CookieJar] { [main] + named.values }
 
-    /// The stages of a session: one, or none if it has no jar. They stand below what answers challenges, and above the
-    /// cache. The parameters are those of `SessionConfiguration`.
+    /// The stages of a session: one, or none if it has no jar. They stand below the stages that answer challenges and
+    /// above the cache. The parameters are those of `SessionConfiguration`.
     public nonisolated func stages(
         of selection: CookieJarSelection, acceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument,
         handlesCookies: Bool = true
@@ -54,12 +54,12 @@ public actor CookieJars: InstancePart {
 
     // MARK: Withdrawal and end
 
-    /// Drops what is in memory.
+    /// Clears the memory.
     public func withdrawn(_ change: AccessChange) {
         for jar in all { jar.forget(isWiped: change.destroysData) }
     }
 
-    /// Writes what the store does not have yet. Idempotent.
+    /// Writes everything that the store does not have yet. Idempotent.
     public func shutdown() async {
         for jar in all { await jar.shutdown() }
     }

@@ -3,17 +3,17 @@ internal import Logging
 public import SallyportCore
 public import SallyportLoading
 
-/// Sends the cookies of a jar and keeps those of answers. Stands below Authentication, so that each leg of a challenge
-/// carries what the last one set, and above the cache.
+/// Adds a jar's cookies to requests and stores those of answers. Stands below Authentication, so that each request of a
+/// challenge includes the cookies of the previous answer, and above the cache.
 ///
-/// A request with a `Cookie` field of its own is sent with that field alone; what its answer sets is kept all the same.
-/// Each hop of a redirect passes the stage anew. Interim answers (103) set no cookie.
+/// A request with its own `Cookie` field is sent with that field only; the cookies of its answer are stored
+/// nevertheless. Each request of a redirect chain passes the stage. Interim answers (103) set no cookie.
 public struct CookieStage: LoadStage {
     private let jar: CookieJar
     private let policy: CookieAcceptPolicy
     private let isOn: Bool
 
-    /// - Parameter handlesCookies: whether the stage does anything where the request does not say.
+    /// - Parameter handlesCookies: whether the stage is active for requests that do not say.
     public init(
         jar: CookieJar, acceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument, handlesCookies: Bool = true
     ) {
@@ -31,11 +31,11 @@ public struct CookieStage: LoadStage {
             try await load()
             passage = self.passage(of: request, by: rules, in: context)
         }
-        // Where a lock took the jar out of memory again, there is nothing to send.
+        // If a lock has cleared the jar's memory again, there is nothing to send.
         return try await pass(request, by: passage ?? .passes(watching: interests), in: context, next: next)
     }
 
-    /// Runs only where the cookies are to be read from the store first.
+    /// Runs only if the cookies must be read from the store first.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         if jar.holdsNone {
             return .passes(watching: request.differing?.options.handlesCookies ?? isOn ? interests : [])
@@ -55,7 +55,7 @@ public struct CookieStage: LoadStage {
         return response
     }
 
-    /// What of a request decides on its cookies; nil if the stage has nothing to do with it.
+    /// The properties of a request that decide on its cookies; nil if the stage is inactive for it.
     private func rules(for request: LoadRequest) -> CookieRequest? {
         let own = request.differing?.options
         guard own?.handlesCookies ?? isOn else { return nil }
@@ -68,7 +68,7 @@ public struct CookieStage: LoadStage {
     private func passage(
         of request: LoadRequest, by rules: CookieRequest, in context: LoadContext
     ) -> LoadPassage? {
-        // Where the app sends its own, the jar is not asked.
+        // If the request has its own cookies, the jar is not used.
         guard !request.headerFields.contains(where: { $0.name == .cookie }) else {
             return .passes(watching: interests)
         }
@@ -95,7 +95,7 @@ public struct CookieStage: LoadStage {
         request.headerFields.append(HTTPField(name: .cookie, value: field))
     }
 
-    /// - Throws: the gate's refusal; `fileSystem` where the stored cookies cannot be read.
+    /// - Throws: the gate's refusal; `fileSystem` if the stored cookies cannot be read.
     private func load() async throws(LoadError) {
         do throws(CookieError) {
             try await jar.load()
@@ -111,7 +111,7 @@ public struct CookieStage: LoadStage {
                 "A cookie is refused.",
                 metadata: ["request": "\(context.requestID)", "reason": "\(CookieRefusal.policy.rawValue)"])
         }
-        // A lock meanwhile took the jar out of memory; what cannot be read again cannot be added to either.
+        // Meanwhile a lock has cleared the jar's memory; if it cannot be read again, no cookie can be added.
         guard (try? await jar.load()) != nil else { return }
         let values = fields.filter { $0.name == .setCookie }
             .map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }

@@ -24,7 +24,7 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
     // SAFETY: touched on the loop's thread only, which `LoopState`'s callers check in `state`.
     nonisolated(unsafe) private let loopState: LoopState
 
-    /// Starts the thread. It runs until ``shutdown()``.
+    /// Starts the thread, which runs until ``shutdown()``.
     public init(name: String) {
         self.name = name
         actorExecutor = LoopExecutor(inbox)
@@ -37,7 +37,7 @@ public final class EventLoop: TaskExecutor, CustomStringConvertible {
     /// Whether the caller runs on the loop's thread.
     public var isCurrent: Bool { inbox.isCurrent }
 
-    /// What belongs to the thread; stops the process where another thread asks.
+    /// The state that belongs to the thread; traps if another thread asks.
     var state: LoopState {
         precondition(isCurrent, "This is done on the loop's own thread only.")
         return unsafe loopState
@@ -52,15 +52,15 @@ extension EventLoop {
     /// Runs `body` on the loop, after what was enqueued before.
     public func execute(_ body: @escaping @Sendable () -> Void) { inbox.require(.closure(body)) }
 
-    /// Runs `body` on the loop, after what was enqueued before, where the loop was not shut down.
+    /// Runs `body` on the loop, after what was enqueued before, unless the loop was shut down.
     ///
     /// - Returns: whether it will run.
     package func executeIfRunning(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.enqueue(.closure(body)) }
 
     public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
 
-    /// The executor of actors on the loop: the executor of tasks, the loop itself, is another, so that a task on the loop
-    /// calls functions that are not isolated without passing through the loop's queue.
+    /// The executor of actors on the loop. It differs from the executor of tasks, which is the loop itself, so that a
+    /// task on the loop calls nonisolated functions without passing through the loop's queue.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe actorExecutor.asUnownedSerialExecutor() }
 }
 

@@ -1,7 +1,7 @@
 /// The executor of the actors that belong to a loop's thread.
 ///
-/// It is not the ``EventLoop`` itself, which is the executor of tasks: the runtime takes a job of a task for one of an actor
-/// if both are one object, and queues the task anew for each function that is not isolated.
+/// It is not the ``EventLoop`` itself, which is the executor of tasks: if both were one object, the runtime would take
+/// a task's job for an actor's and enqueue the task again for each nonisolated function.
 final class LoopExecutor: SerialExecutor {
     private let inbox: LoopInbox
 

@@ -2,7 +2,7 @@ internal import Glibc
 internal import SallyportBase
 internal import Synchronization
 
-/// What a loop and its executors share with all threads: the queue of work, and the means to wake the loop's thread.
+/// What a loop and its executors share with all threads: the work queue, and the means to wake the loop's thread.
 final class LoopInbox: Sendable {
     let queue = Lock(WorkQueue())
     let bell = Bell()

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A point of the monotonic clock, in nanoseconds: what timers of a loop are set by.
+/// A point in time of the monotonic clock, in nanoseconds, for a loop's timers.
 package struct LoopInstant: Comparable, Hashable, Sendable {
     package var nanoseconds: Int64
 
@@ -12,7 +12,7 @@ package struct LoopInstant: Comparable, Hashable, Sendable {
         return LoopInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Never comes.
+    /// An instant that is never reached.
     package static let never = LoopInstant(nanoseconds: .max)
 
     package func advanced(byNanoseconds count: Int64) -> LoopInstant {

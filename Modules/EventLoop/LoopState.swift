@@ -1,14 +1,14 @@
-/// Told of descriptors that are ready. Called on the loop, once for each event.
+/// Called on the loop when a descriptor is ready, once for each event.
 package protocol DescriptorHandler: AnyObject {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest)
 }
 
-/// Called on the loop when everything that came together in one turn has been handled.
+/// Called on the loop when everything that was ready in one turn has been handled.
 package protocol TurnObserver: AnyObject {
     func turnEnds()
 }
 
-/// What belongs to a loop's thread: descriptors, timers and who waits for the end of the turn.
+/// The state of a loop's thread: descriptors, timers and the observers that wait for the end of the turn.
 final class LoopState {
     private struct Watch {
         var interest: Interest
@@ -58,7 +58,7 @@ final class LoopState {
 
     func callAtEndOfTurn(_ observer: any TurnObserver) { observers.append(observer) }
 
-    /// Looks which descriptors are ready; waits for the first, or the first timer, where `waits`.
+    /// Polls for ready descriptors; if `waits`, waits for the first one or the first timer.
     func look(waits: Bool) {
         if waits, let deadline = timers.deadlineToArm() { selector?.armTimer(at: deadline) }
         selector?.wait(waits, into: &events)
@@ -99,17 +99,16 @@ final class LoopState {
 }
 
 extension EventLoop {
-    /// Reports the readiness of a descriptor to `handler`, which the loop keeps, until ``forget(_:isClosed:)``; replaces
-    /// what was said of it before. On the loop only, as everything below.
+    /// Reports the readiness of a descriptor to `handler`, which the loop retains until ``forget(_:isClosed:)``;
+    /// replaces an earlier registration. Call it on the loop only, like the functions below.
     package func watch(_ descriptor: Int32, for interest: Interest, handler: any DescriptorHandler) {
         state.watch(descriptor, for: interest, handler: handler)
     }
 
-    /// Reports nothing more of a descriptor. Must come before its number can be used anew; `isClosed` spares the call
-    /// into the kernel.
+    /// Stops reporting a descriptor. Must come before its number can be reused; `isClosed` saves the system call.
     package func forget(_ descriptor: Int32, isClosed: Bool = false) { state.forget(descriptor, isClosed: isClosed) }
 
-    /// Makes a timer fire once at an instant, or not at all; replaces what was set before.
+    /// Makes a timer fire once at an instant, or never; replaces an earlier setting.
     package func set(_ timer: LoopTimer, at deadline: LoopInstant?) { state.set(timer, at: deadline) }
 
     /// Calls `observer` once, when this turn's descriptors, timers and work are handled.

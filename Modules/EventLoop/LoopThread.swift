@@ -3,8 +3,8 @@ internal import Glibc
 internal import SallyportBase
 internal import Synchronization
 
-/// How many items run between two looks at the descriptors. What the items enqueue runs before the next look, too: many
-/// answers that come together are read by their tasks, and the tasks' next requests sent, in one go.
+/// How many items run between two polls of the descriptors. What the items enqueue also runs before the next poll: if
+/// many answers arrive together, their tasks read them and send the next requests in one go.
 private let batchLimit = 512
 
 extension EventLoop {
@@ -27,7 +27,7 @@ extension EventLoop {
             if case .ended(let waiters) = rest { return end(waiters) }
             let waits = if case .asleep = rest { true } else { false }
             state.look(waits: waits)
-            // Before events are handled: what they enqueue, and others meanwhile, needs no bell.
+            // Before events are handled: work that they or other threads enqueue from here on needs no wake-up.
             if waits { inbox.queue.withLock { $0.awoke() } }
             state.handleEvents()
             var room = batchLimit
@@ -39,7 +39,7 @@ extension EventLoop {
         }
     }
 
-    /// The thread's name, and no SIGPIPE on it: a peer that has gone is an error of the write, not a signal.
+    /// Sets the thread's name and blocks SIGPIPE: writing to a closed connection is an error of the call, not a signal.
     private func prepareThread() {
         unsafe pthread_setname_np(pthread_self(), String(decoding: name.utf8.prefix(15), as: UTF8.self))
         var signals = sigset_t()
@@ -67,7 +67,7 @@ private struct Batch {
         queue.exchange(&items)
     }
 
-    /// - Returns: how many have run.
+    /// - Returns: how many items have run.
     mutating func run(on loop: EventLoop, upTo limit: Int) -> Int {
         let start = next
         let end = min(items.count, next + limit)

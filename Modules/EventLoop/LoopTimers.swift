@@ -12,8 +12,8 @@ package final class LoopTimer {
 struct LoopTimers {
     private var timers: [LoopTimer] = []
     private var earliest = LoopInstant.never
-    /// What the kernel's timer is set to. It is only ever set earlier: a timer that moves away costs one turn in
-    /// vain, and not a call into the kernel each time.
+    /// The time to which the kernel's timer is set. It is only ever moved earlier: a timer that moves later costs one
+    /// needless turn instead of a system call each time.
     private var armed = LoopInstant.never
 
     mutating func set(_ timer: LoopTimer, at deadline: LoopInstant?) {
@@ -26,7 +26,8 @@ struct LoopTimers {
 
     private mutating func findEarliest() { earliest = timers.lazy.map(\.deadline).min() ?? .never }
 
-    /// The instant that the kernel must be told before the thread sleeps; nil where it knows of an earlier one.
+    /// The instant to which the kernel's timer must be set before the thread sleeps; nil if it is set to an earlier
+    /// one.
     mutating func deadlineToArm() -> LoopInstant? {
         guard earliest < armed else { return nil }
         armed = earliest
@@ -35,7 +36,7 @@ struct LoopTimers {
 
     mutating func timerFired() { armed = .never }
 
-    /// Fires what is due, in the order of the deadlines.
+    /// Fires the due timers, in the order of their deadlines.
     mutating func takeDue(_ now: LoopInstant) -> [LoopTimer] {
         guard earliest <= now else { return [] }
         let due = timers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }

@@ -1,22 +1,22 @@
 internal import CLinux
 internal import Glibc
 
-/// What is waited for on a descriptor.
+/// The kinds of readiness for which a descriptor is watched.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     package static let read = Interest(rawValue: 1)
     package static let write = Interest(rawValue: 2)
-    /// Only ever reported: the peer is gone or the descriptor is broken. Reported whatever was asked for.
+    /// Reported even if not requested: the peer is gone or the descriptor is broken.
     package static let hangUp = Interest(rawValue: 4)
 }
 
 /// The epoll descriptor and the timer that belongs to it, closed with it.
 @safe
 struct Selector: ~Copyable {
-    /// What identifies an entry: a descriptor's number, and how often the number was watched before, since a number
-    /// is used anew as soon as it is closed.
+    /// Identifies a registration: a descriptor's number, and how often the number was watched before, since a number is
+    /// reused as soon as it is closed.
     struct Token: Equatable {
         var descriptor: Int32
         var generation: UInt32
@@ -60,7 +60,7 @@ struct Selector: ~Copyable {
 
     func change(_ token: Token, _ interest: Interest) { control(EPOLL_CTL_MOD, token, interest) }
 
-    /// A descriptor that was closed has left by itself.
+    /// A closed descriptor was removed by the kernel.
     func remove(_ descriptor: Int32) { _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
 
     private func control(_ operation: Int32, _ token: Token, _ interest: Interest) {
@@ -69,12 +69,12 @@ struct Selector: ~Copyable {
         if interest.contains(.write) { unsafe event.events |= EPOLLOUT.rawValue }
         unsafe event.data.u64 = token.bits
         guard unsafe epoll_ctl(epoll, operation, token.descriptor, &event) != 0 else { return }
-        // The number was closed and opened again without a word, or was watched already.
+        // The number was closed and reopened without notice, or was watched already.
         let other = errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
         if errno == ENOENT || errno == EEXIST { _ = unsafe epoll_ctl(epoll, other, token.descriptor, &event) }
     }
 
-    /// Collects what is ready; waits for at least one event where `waits`.
+    /// Collects ready descriptors; if `waits`, waits for at least one event.
     mutating func wait(_ waits: Bool, into events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         let count = unsafe epoll_wait(epoll, &buffer, Int32(buffer.count), waits ? -1 : 0)

@@ -1,4 +1,4 @@
-/// What waits to be run on a loop, and whether its thread must be woken for more. Guarded by the loop's lock.
+/// The work that waits to run on a loop, and whether its thread must be woken. Guarded by the loop's lock.
 struct WorkQueue: Sendable {
     enum Item: Sendable {
         /// A task that prefers the loop, outside of actors.
@@ -14,15 +14,15 @@ struct WorkQueue: Sendable {
 
     private var items: [Item] = []
     private var life = Life.running
-    /// The thread waits for descriptors, or is about to, and nobody has rung its bell since.
+    /// The thread waits for descriptors, or is about to, and has not been woken since.
     private var isAsleep = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     enum Admission: Sendable {
-        /// The bell must be rung. Never for work that the loop enqueues itself: it is awake then.
+        /// The thread must be woken. Never needed for work that the loop enqueues itself: it is awake then.
         case ring
         case taken
-        /// The loop was shut down: nothing will ever run it.
+        /// The loop was shut down: the work would never run.
         case refused
     }
 
@@ -46,19 +46,19 @@ struct WorkQueue: Sendable {
         return wake() ? .ring : .none
     }
 
-    /// The thread runs again, and looks for items before it rests.
+    /// The thread runs again, and looks for items before it waits.
     mutating func awoke() { isAsleep = false }
 
-    /// Hands all items over and takes the emptied storage of the last batch back, so that none is allocated anew.
+    /// Hands over all items and takes back the emptied storage of the last batch, so that none is allocated anew.
     mutating func exchange(_ batch: inout [Item]) {
         swap(&items, &batch)
     }
 
     enum Rest: Sendable {
-        /// There is work already: look at the descriptors without waiting.
+        /// There is more work: poll the descriptors without waiting.
         case awake
         case asleep
-        /// The thread ends, and resumes these.
+        /// The thread ends, and resumes these waiting tasks.
         case ended([CheckedContinuation<Void, Never>])
     }
 

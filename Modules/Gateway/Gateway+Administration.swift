@@ -6,7 +6,7 @@ public import SallyportCore
 /// All throw ``GatewayError``: `invalid` for an invalid value, `notFound` and `exists`, `ended` after ``shutdown()``,
 /// `cancelled`, and `store` if the data folder failed; then nothing was changed.
 extension Gateway {
-    /// Adds a user, who has no rights yet.
+    /// Adds a user, without any rights.
     ///
     /// - Parameter user: usually an address: 1 to 254 bytes, no control characters, no colon, no space at either end.
     public func addUser(_ user: String) async throws(GatewayError) { try await done(.addUser(user)) }

@@ -37,7 +37,7 @@ extension Gateway {
         }
     }
 
-    /// A listener without TLS for Dynamics' `verifyGDAuthToken`.
+    /// A listener without TLS for the verification of auth tokens.
     public struct PlainVerification: Sendable {
         /// An address of this machine, or `localhost`.
         public var host: String

@@ -28,7 +28,7 @@ public import ServiceLifecycle
 /// the gateway runs, `sallyport admin --data FOLDER` reaches it too, for this process's user and root.
 ///
 /// Running raises the process's soft limit of descriptors to the hard one, since each tunnel takes two. The gateway's
-/// private keys lie in this process's memory: a process that may read that memory, or its core, has the keys.
+/// private keys are in this process's memory: a process that can read that memory, or a core dump of it, has the keys.
 public actor Gateway: Service {
     private enum Phase {
         case idle
@@ -37,7 +37,7 @@ public actor Gateway: Service {
         case ended(GatewayError?)
     }
 
-    /// So long do connections that are open have, once the gateway shuts down.
+    /// How long open connections may continue when the gateway shuts down.
     static let drainTime: Duration = .seconds(15)
 
     private let data: GatewayData
@@ -48,15 +48,15 @@ public actor Gateway: Service {
     /// The tasks that wait for another phase.
     private var waiters = TaskWaiters()
 
-    /// Makes the data of a new gateway: its authority, its keys, and a policy that allows no user anything.
+    /// Creates the data of a new gateway: its authority, its keys, and a policy that allows nothing.
     ///
     /// - Parameters:
-    ///   - folder: made where it is missing, of mode 0700.
-    ///   - name: the host name, or the address, that apps reach the gateway by. It stands in its certificate and in
+    ///   - folder: created with mode 0700 if it is missing.
+    ///   - name: the host name, or the address, at which apps reach the gateway. It is part of its certificate and of
     ///     activation links.
-    ///   - protector: what the keys are protected by. The folder opens with the same one only.
-    /// - Throws: `invalid` for a name that is no host, `alreadyInitialized` where the folder has a gateway,
-    ///   `unsafePermissions` where others may read it, `inUse`, `cancelled`, `store`.
+    ///   - protector: protects the keys. The folder can be opened with the same protector only.
+    /// - Throws: `invalid` for a name that is not a host, `alreadyInitialized` if the folder has a gateway,
+    ///   `unsafePermissions` if other users can read it, `inUse`, `cancelled`, `store`.
     public static func create(
         at folder: String, name: String, protectedBy protector: any KeyProtector
     ) async throws(GatewayError) {
@@ -65,12 +65,12 @@ public actor Gateway: Service {
         }
     }
 
-    /// Opens a gateway that was made before. It does nothing yet, and can be administered already.
+    /// Opens an existing gateway. It does not run yet, but can already be administered.
     ///
     /// - Parameters:
-    ///   - protector: as at ``create(at:name:protectedBy:)``.
-    ///   - logger: what the gateway says of connections, requests and commands; never a key.
-    /// - Throws: `notInitialized` where there is none, `inUse` where another process has it, `unsafePermissions`,
+    ///   - protector: as for ``create(at:name:protectedBy:)``.
+    ///   - logger: for connections, requests and commands; never for a key.
+    /// - Throws: `notInitialized` if there is none, `inUse` if another process uses it, `unsafePermissions`,
     ///   `cancelled`, `store`.
     public init(
         at folder: String, protectedBy protector: any KeyProtector, configuration: Configuration = Configuration(),
@@ -83,7 +83,7 @@ public actor Gateway: Service {
         self.init(data: data, at: folder, configuration: configuration, logger: logger)
     }
 
-    /// - Parameter folder: the data directory, in which the administration socket is made.
+    /// - Parameter folder: the data directory, in which the administration socket is created.
     package init(data: GatewayData, at folder: String, configuration: Configuration, logger: Logger) {
         self.data = data
         self.folder = folder
@@ -92,17 +92,18 @@ public actor Gateway: Service {
     }
 }
 
-// MARK: From start to end
+// MARK: Running
 
 extension Gateway {
-    /// Serves until ``shutdown()``, the shutdown of the service group that it runs in, or the end of its task. Can be
-    /// called once.
+    /// Serves until ``shutdown()`` is called, its service group shuts down, or its task ends. Can be called once.
     ///
-    /// A shutdown takes no more connections, ends event streams, gives open tunnels two seconds and what else is open
-    /// 15. A task that is cancelled closes all at once. Either way it returns normally, with the folder closed.
+    /// A shutdown refuses new connections, ends event streams, and gives open tunnels 2 seconds and other connections
+    /// 15. If the task is cancelled, everything is closed at once. In both cases it returns normally, with the folder
+    /// closed.
     ///
-    /// - Throws: `cannotBind` where a port is taken or an address not this machine's, `invalid` for a configuration that
-    ///   contradicts itself, `inUse` where it runs already, `ended` after its end, `store`, `fileSystem`, `internalFailure`.
+    /// - Throws: `cannotBind` if a port is in use or an address is not this machine's, `invalid` for an inconsistent
+    ///   configuration, `inUse` if it is already running, `ended` after its end, `store`, `fileSystem`,
+    ///   `internalFailure`.
     public func run() async throws(GatewayError) {
         switch phase {
         case .idle: break
@@ -126,13 +127,13 @@ extension Gateway {
         return ServiceGroup(configuration: group)
     }
 
-    /// Nil where the group ended as it should.
+    /// Nil if the group ended normally.
     private static func failure(of group: ServiceGroup) async -> GatewayError? {
         do {
             try await group.run()
             return nil
         } catch {
-            // What a cancelled task's parts say of it is no failure.
+            // Errors of a cancelled task's parts are not failures.
             return Task.isCancelled || error is CancellationError ? nil : GatewayError(error)
         }
     }
@@ -142,9 +143,9 @@ extension Gateway {
         change(to: .listening(group, listeners))
     }
 
-    /// Where the gateway listens, as soon as it does: waits for ``run()`` where that was not called yet.
+    /// The ports on which the gateway listens, as soon as it does; waits for ``run()`` if that was not called yet.
     ///
-    /// - Throws: what ``run()`` throws where the gateway cannot start; `ended` after its end; `cancelled`.
+    /// - Throws: the error of ``run()`` if the gateway cannot start; `ended` after its end; `cancelled`.
     public func listeners() async throws(GatewayError) -> Listeners {
         while true {
             switch phase {
@@ -156,9 +157,9 @@ extension Gateway {
         }
     }
 
-    /// Ends the gateway and waits until it has ended, as ``run()`` says; one that did not run is closed. Idempotent.
+    /// Ends the gateway like ``run()`` and waits until it has ended; a gateway that did not run is closed. Idempotent.
     ///
-    /// A task that is cancelled does not wait.
+    /// If the task is cancelled, it does not wait.
     public func shutdown() async {
         switch phase {
         case .idle:
@@ -185,7 +186,7 @@ extension Gateway {
         return waiters.wasReleased(number)
     }
 
-    /// Carries out one command, whether the gateway runs yet or not.
+    /// Executes one command, whether or not the gateway is running.
     func perform(_ command: AdministrationCommand) async throws(GatewayError) -> AdministrationReply {
         if case .ended = phase { throw Self.hasEnded() }
         return try await data.carryOut(command)

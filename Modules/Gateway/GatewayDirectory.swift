@@ -6,7 +6,7 @@ internal import X509
 
 /// The data directory of a gateway.
 package enum GatewayDirectory {
-    /// Makes a new gateway in a directory, which it makes where it is missing.
+    /// Creates a new gateway in a directory, which is created if it is missing.
     package static func initialize(
         _ path: String, name: String, protectedBy protector: any KeyProtector
     ) async throws {
@@ -15,7 +15,7 @@ package enum GatewayDirectory {
         try await GatewayData.initialize(store, name: name)
     }
 
-    /// Opens the data of a gateway that was made before.
+    /// Opens the data of an existing gateway.
     package static func open(_ path: String, protectedBy protector: any KeyProtector) async throws -> GatewayData {
         let store = try await open(store: path, protectedBy: protector, options: .existing)
         do { return try GatewayData(store) { Date() } } catch {

@@ -21,21 +21,21 @@ public struct GatewayError: CodedError, Sendable {
         public static let exists = Code(value: .exists)
         /// Instances would be wiped, and that was not confirmed.
         public static let needsConfirmation = Code(value: .needsConfirmation)
-        /// Neither a certificate nor credentials that are accepted.
+        /// There is neither a certificate nor a credential that is accepted.
         public static let unauthorized = Code(value: .unauthorized)
-        /// Known, and not allowed.
+        /// Authenticated, but not allowed.
         public static let forbidden = Code(value: .forbidden)
         /// A certificate that a renewed one has replaced.
         public static let retired = Code(value: .retired)
         /// A replaced certificate asked for renewal: the store was copied.
         public static let locked = Code(value: .locked)
-        /// The time of a certificate, or of another thing with a lifetime, is over.
+        /// A certificate, or another item with a lifetime, has expired.
         public static let expired = Code(value: .expired)
         /// An instance or a source has exceeded its rate.
         public static let limited = Code(value: .limited)
-        /// The right access key, which was used already.
+        /// The access key is right, but was used already.
         public static let keyUsed = Code(value: .keyUsed)
-        /// The right access key, which has expired.
+        /// The access key is right, but has expired.
         public static let keyExpired = Code(value: .keyExpired)
         /// Other users can read the data folder.
         public static let unsafePermissions = Code(value: .unsafePermissions)
@@ -63,7 +63,7 @@ public struct GatewayError: CodedError, Sendable {
     }
 
     public let code: Code
-    /// For the administrator or the client. Holds no secret.
+    /// A description for the administrator or the client. It contains no secret.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation

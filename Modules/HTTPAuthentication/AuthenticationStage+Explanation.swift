@@ -3,7 +3,7 @@ internal import SallyportCore
 public import SallyportLoading
 
 extension AuthenticationStage {
-    /// The credential that would be sent unasked, and the schemes by which a challenge could be answered.
+    /// The credential that would be sent without a challenge, and the schemes by which a challenge could be answered.
     public func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {

@@ -4,14 +4,14 @@ internal import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends a credential that a server accepted
-/// before unasked, if its scheme allows that.
+/// Answers the challenges of servers and of proxies (RFC 9110 §11), and sends a credential that a server has accepted
+/// before without waiting for a challenge, if its scheme allows that.
 ///
-/// Methods that the server offers, this stage knows and the administrator allows are tried in the order of the server,
-/// or from the strongest on if the session wants that. The app is asked about each; if it rejects one, the next is
-/// tried. Over plain http, Basic is skipped unless the app allows it. A request with an `Authorization` field of its
-/// own is passed on unchanged, and so is the server's response to it. A refused credential is not sent again in the
-/// same load, and one load answers at most 10 challenges.
+/// The methods that the server offers, this stage knows and the administrator allows are tried in the server's order,
+/// or from the strongest on if the session prefers that. The app is asked about each; if it rejects one, the next is
+/// tried. Over plain http, Basic is skipped unless the app allows it. A request with its own `Authorization` field is
+/// passed on unchanged, and so is the server's response to it. A refused credential is not sent again in the same load,
+/// and one load answers at most 10 challenges.
 public struct AuthenticationStage: LoadStage {
     let credentials: CredentialStorage
     let schemes: [AuthenticationMethod: any AuthenticationScheme]
@@ -20,14 +20,14 @@ public struct AuthenticationStage: LoadStage {
 
     /// Knows NTLM, of which only NTLMv2 is answered, Digest and Basic.
     ///
-    /// - Parameter gate: says which schemes may be used; without one, all may.
+    /// - Parameter gate: decides which schemes may be used; without one, all may.
     public init(credentials: CredentialStorage, gate: (any AccessGate)? = nil) {
         self.init(credentials: credentials, gate: gate, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
     /// Knows these schemes and no others; if two have the same method, the first is used.
     ///
-    /// - Parameter gate: says which of them may be used; if nil, all may.
+    /// - Parameter gate: decides which of them may be used; if nil, all may.
     public init(
         credentials: CredentialStorage, gate: (any AccessGate)? = nil, schemes: [any AuthenticationScheme]
     ) {
@@ -40,7 +40,7 @@ public struct AuthenticationStage: LoadStage {
     /// Whether the scheme of a method authenticates a whole connection rather than each request.
     func isOfConnection(_ method: AuthenticationMethod) -> Bool { connectionMethods.contains(method) }
 
-    /// The scheme of a method, where it is known here and allowed now.
+    /// The scheme of a method, if it is known here and currently allowed.
     func scheme(of method: AuthenticationMethod) -> (any AuthenticationScheme)? {
         guard let scheme = schemes[method], gate?.allows(method) ?? true else { return nil }
         return scheme
@@ -58,17 +58,17 @@ public struct AuthenticationStage: LoadStage {
         return try await goOn(conversation, after: attempt, in: context, next)
     }
 
-    /// Most loads pass: there is nothing to say unasked, and nobody asks.
+    /// Most loads pass: there is no credential to send and no challenge.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         mayBeginUnasked(request, in: context) ? .runs : quiet(request)
     }
 
-    /// The answer to a request with a field of the app's own is the app's.
+    /// The app itself handles the answer to a request with its own field.
     private func quiet(_ request: LoadRequest) -> LoadPassage {
         .passes(watching: request.headerFields.contains(.authorization) ? [] : .unauthorized)
     }
 
-    /// Answers the first challenge of a server, and those behind it.
+    /// Answers the first challenge of a server, and the following ones.
     public func answered(
         _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
@@ -77,14 +77,14 @@ public struct AuthenticationStage: LoadStage {
         return try await goOn(conversation, after: .answered(response), in: context, next)
     }
 
-    /// Whether something may be said before anybody asks. A proxy may ask with a failure, which stages that pass do not
-    /// see.
+    /// Whether a credential may be sent before a challenge. A proxy's challenge may be a failure, which stages that
+    /// pass do not see.
     private func mayBeginUnasked(_ request: LoadRequest, in context: LoadContext) -> Bool {
         guard context.hasNoProxies else { return true }
         return !credentials.knowsNobody && !request.headerFields.contains(.authorization)
     }
 
-    /// Answers as long as anybody asks.
+    /// Answers challenges until there are no more.
     private func goOn(
         _ begun: Conversation, after first: Attempt, in context: LoadContext, _ next: LoadChain
     ) async throws(LoadError) -> LoadResponse {
@@ -106,7 +106,7 @@ public struct AuthenticationStage: LoadStage {
         }
     }
 
-    /// With what the next request is proved by.
+    /// The context with the proof for the next request.
     private func signed(_ context: LoadContext, _ conversation: Conversation) -> LoadContext {
         guard let signer = conversation.signer else { return context }
         var context = context
@@ -115,7 +115,7 @@ public struct AuthenticationStage: LoadStage {
         return context
     }
 
-    /// The longest body of an answer between two legs that is read so that its connection stays.
+    /// Between two legs, the body of an answer is read up to this length so that its connection can be reused.
     private static let legLimit = ByteCount.kilobytes(256)
 
     private func drain(_ response: LoadResponse, for conversation: Conversation) async {
@@ -138,7 +138,7 @@ public struct AuthenticationStage: LoadStage {
             metadata: ["request": "\(context.requestID)", "origin": "\(space.origin)"])
     }
 
-    /// Where this throws, nobody reads the answer.
+    /// If this throws, the response's body is discarded.
     private func step(
         after attempt: Attempt, _ conversation: inout Conversation, in context: LoadContext
     ) async throws(LoadError) -> NextStep {

@@ -3,12 +3,12 @@ internal import Logging
 internal import SallyportBase
 internal import SallyportCore
 
-// How tickets come about: out of memory or the store, else of the realm.
+// How tickets are obtained: from memory or the store, otherwise from the realm.
 
 extension Kerberos {
-    /// A ticket for a service that holds, and the one that it gets to act for the user, where it is to have one.
+    /// A valid ticket for a service and, if the service may receive one, the ticket with which it acts for the user.
     ///
-    /// - Parameter password: what the user is known by where nothing else is, or something else was.
+    /// - Parameter password: the user's password, if there is no other source of tickets, or a different one.
     func tickets(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) async throws(KerberosError) -> ServiceTickets {
@@ -22,7 +22,7 @@ extension Kerberos {
         return tickets
     }
 
-    /// The same where nobody has to be asked.
+    /// The same without asking the app.
     func ticketsAtHand(
         for service: ServiceName, of owner: TicketOwner, password: Redacted<String>?
     ) throws(KerberosError) -> ServiceTickets? {
@@ -42,12 +42,12 @@ extension Kerberos {
         return state.books[owner]?.forwarded.flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
-    /// What one token is made of.
+    /// The tickets for one token.
     struct ServiceTickets: Sendable {
         let service: Ticket
-        /// What the service acts for the user with.
+        /// The ticket with which the service acts for the user.
         var delegated: Ticket?
-        /// Whether the realm was asked for it just now.
+        /// Whether the ticket was just obtained from the realm.
         let isNew: Bool
     }
 
@@ -81,7 +81,7 @@ extension Kerberos {
         return state.books[owner]?.services[service].flatMap { $0.holds(at: now) ? $0 : nil }
     }
 
-    /// Once more with a new granting ticket, where the realm does not take the one that there was.
+    /// Tries once more with a new ticket-granting ticket if the realm refuses the existing one.
     private func ask(for service: ServiceName, _ owner: TicketOwner) async throws(KerberosError) -> Ticket {
         let granting = try await granting(of: owner)
         do throws(KerberosError) {
@@ -93,7 +93,7 @@ extension Kerberos {
         return try await run(KDCTalk.ask(for: service, with: try await self.granting(of: owner)))
     }
 
-    // MARK: The granting ticket
+    // MARK: The ticket-granting ticket
 
     func granting(of owner: TicketOwner) async throws(KerberosError) -> Ticket {
         let now = clock()
@@ -116,7 +116,7 @@ extension Kerberos {
         return ticket
     }
 
-    /// Nil where the realm does not renew it: it is used until its end.
+    /// Nil if the realm does not renew it: it is then used until it expires.
     private func renewed(_ ticket: Ticket) async -> Ticket? {
         do throws(KerberosError) {
             return try await unsafe BlockingKDC.run(with: client, offset: ticket.offset) { context, send, who, made in
@@ -130,7 +130,7 @@ extension Kerberos {
 
     private func signIn(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
         switch state.books[owner]?.source {
-        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and nothing to ask for one with.")
+        case nil: throw KerberosError(.noTicket, "There is no ticket of the user, and no way to obtain one.")
         case .cache(let path):
             let (user, ticket) = try HostFiles.granting(ofCache: path)
             guard user == owner.user, ticket.holds(at: clock()) else {
@@ -141,7 +141,7 @@ extension Kerberos {
             do throws(KerberosError) {
                 return try await run(KDCTalk.signIn(owner.user, with: secret, isForwardable: allowsDelegation))
             } catch {
-                // It is wrong, and is not tried again by itself: realms lock users out.
+                // It is wrong, and is not tried again automatically: realms lock users out.
                 if error.code == .wrongPassword { drop(secret, of: owner) }
                 throw error
             }
@@ -165,7 +165,7 @@ extension Kerberos {
     private func forwardOnce(_ owner: TicketOwner) async throws(KerberosError) -> Ticket {
         let granting = try await granting(of: owner)
         guard granting.isForwardable else {
-            throw KerberosError(.delegationUnavailable, "The realm gives the user no ticket that can be handed on.")
+            throw KerberosError(.delegationUnavailable, "The realm issues the user no forwardable ticket.")
         }
         do throws(KerberosError) {
             let made = try await unsafe BlockingKDC.run(with: client, offset: granting.offset) {
@@ -176,17 +176,17 @@ extension Kerberos {
         } catch {
             if error.isCancellation { throw error }
             throw KerberosError(
-                .delegationUnavailable, "The realm gives no ticket that can be handed on: \(error.message)",
+                .delegationUnavailable, "The realm issues no forwardable ticket: \(error.message)",
                 underlying: error)
         }
     }
 
-    // MARK: Talks
+    // MARK: Exchanges
 
-    /// Runs outside of the actor: deriving keys from passwords takes long, and other calls must not wait for that.
+    /// Runs outside the actor: deriving keys from passwords takes long, and other calls must not wait for it.
     @concurrent private nonisolated func run(_ talk: sending KDCTalk) async throws(KerberosError) -> Ticket {
         var answer: [UInt8] = []
-        // A few: pre-authentication, referrals from realm to realm.
+        // A few messages are normal: pre-authentication, referrals from realm to realm.
         for _ in 0..<Self.maximumMessages {
             switch try talk.step(answer) {
             case .done: return try talk.ticket()
@@ -198,9 +198,9 @@ extension Kerberos {
 
     private static let maximumMessages = 16
 
-    // MARK: What is kept
+    // MARK: Stored tickets
 
-    /// Changes a book, unless tickets were forgotten since, and writes it down.
+    /// Changes a book, unless tickets were cleared since, and stores it.
     private func keep(
         _ owner: TicketOwner, _ generation: Int, _ change: (inout TicketBook) -> Void
     ) async {
@@ -216,7 +216,7 @@ extension Kerberos {
         }
     }
 
-    /// Reads what the store has, once.
+    /// Loads the stored tickets, once.
     func load() throws(KerberosError) {
         guard let storage, !state.isLoaded else { return }
         let records: [TicketRecord]
@@ -234,7 +234,7 @@ extension Kerberos {
         for record in records {
             var book = TicketBook()
             record.fill(&book)
-            // What was had meanwhile is newer.
+            // Tickets that were obtained meanwhile are newer.
             guard state.books[record.owner]?.isEmpty ?? true else { continue }
             book.source = state.books[record.owner]?.source
             book.use = state.books[record.owner]?.use ?? 0

@@ -3,7 +3,7 @@ internal import SallyportBase
 public import SallyportCore
 
 extension Kerberos {
-    /// The user of a principal whose tickets serve without anybody being asked: who was used last.
+    /// The principal's user whose tickets can be used without asking the app: the one used last.
     func userAtHand(of principal: Principal) throws(KerberosError) -> KerberosUser? {
         try load()
         let now = clock()
@@ -11,12 +11,12 @@ extension Kerberos {
             .max { ($0.value.use, $1.key.user.description) < ($1.value.use, $0.key.user.description) }?.key.user
     }
 
-    /// The app's password was for one load: its tickets stay, and nothing asks for others.
+    /// The app's password was for one load: its tickets stay, but no others are requested with it.
     func forgetPassword(of owner: TicketOwner) {
         if case .secret(.password) = state.books[owner]?.source { state.books[owner]?.source = nil }
     }
 
-    /// A service took the user's ticket.
+    /// A service accepted the user's ticket.
     func wasUsed(_ owner: TicketOwner) {
         state.uses += 1
         // Read before `book` is accessed, which is a part of the same state.
@@ -24,20 +24,20 @@ extension Kerberos {
         state.books[owner]?.use = use
     }
 
-    /// A service did not take a ticket: it is asked for anew.
+    /// A service refused a ticket: another one is requested.
     func refused(_ ticket: Ticket, for service: ServiceName, of owner: TicketOwner) {
         state.books[owner]?.drop(ticket, for: service)
     }
 }
 
-/// Hides its content from dumps: it holds tickets and passwords, and reflection reads an actor's state without its
+/// Hides its content from dumps: it contains tickets and passwords, and reflection reads an actor's state without its
 /// isolation.
 extension Kerberos: CustomReflectable {
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension Kerberos: CredentialFollower {
-    /// The credentials of `Negotiate` are the tickets. What cannot be removed from the store is told to the log.
+    /// The credentials of `Negotiate` are the tickets. If they cannot be removed from the store, that is logged.
     public func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async {
         guard method == nil || method == .negotiate else { return }
         do throws(KerberosError) {

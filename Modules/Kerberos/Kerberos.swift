@@ -5,12 +5,12 @@ public import SallyportCore
 public import SallyportLoading
 public import SallyportSecureStore
 
-/// Kerberos 5 of one instance: who its principals are, and their tickets.
+/// Kerberos 5 of one instance: the users of its principals, and their tickets.
 ///
-/// `Sallyport` makes one and has it answer `Negotiate` challenges, as a ``NegotiateScheme`` does. A user's name and password are taken like other
-/// credentials, once; a service of its own gives a keytab, or an existing credential cache. Tickets lie in memory and in
-/// the store, encrypted, until they are cleared; they are renewed, and asked for anew, when a load needs one. What is said
-/// to a KDC goes through the connector's tunnels, as the policy says.
+/// `Sallyport` creates one that answers `Negotiate` challenges through a ``NegotiateScheme``. A user's name and
+/// password are taken like other credentials, once; a service uses a keytab or an existing credential cache instead.
+/// Tickets are kept in memory and, encrypted, in the store until they are cleared; they are renewed or requested again
+/// when a load needs one. Messages to a KDC go through the connector's tunnels, as the policy says.
 ///
 /// ```swift
 /// let kerberos = Kerberos(in: store, gate: authorization, tunnels: connector.tunnels, names: authorization) {
@@ -19,7 +19,7 @@ public import SallyportSecureStore
 /// try await kerberos.signIn(as: KerberosUser("ann@CORP.EXAMPLE"), password: password)
 /// ```
 ///
-/// Nothing of the host is read: no krb5.conf, no environment, no DNS.
+/// Nothing of the host's configuration is used: no krb5.conf, no environment, no DNS.
 public actor Kerberos: InstancePart {
     var state = State()
     nonisolated let work = SharedWork<Errand, Ticket>()
@@ -29,7 +29,7 @@ public actor Kerberos: InstancePart {
     nonisolated let logger: Logger
     nonisolated let clock: @Sendable () -> Int64
 
-    /// What several loads may want at once.
+    /// Work that several loads may need at once.
     enum Errand: Hashable, Sendable {
         case granting(TicketOwner)
         case forwarded(TicketOwner)
@@ -39,23 +39,24 @@ public actor Kerberos: InstancePart {
     struct State {
         var books: [TicketOwner: TicketBook] = [:]
         var isLoaded = false
-        /// Rises when tickets are forgotten: what was asked for before is not kept.
+        /// Incremented when tickets are cleared: a ticket that was requested before is not kept.
         var generation = 0
         var uses: UInt64 = 0
         var allowsDelegation = false
     }
 
-    /// Makes no connection yet.
+    /// Creates the client without making a connection.
     ///
-    /// A KDC that no configuration lists is found by the names of the inside (RFC 4120 §7.2.3.2), else the realm's own name
-    /// is taken for a host, with port 88. Whether one may be spoken to, the tunnels' policy decides.
+    /// A KDC that no configuration lists is looked up in the enterprise's DNS (RFC 4120 §7.2.3.2); otherwise the
+    /// realm's name is used as a host name, with port 88. The tunnels' policy decides whether a KDC may be reached.
     ///
     /// - Parameters:
-    ///   - store: keeps the tickets, where the app's own calls do not see them; without one they end with the process.
+    ///   - store: stores the tickets where the app's own calls cannot reach them; without it they end with the process.
     ///   - gate: asked before the store is used.
-    ///   - tunnels: the way to the KDCs: those of a `Connector`.
-    ///   - names: asked for the KDCs of realms that are not listed: an `Authorization`, which asks the gateway.
-    ///   - kdcs: those of a realm, in the order in which they are tried, at most 8; none if it is not listed.
+    ///   - tunnels: for connections to KDCs: those of a `Connector`.
+    ///   - names: looks up the KDCs of realms that are not listed: an `Authorization`, which asks the gateway.
+    ///   - kdcs: returns the KDCs of a realm, in the order in which they are tried, at most 8; none if it is not
+    ///     listed.
     public init(
         in store: SecureStore? = nil, gate: (any AccessGate)? = nil, tunnels: any RoutedTunnels,
         names: (any NameLookup)? = nil, logger: Logger = Logger(label: "sallyport.kerberos"),
@@ -79,13 +80,15 @@ public actor Kerberos: InstancePart {
         self.clock = clock
     }
 
-    // MARK: Who a principal is
+    // MARK: The user of a principal
 
-    /// Signs a user in with a password, which is kept in memory and asks for tickets as long as they are not cleared.
+    /// Signs a user in with a password, which is kept in memory and used to request tickets until the tickets are
+    /// cleared.
     ///
-    /// Loads do the same with the credential that answers a challenge; this is for an app that wants to know before.
+    /// Loads do the same with the credential that answers a challenge; this is for an app that wants to check it
+    /// before.
     ///
-    /// - Throws: ``KerberosError/Code-swift.struct/wrongPassword`` and its kin,
+    /// - Throws: ``KerberosError/Code-swift.struct/wrongPassword`` and similar codes,
     ///   ``KerberosError/Code-swift.struct/kdcUnreachable``; cancelled with the task.
     public func signIn(
         as user: KerberosUser, password: Redacted<String>, of principal: Principal = .instance
@@ -99,14 +102,14 @@ public actor Kerberos: InstancePart {
         _ = try await granting(of: owner)
     }
 
-    /// Has a keytab speak for a principal: what a service has in place of a password. The file is read whenever a ticket is
-    /// asked for.
+    /// Uses a keytab for a principal: a service's replacement for a password. The file is read whenever a ticket is
+    /// requested.
     ///
     /// - Parameters:
-    ///   - path: a file of the form that `ktutil` and `kadmin` write.
-    ///   - user: whose key of it; the first user's where nil.
-    /// - Returns: who it is.
-    /// - Throws: ``KerberosError/Code-swift.struct/keytab`` where the file cannot be read.
+    ///   - path: a file in the format of `ktutil` and `kadmin`.
+    ///   - user: the user whose key is used; if nil, the first one in the file.
+    /// - Returns: the user.
+    /// - Throws: ``KerberosError/Code-swift.struct/keytab`` if the file cannot be read.
     @discardableResult
     public func useKeytab(
         at path: String, for user: KerberosUser? = nil, of principal: Principal = .instance
@@ -117,13 +120,13 @@ public actor Kerberos: InstancePart {
         return owner.user
     }
 
-    /// Has a credential cache that somebody else keeps, as `kinit -c` does, speak for a principal. The file is read now,
-    /// and again whenever no ticket of it holds any more.
+    /// Uses a credential cache for a principal that another program keeps valid, such as `kinit -c`. The file is read
+    /// now, and again whenever none of its tickets is valid any more.
     ///
     /// - Parameter path: a file.
-    /// - Returns: who it is.
-    /// - Throws: ``KerberosError/Code-swift.struct/credentialCache`` where the file cannot be read, or has no ticket of the
-    ///   ticket-granting service.
+    /// - Returns: the user.
+    /// - Throws: ``KerberosError/Code-swift.struct/credentialCache`` if the file cannot be read, or has no
+    ///   ticket-granting ticket.
     @discardableResult
     public func useCredentialCache(
         at path: String, of principal: Principal = .instance
@@ -135,7 +138,7 @@ public actor Kerberos: InstancePart {
         return user
     }
 
-    /// Notes how a user asks for tickets. Those that another password had got are forgotten.
+    /// Sets how a user obtains tickets. Tickets that were obtained with another password are dropped.
     func take(_ source: TicketSource, for owner: TicketOwner) {
         state.uses += 1
         var book = state.books[owner] ?? TicketBook()
@@ -147,14 +150,15 @@ public actor Kerberos: InstancePart {
 
     // MARK: Delegation
 
-    /// Whether services that the realm trusts with it get a ticket to act for the user (RFC 4120 §2.8); not by default.
+    /// Whether services that the realm trusts for delegation get a ticket to act for the user (RFC 4120 §2.8); false by
+    /// default.
     ///
-    /// A load that cannot have such a ticket for such a service ends with `delegationUnavailable`.
+    /// A load that cannot obtain such a ticket for such a service ends with `delegationUnavailable`.
     public var allowsDelegation: Bool { state.allowsDelegation }
 
-    /// Allows delegation, or forbids it. Each call clears the tickets and passwords, whatever was allowed before: the
-    /// credentials that sessions keep for `Negotiate` are to be cleared too (`CredentialStorage.clear(for:)`), which
-    /// `Sallyport` does.
+    /// Allows or forbids delegation. Each call clears the tickets and passwords, even if it changes nothing. The
+    /// credentials that sessions keep for `Negotiate` must be cleared too (`CredentialStorage.clear(for:)`);
+    /// `Sallyport` does that.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     public func allowDelegation(_ isAllowed: Bool) async throws(KerberosError) {
@@ -164,7 +168,7 @@ public actor Kerberos: InstancePart {
 
     // MARK: Tickets
 
-    /// The tickets that there are, without their keys.
+    /// The existing tickets, without their keys.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/notAuthorized``, ``KerberosError/Code-swift.struct/withdrawn``,
     ///   ``KerberosError/Code-swift.struct/store``.
@@ -176,9 +180,9 @@ public actor Kerberos: InstancePart {
         }.sorted { ($0.principal.name, $0.user, $0.service ?? "") < ($1.principal.name, $1.user, $1.service ?? "") }
     }
 
-    /// Forgets tickets, passwords, keytabs and caches, in memory at once, in the store on return.
+    /// Removes tickets, passwords, keytabs and caches, from memory at once and from the store before it returns.
     ///
-    /// - Parameter principal: whose; everybody's where nil.
+    /// - Parameter principal: the principal; nil for all.
     /// - Throws: ``KerberosError/Code-swift.struct/store``.
     public func clear(of principal: Principal? = nil) async throws(KerberosError) {
         clearMemory(of: principal)
@@ -190,11 +194,11 @@ public actor Kerberos: InstancePart {
         }
     }
 
-    /// Drops tickets and passwords from memory. Which keytab or cache belongs to which principal is no secret, and holds when
-    /// the app may work again.
+    /// Drops tickets and passwords from memory. The assignment of keytabs and caches to principals is no secret, and is
+    /// kept for the time when the app may work again.
     public func withdrawn(_ change: AccessChange) { forget() }
 
-    /// The same. What the store has stays there.
+    /// Drops tickets and passwords from memory. The store keeps its tickets.
     public func shutdown() { forget() }
 
     func forget() {
@@ -216,16 +220,16 @@ public actor Kerberos: InstancePart {
     }
 }
 
-/// What is known of a ticket: no key, and nothing that anybody could use.
+/// Information about a ticket: no key, and nothing that could be used to authenticate.
 public struct KerberosTicket: Sendable, Hashable {
     public let principal: Principal
     /// `name@REALM`.
     public let user: String
-    /// `HTTP/host`; nil for the ticket that others are asked for with.
+    /// `HTTP/host`; nil for the ticket-granting ticket.
     public let service: String?
-    /// Unix seconds, by this machine's clock.
+    /// When the ticket expires, in Unix seconds by this machine's clock.
     public let ends: Int64
-    /// Until when it can be renewed, as ``ends``; nil where it cannot.
+    /// Until when it can be renewed, like ``ends``; nil if it cannot.
     public let renewableUntil: Int64?
 
     init(_ ticket: Ticket, for service: String?, _ owner: TicketOwner) {

@@ -1,10 +1,10 @@
 public import SallyportBase
 internal import SallyportCore
 
-/// Why there is no ticket, where the app asked for one; what stands under the `LoadError` of a load that needed one.
+/// Why there is no ticket; the underlying error of the `LoadError` if a load needed one.
 public struct KerberosError: CodedError, Sendable {
     public let code: Code
-    /// What happened, for people. Holds no password, key or ticket.
+    /// A description for people. It contains no password, key or ticket.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -21,7 +21,7 @@ public struct KerberosError: CodedError, Sendable {
 }
 
 extension KerberosError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case invalidName, wrongPassword, unknownUser, unknownService, passwordExpired, accountLocked, noTicket
@@ -30,24 +30,24 @@ extension KerberosError {
         }
         private let value: Value
 
-        /// A user is `name@REALM`.
+        /// A user must have the form `name@REALM`.
         public static let invalidName = Code(value: .invalidName)
-        /// The realm does not take the password, or the key of the keytab.
+        /// The realm refuses the password, or the key in the keytab.
         public static let wrongPassword = Code(value: .wrongPassword)
         public static let unknownUser = Code(value: .unknownUser)
-        /// The realm has no such service: nobody made `HTTP/host` known to it.
+        /// The realm has no such service: `HTTP/host` is not registered.
         public static let unknownService = Code(value: .unknownService)
-        /// The password is to be changed before it can be used.
+        /// The password must be changed before it can be used.
         public static let passwordExpired = Code(value: .passwordExpired)
         public static let accountLocked = Code(value: .accountLocked)
-        /// There is neither a ticket that holds nor anything to ask for one with.
+        /// There is neither a valid ticket nor a way to obtain one.
         public static let noTicket = Code(value: .noTicket)
         public static let ticketExpired = Code(value: .ticketExpired)
-        /// The clocks of this machine and of the realm are too far apart, and the realm's is not known.
+        /// The clocks of this machine and of the realm differ too much, and the realm's time is not known.
         public static let clockSkew = Code(value: .clockSkew)
-        /// No KDC of the realm answered in time; the underlying `LoadError` says why not.
+        /// No KDC of the realm answered in time; the underlying `LoadError` says why.
         public static let kdcUnreachable = Code(value: .kdcUnreachable)
-        /// What a KDC answered is not Kerberos, or not the answer to what was asked.
+        /// A KDC's answer is not Kerberos, or does not match the request.
         public static let kdcProtocol = Code(value: .kdcProtocol)
         /// The keytab cannot be read, or has no key of the user.
         public static let keytab = Code(value: .keytab)
@@ -55,14 +55,14 @@ extension KerberosError {
         public static let credentialCache = Code(value: .credentialCache)
         /// The store cannot be read or written; the underlying error says why.
         public static let store = Code(value: .store)
-        /// The service is trusted to act for the user, and delegation is allowed, but the realm gives no ticket that can
-        /// be handed on.
+        /// The service is trusted to act for the user, and delegation is allowed, but the realm issues no forwardable
+        /// ticket.
         public static let delegationUnavailable = Code(value: .delegationUnavailable)
         /// `authorize()` has not succeeded.
         public static let notAuthorized = Code(value: .notAuthorized)
-        /// Authorization is withdrawn; the underlying `AccessDenied` has the documented code.
+        /// Authorization is withdrawn; the underlying `AccessDenied` has the result code.
         public static let withdrawn = Code(value: .withdrawn)
-        /// Something else; the message has krb5's words.
+        /// Another error; the message is krb5's.
         public static let other = Code(value: .other)
 
         public var description: String { value.rawValue }
@@ -71,7 +71,7 @@ extension KerberosError {
         var isOfCredential: Bool { self == .wrongPassword || self == .unknownUser || self == .noTicket }
     }
 
-    /// What a load ends with.
+    /// Converts to the error of a load.
     var asLoadError: LoadError {
         if let underlying = underlying as? LoadError, Self.passedOn.contains(underlying.code) { return underlying }
         if let denied = underlying as? AccessDenied { return LoadError(denied) }
@@ -84,7 +84,7 @@ extension KerberosError {
         return LoadError(code, at: .request, message, underlying: self)
     }
 
-    /// The load's own end, not the KDC's.
+    /// Errors of the load itself, not of the KDC.
     private static let passedOn: Set<LoadError.Code> = [
         .cancelled, .notAuthorized, .withdrawn, .sessionInvalidated, .resourceTimeout,
     ]

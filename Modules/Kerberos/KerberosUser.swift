@@ -1,14 +1,14 @@
 internal import SallyportCore
 
-/// Somebody in a realm: `name@REALM`. A realm is never guessed.
+/// A user in a realm: `name@REALM`. The realm is never guessed.
 public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
-    /// Of name and realm together, in octets.
+    /// The greatest length of name and realm together, in bytes.
     public static let maximumLength = 1024
 
     public let name: String
     public let realm: String
 
-    /// Reads `name@REALM`; the last `@` parts the two.
+    /// Reads `name@REALM`; the last `@` separates the two.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/invalidName``.
     public init(_ text: String) throws(KerberosError) {
@@ -29,14 +29,15 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
 
     private init(name: String, realm: String) { (self.name, self.realm) = (name, realm) }
 
-    /// What stands before an unescaped `@`, as krb5 writes names.
+    /// Whether it has no unescaped `@`, as krb5 writes names.
     private static func isWhole(_ part: Substring) -> Bool {
         !part.isEmpty && !part.utf8.contains { $0 <= 32 || $0 == 127 }
     }
 
     public var description: String { "\(name)@\(realm)" }
 
-    /// As krb5 reads it. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped; a `/` parts components.
+    /// The form that krb5 reads. An `@` in the name (`ann@corp.example@CORP.EXAMPLE`) is escaped; a `/` separates
+    /// components.
     var krb5Name: String {
         let name = name.reduce(into: "") { text, character in
             if character == "@" || character == "\\" { text.append("\\") }
@@ -45,10 +46,10 @@ public struct KerberosUser: Sendable, Hashable, CustomStringConvertible {
         return "\(name)@\(realm)"
     }
 
-    /// The same in a realm that is spelt otherwise.
+    /// The same user in another spelling of the realm.
     func inRealm(_ realm: String) -> KerberosUser { KerberosUser(name: name, realm: realm) }
 
-    /// What krb5 writes.
+    /// Reads the form that krb5 writes.
     init?(krb5Name: String) {
         var (name, rest): (String, Substring) = ("", krb5Name[...])
         while let first = rest.popFirst() {

@@ -6,14 +6,14 @@ public import SallyportCore
 internal import SallyportEventLoop
 internal import Synchronization
 
-/// Whether the infrastructure, the app's gateway, is within reach: the documents' `GDReachability`.
+/// Whether the infrastructure, the app's gateway, is reachable.
 ///
-/// Looks while ``run()`` runs: at links, addresses and routes of the machine, which the kernel tells of, at the heartbeats of
-/// the gateway's event stream, and by probes where those stay out. A loss is told within 5 s, a return within 1 s of a
-/// change of the network and within 5 s otherwise; what is over in less than 2 s is told to nobody. It is about the gateway,
-/// not about servers behind it: see ``Diagnostics``.
+/// While ``run()`` runs, it observes the machine's links, addresses and routes, which the kernel reports, and the
+/// heartbeats of the gateway's event stream, and sends probes if those are missing. A loss is reported within 5 s; a
+/// return within 1 s of a change of the network, and within 5 s otherwise. An interruption of less than 2 s is not
+/// reported. This is about the gateway, not about the servers behind it: see ``Diagnostics``.
 ///
-/// Loads that wait for connectivity follow it through `InfrastructureStatus`.
+/// Loads that wait for connectivity observe it through `InfrastructureStatus`.
 public actor Reachability: InstancePart {
     nonisolated let loop: EventLoop
     nonisolated let board = Board(ReachabilityState())
@@ -22,7 +22,7 @@ public actor Reachability: InstancePart {
     private nonisolated let changesOfNetwork = Atomic<UInt64>(0)
     private nonisolated let stopped: AsyncStream<Void>
     private nonisolated let stop: AsyncStream<Void>.Continuation
-    /// Of probes.
+    /// The numbers of probes to send.
     private nonisolated let orders: AsyncStream<UInt64>
     private nonisolated let order: AsyncStream<UInt64>.Continuation
     private let times: LinkTimes
@@ -35,10 +35,11 @@ public actor Reachability: InstancePart {
     private weak var delegate: (any ReachabilityDelegate)?
     private var givenUp: [@Sendable () -> Void] = []
 
-    /// Follows the gateway of an authorization, whose `run()` keeps the event stream open.
+    /// Observes the gateway of an authorization, whose `run()` keeps the event stream open.
     ///
-    /// - Parameter connector: its connections serve nothing new once they are taken to be dead: the gateway went out of reach,
-    ///   returned, or is reached another way. What is in flight goes on. Not kept.
+    /// - Parameter connector: when its connections are assumed to be dead, because the gateway became unreachable,
+    ///   returned, or is reached another way, they are no longer used for new requests; requests in flight continue.
+    ///   Not retained.
     public init(
         _ authorization: Authorization, retiring connector: Connector? = nil,
         logger: Logger = Logger(label: "sallyport.reachability")
@@ -63,34 +64,34 @@ public actor Reachability: InstancePart {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 }
 
-// MARK: What anyone may ask, at any time
+// MARK: Queries from any thread
 
 extension Reachability {
-    /// As it is now.
+    /// The current state.
     public nonisolated var state: ReachabilityState { board.value ?? ReachabilityState() }
     public nonisolated var status: LinkStatus { state.status }
     public nonisolated var isNetworkAvailable: Bool { state.isNetworkAvailable }
     public nonisolated var isPushChannelAvailable: Bool { state.isPushChannelAvailable }
 
-    /// Each state from now on, the present one first; every call makes a sequence of its own.
+    /// Each state from now on, beginning with the current one; every call makes a new sequence.
     public nonisolated func changes() -> ReachabilityChanges { ReachabilityChanges(stream: board.values()) }
 
-    /// Sets who hears of changes; held weakly.
+    /// Sets the delegate that is called for changes; held weakly.
     public nonisolated func setDelegate(_ delegate: (any ReachabilityDelegate)?) {
         soon { [weak delegate] in $0.delegate = delegate }
     }
 
-    /// Rises with each change of links, addresses and routes.
+    /// Incremented by each change of links, addresses and routes.
     nonisolated var networkVersion: UInt64 { changesOfNetwork.load(ordering: .relaxed) }
 
-    /// Calls `body` where connections that stand are taken to be dead: the gateway went out of reach, returned, or is reached
-    /// another way. On the loop; it must not block.
+    /// Calls `body` when existing connections are assumed to be dead: the gateway became unreachable, returned, or is
+    /// reached another way. Called on the loop; must not block.
     nonisolated func whenGivenUp(_ body: @escaping @Sendable () -> Void) {
         soon { $0.givenUp.append(body) }
     }
 
-    /// Runs `body` on the loop after everything enqueued before. So a synchronous call needs no lock for the actor's state,
-    /// and every later call of the actor finds the change made.
+    /// Runs `body` on the loop after everything enqueued before. So a synchronous call needs no lock for the actor's
+    /// state, and every later call of the actor sees the change.
     private nonisolated func soon(_ body: @escaping @Sendable (isolated Reachability) -> Void) {
         _ = loop.executeIfRunning { self.assumeIsolated { body($0) } }
     }
@@ -104,13 +105,13 @@ extension Reachability: InfrastructureStatus {
     }
 }
 
-// MARK: Looking
+// MARK: Observation
 
 extension Reachability {
-    /// Looks until the task is cancelled or ``shutdown()`` is called; afterwards the state is unknown. Call it once, beside
-    /// `Authorization.run()`; `Sallyport.run()` does both.
+    /// Observes the link until the task is cancelled or ``shutdown()`` is called; afterwards the state is unknown. Call
+    /// it once, in parallel with `Authorization.run()`; `Sallyport.run()` does both.
     public func run() async {
-        // Before the first look, so that no change comes between the two.
+        // Taken before the first observation, so that no change is missed.
         let (before, states) = (state, board.values())
         begin()
         await withTaskGroup(of: Bool.self) { group in
@@ -144,7 +145,7 @@ extension Reachability {
             self?.changesOfNetwork.add(1, ordering: .relaxed)
             self?.assumeIsolated { $0.take { $0.networkChanged(state, at: $1) } }
         }
-        if monitor == nil { logger.debug("The kernel tells nobody of the network here; heartbeats and probes do.") }
+        if monitor == nil { logger.debug("The kernel reports no network changes here; only heartbeats and probes do.") }
         monitor?.start()
         take { $0.timeCame(at: $1) }
     }
@@ -191,7 +192,7 @@ extension Reachability {
             case .open(heard: 0, let connection):
                 take { $0.streamOpened(LinkWatch.Ends(connection), at: $1) }
             case .open(_, let connection):
-                // The first word may have overtaken the opening.
+                // The first message may have overtaken the opening.
                 take { watch, now in
                     watch.stream == .open
                         ? watch.streamSpoke(at: now) : watch.streamOpened(LinkWatch.Ends(connection), at: now)
@@ -221,7 +222,7 @@ extension Reachability {
         }
     }
 
-    /// Not on the loop: it is the app's code.
+    /// Not on the loop, because it calls the app's code.
     @concurrent private nonisolated func tellDelegate(
         _ states: AsyncStream<ReachabilityState>, after before: ReachabilityState
     ) async -> Bool {

@@ -1,13 +1,13 @@
 internal import SallyportCore
 
-/// The link to the infrastructure, and what it is good for.
+/// The state of the link to the infrastructure.
 public struct ReachabilityState: Sendable, Hashable, CustomStringConvertible {
-    /// Whether the gateway is within reach, and by what.
+    /// Whether the gateway is reachable, and by which kind of interface.
     public let status: LinkStatus
-    /// Whether the machine has a network: an interface other than its own that runs and has an address, or the gateway
-    /// within reach.
+    /// Whether the machine has a network: a running interface other than the loopback with an address, or a reachable
+    /// gateway.
     public let isNetworkAvailable: Bool
-    /// Whether the gateway's event stream is open, over which changes of the policy are told.
+    /// Whether the gateway's event stream, which announces policy changes, is open.
     public let isPushChannelAvailable: Bool
 
     package init(status: LinkStatus = .unknown, isNetworkAvailable: Bool = false, isPushChannelAvailable: Bool = false)
@@ -45,18 +45,18 @@ extension ReachabilityState {
     }
 }
 
-/// Whether the infrastructure is within reach, and by which kind of interface.
+/// Whether the infrastructure is reachable, and by which kind of interface.
 public enum LinkStatus: Sendable, Hashable, CustomStringConvertible {
-    /// Nobody looks: ``Reachability/run()`` does not run, or has not for long enough.
+    /// Not observed: ``Reachability/run()`` does not run, or has not run long enough.
     case unknown
     case notReachable
-    /// By an interface of this kind; nil where the kernel does not say.
+    /// By an interface of this kind; nil if the kernel does not say.
     case reachable(via: InterfaceKind?)
 
     public var isReachable: Bool { if case .reachable = self { true } else { false } }
 
-    /// The number: 0 for not reachable, 1 for a wireless LAN and 2 for a mobile network, as documented (`GDReachability`);
-    /// 3 wired, 4 tunnel, 5 virtual, 6 loopback and 7 for a kind that is not known are ours. 0 too where nobody looks.
+    /// The number: 0 for not reachable or not observed, 1 for a wireless LAN, 2 for a mobile network, 3 wired, 4
+    /// tunnel, 5 virtual, 6 loopback and 7 for an unknown kind.
     public var number: Int {
         switch self {
         case .unknown, .notReachable: 0
@@ -70,8 +70,7 @@ public enum LinkStatus: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// One of the three documented numbers, for code that knows no others: all that is no mobile network counts as
-    /// `ViaWiFi`, 1.
+    /// The number for code that knows only 0 to 2: every kind of interface except a mobile network is 1.
     public var documentedNumber: Int { min(number, 3) == 2 ? 2 : isReachable ? 1 : 0 }
 
     public var description: String {
@@ -84,9 +83,9 @@ public enum LinkStatus: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The states of the link from the moment the sequence was asked for, the present one first.
+/// The states of the link from the moment the sequence is requested, beginning with the current one.
 ///
-/// A consumer that falls behind sees the newest only. Ends with ``Reachability/shutdown()`` and when its task is cancelled.
+/// A slow consumer skips to the newest. Ends with ``Reachability/shutdown()`` and when its task is cancelled.
 public struct ReachabilityChanges: AsyncSequence, Sendable {
     public typealias Element = ReachabilityState
     public typealias Failure = Never
@@ -95,8 +94,9 @@ public struct ReachabilityChanges: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<ReachabilityState>.Iterator { stream.makeAsyncIterator() }
 }
 
-/// Hears of changes, besides ``Reachability/changes()``.
+/// Receives changes, like ``Reachability/changes()``.
 public protocol ReachabilityDelegate: AnyObject, Sendable {
-    /// Called in the order of changes on a task of ``Reachability/run()``, the newest where several came while it ran.
+    /// Called in the order of changes on a task of ``Reachability/run()``; skips to the newest if several came while it
+    /// ran.
     func reachability(_ reachability: Reachability, didChange state: ReachabilityState)
 }

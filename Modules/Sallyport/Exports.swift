@@ -1,7 +1,7 @@
-// What an app that imports the front door can name: the parts that it hands out, what goes into them and what comes out.
-// Each is named here, so that nothing else of the modules meets the names of other packages: `Cookie` and `ResponseBody` are
-// Hummingbird's, `TLSVersion` is NIOSSL's and `Host` is Foundation's in a file that imports those too. An app that wants ours
-// as well imports the module that declares it.
+// The names that an app sees when it imports only this module: the parts of an instance, their arguments and their
+// results. Each is listed, so that no other name conflicts with those of other packages: `Cookie` and `ResponseBody`
+// are also Hummingbird's, `TLSVersion` is also NIOSSL's and `Host` also Foundation's. An app that needs one of ours
+// imports the module that declares it.
 @_exported public import HTTPTypes
 
 @_exported public import struct SallyportAuthToken.AuthToken

@@ -6,13 +6,13 @@ internal import SallyportHTTPAuthentication
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// What an app brings to its sessions itself.
+/// The stages and schemes that an app adds to its sessions.
 struct OwnStages: Sendable {
     let stages: SessionStages
     let schemes: [any AuthenticationScheme]
 }
 
-/// What comes of Kerberos; nothing without the trait.
+/// What Kerberos contributes; nothing without the trait.
 struct Tickets {
     let parts: [any InstancePart]
     let followers: [any CredentialFollower]
@@ -22,14 +22,14 @@ struct Tickets {
 /// The stages of an instance's sessions between decoding and the connector.
 struct InstanceStages: Sendable {
     let own: OwnStages
-    /// Schemes besides NTLM, Digest and Basic.
+    /// The schemes besides NTLM, Digest and Basic.
     let further: [any AuthenticationScheme]
     let credentials: CredentialStorage
     let jars: CookieJars
     let cache: SharedCache
     let gate: Authorization
 
-    /// From the top down. Docs/Design.md says why they stand so.
+    /// From the top down. Docs/Design.md explains the order.
     func stages(of configuration: SessionConfiguration) -> [any LoadStage] {
         own.stages(configuration)
             + [AuthenticationStage(credentials: credentials, gate: gate, schemes: schemes(of: configuration))]
@@ -39,7 +39,7 @@ struct InstanceStages: Sendable {
             + [CacheStage(cache, gate: gate, policy: configuration.cachePolicy, isOn: configuration.usesCache)]
     }
 
-    /// The app's own first: of two with one method, the first counts.
+    /// The app's own come first: of two schemes with the same method, the first is used.
     private func schemes(of configuration: SessionConfiguration) -> [any AuthenticationScheme] {
         let allowsNTLMv1 = configuration.allowsNTLMv1
         let ntlm = NTLMScheme { [gate] in allowsNTLMv1 && gate.allows(NTLMScheme.v1) }

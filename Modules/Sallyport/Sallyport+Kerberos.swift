@@ -15,9 +15,8 @@ extension Sallyport {
         }
     }
 
-    /// Allows services that a realm trusts with it to act for the user, or forbids it, which is what holds before the first
-    /// call. Each call clears tickets and credentials of `Negotiate`, whatever held before; `kerberosAllowDelegation` of the
-    /// documents.
+    /// Allows or forbids that services which the realm trusts for delegation act for the user; forbidden before the
+    /// first call. Each call clears the tickets and credentials of `Negotiate`, even if it changes nothing.
     ///
     /// - Throws: `KerberosError` with the code `store` where the tickets cannot be removed from the store.
     public func kerberosAllowDelegation(_ isAllowed: Bool) async throws(KerberosError) {

@@ -2,12 +2,12 @@ internal import SallyportAuthorization
 public import ServiceLifecycle
 
 extension Sallyport: Service {
-    /// Does the background work: listens for changes of the policy, keeps the lease, renews the certificate, and looks
-    /// whether the gateway is within reach.
+    /// Does the background work: receives policy changes, keeps the lease, renews the certificate, and checks whether
+    /// the gateway is reachable.
     ///
-    /// Returns after graceful shutdown was triggered, once everything of this instance is shut down; throws
-    /// `CancellationError` where the task was cancelled instead. Without it the app works within the lease, and
-    /// learns of changes only by ``authorize()``.
+    /// Returns after a graceful shutdown, when everything in this instance has shut down; throws `CancellationError` if
+    /// the task was cancelled instead. Without it the app works within the lease, and learns of changes only from
+    /// ``authorize()``.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             async let looking: Void = self.reachability.run()

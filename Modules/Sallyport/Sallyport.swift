@@ -17,7 +17,7 @@ public import SallyportURLLoading
 public import SallyportKerberos
 #endif
 
-/// One authorized app: its store, its authorization and its sessions.
+/// One authorized app: its store, its authorization, its sessions and its other parts.
 ///
 /// ```swift
 /// let sallyport = try await Sallyport.open(
@@ -28,34 +28,35 @@ public import SallyportKerberos
 /// print(answer.head.status, answer.body.count)
 /// ```
 ///
-/// Several live in one process, one for each tenant; they share no connection. Run each as a service, so that policy
-/// changes, renewal and withdrawal arrive while the app works; see ``run()``.
+/// A process may have several, one for each tenant; they share no connection. Run each as a service, so that policy
+/// changes, renewals and withdrawals arrive while the app works; see ``run()``.
 public final class Sallyport: Sendable {
-    /// States, events, the configuration, and `explain`.
+    /// The authorization's state, events and configuration, and `explain`.
     public let authorization: Authorization
     /// The sessions, the protocol handlers, and the switch for secure communication.
     public let loading: URLLoadingSystem
-    /// Streams of bytes to servers. ``disable()`` does not touch them.
+    /// Byte streams to servers. ``disable()`` does not affect them.
     public let sockets: SocketSystem
-    /// What servers accepted, and what the app set for them, in memory only. Forgotten at a lock and a wipe.
+    /// The credentials that servers accepted and those that the app set, in memory only. Cleared by a lock and by a
+    /// wipe.
     public let credentials: CredentialStorage
     /// The cookies of this instance's sessions, usable while the app is authorized. Sessions choose among jars with
     /// `SessionConfiguration.cookieJar`.
     public var cookies: CookieJar { jars.main }
     #if Kerberos
-    /// Who the principals of this instance's sessions are by Kerberos, and their tickets.
+    /// The Kerberos users of this instance's principals, and their tickets.
     public let kerberos: Kerberos
     #endif
-    /// Whether the gateway is within reach, while ``run()`` runs.
+    /// Whether the gateway is reachable, while ``run()`` runs.
     public let reachability: Reachability
-    /// Looks names up from inside.
+    /// Looks up names in the enterprise's DNS.
     public let names: Names
-    /// Finds out what is in the way.
+    /// Finds out why a connection fails.
     public let diagnostics: Diagnostics
-    /// The way through this app for other programs of the machine; nil unless ``open(store:protectedBy:application:configuration:stages:schemes:supportsDoor:logger:)``
-    /// was given settings for one. ``authorize()`` opens it.
+    /// The proxy through which other programs of the machine use this app's connections; nil if `open` was given no
+    /// settings for one. ``authorize()`` opens it.
     public let door: Door?
-    /// Tokens that tell app servers who uses the app, while it is authorized.
+    /// Tokens by which app servers recognise the app's user, while the app is authorized.
     public let authTokens: AuthTokens
     /// The app's data, readable and writable while the app is authorized.
     public let store: GatedStore
@@ -63,25 +64,26 @@ public final class Sallyport: Sendable {
     private let data: SecureStore
     private let jars: CookieJars
     private let sharedCache: SharedCache
-    /// All of the above that a withdrawal takes something from, or that is ended.
+    /// All parts that a withdrawal clears or that must be shut down.
     private let parts: InstanceParts
 
-    /// Opens a store, and composes the parts over it.
+    /// Opens a store and creates the parts that use it.
     ///
-    /// Makes no connection. The first instance of a process is the default one; see ``makeDefault()``.
+    /// Makes no connection. The first instance of a process becomes the default one; see ``makeDefault()``.
     ///
     /// - Parameters:
-    ///   - path: the store's directory, of mode 0700; one process writes it.
-    ///   - protector: where the secret comes from that the store's keys are wrapped with.
-    ///   - application: the app's entitlement and version; what the store was activated for where nil.
-    ///   - configuration: the app's settings; `ControlTLSVersions` is read here, see `ControlTLSVersions`.
-    ///   - stages: the app's own, for each session, from the top down. They stand above ours, which answer challenges and keep
-    ///     cookies and answers, and below redirects and decoding: each hop of a redirect passes them, before credentials and
-    ///     cookies are put into the request, and what they make of an answer no cache keeps.
-    ///   - schemes: what answers challenges of servers besides Negotiate, NTLM, Digest and Basic; one of the same method
-    ///     takes the place of ours. The administrator allows and forbids ours by their names, and no others.
-    ///   - door: where other programs of the machine may go this app's way, from ``authorize()`` on; nil for no door.
-    /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` where the store was activated for
+    ///   - path: the store's directory, of mode 0700; only one process may write to it.
+    ///   - protector: supplies the secret that wraps the store's keys.
+    ///   - application: the app's entitlement and version; if nil, those for which the store was activated.
+    ///   - configuration: the app's settings, of which `ControlTLSVersions` is read here.
+    ///   - stages: the app's own stages for each session, from the top down. They stand above the SDK's stages for
+    ///     challenges, cookies and caching, and below those for redirects and decoding: each request of a redirect
+    ///     chain passes them before credentials and cookies are added, and what they change in an answer is not cached.
+    ///   - schemes: schemes that answer servers' challenges besides Negotiate, NTLM, Digest and Basic; a scheme with
+    ///     the same method replaces the SDK's. The administrator allows and forbids the SDK's schemes by name, but not
+    ///     these.
+    ///   - door: the settings of a proxy for other programs of the machine, open from ``authorize()`` on; nil for none.
+    /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` if the store was activated for
     ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
         store path: String, protectedBy protector: some KeyProtector, application: ApplicationIdentity? = nil,
@@ -102,7 +104,8 @@ public final class Sallyport: Sendable {
         }
     }
 
-    /// From the bottom up: each part is given those that it uses. Docs/Composition.md says how an app does the same.
+    /// From the bottom up: each part receives the parts that it uses. Docs/Composition.md shows how an app can do the
+    /// same.
     private init(
         _ data: SecureStore, _ authorization: Authorization, _ versions: ControlTLSVersions, _ own: OwnStages,
         _ door: DoorConfiguration?, logger: Logger
@@ -142,21 +145,21 @@ public final class Sallyport: Sendable {
 
     // MARK: Cookies
 
-    /// The jar of a name, the same each time; made with its first cookie.
+    /// The jar with this name, the same object each time; it is created with its first cookie.
     ///
-    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` octets.
+    /// - Throws: `invalidName` for a name that is empty or has more than `CookieJar.maximumNameLength` bytes.
     public func cookies(named name: String) async throws(CookieError) -> CookieJar {
         try await jars.jar(named: name)
     }
 
     // MARK: Authorization
 
-    /// Authorizes the app, which was activated once with `sallyport activate LINK`, and enables secure communication.
+    /// Authorizes the app and enables secure communication. The app must have been activated with `sallyport activate
+    /// LINK`.
     ///
-    /// Fetches the configuration where the gateway answers within 5 s; the stored one counts otherwise, within the
-    /// lease.
+    /// Fetches the configuration if the gateway answers within 5 s; otherwise the stored one is used, within the lease.
     ///
-    /// - Throws: `AuthorizationError`, with the result code; `DoorError` if the door cannot be opened.
+    /// - Throws: `AuthorizationError`, with its result code; `DoorError` if the door cannot be opened.
     public func authorize() async throws {
         try await authorization.authorize()
         loading.enable()
@@ -165,13 +168,12 @@ public final class Sallyport: Sendable {
 
     // MARK: URL loading
 
-    /// The session of this instance. Throws `notAuthorized`, `withdrawn` or `disabled` from its tasks while it may not
-    /// load.
+    /// The session of this instance. Its tasks throw `notAuthorized`, `withdrawn` or `disabled` while it may not load.
     public var session: SecureSession { loading.session }
 
-    /// A session of this instance with settings of its own.
+    /// Creates a session of this instance with its own settings.
     ///
-    /// - Parameter delegate: answers the challenges of its loads; kept as long as the session.
+    /// - Parameter delegate: answers the challenges of its loads; retained as long as the session.
     public func makeSession(
         _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
     ) -> SecureSession {
@@ -184,19 +186,19 @@ public final class Sallyport: Sendable {
     /// Switches secure communication on again after ``disable()``.
     public func enable() { loading.enable() }
 
-    /// Switches secure communication off: URL loading only.
+    /// Switches secure communication off, for URL loading only.
     public func disable() { loading.disable() }
 
-    /// Whether requests go the secure way: switched on, authorized, and not withdrawn.
+    /// Whether requests use the secure routes: switched on, authorized, and not withdrawn.
     public var isSecureCommunicationEnabled: Bool { loading.isSecureCommunicationEnabled }
 
-    /// Makes this the instance that the documented singletons, as `SecureSession.shared`, stand for.
+    /// Makes this the instance behind the process-wide shared objects, such as `SecureSession.shared`.
     public func makeDefault() { loading.makeDefault() }
 
-    /// The cache of all sessions of this instance: `sharedURLCache` of the documents.
+    /// The cache of all sessions of this instance.
     ///
-    /// Nil, and any other object, switch caching off until the one that was there first is put back. What is stored
-    /// stays meanwhile.
+    /// Setting nil, or any other object, switches caching off until the original cache is set again. Stored entries
+    /// stay meanwhile.
     public var cache: SecureCache? {
         get { sharedCache.current }
         set { sharedCache.current = newValue }

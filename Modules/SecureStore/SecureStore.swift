@@ -1,8 +1,8 @@
 /// An encrypted, crash-safe store of typed collections.
 ///
-/// Names and values are encrypted (AES-256); what ``write(_:)`` acknowledged survives the loss of the process and of
-/// power, and nothing of a transaction that was not acknowledged is half there. One process writes; others may open
-/// it read-only beside. See Docs/SecureStore.md for what is promised and what is not.
+/// Names and values are encrypted (AES-256). Changes that ``write(_:)`` has acknowledged survive a crash of the process
+/// and a loss of power, and no transaction is ever applied partly. One process writes; others may open the store
+/// read-only at the same time. See Docs/SecureStore.md for what is guaranteed.
 ///
 /// ```swift
 /// let store = try await SecureStore.open(at: path, protectedBy: .keyFile(key))
@@ -10,11 +10,11 @@
 /// try await store.write { try $0.set(profile, for: "ann", in: profiles) }
 /// ```
 public final class SecureStore: Sendable {
-    /// In octets.
+    /// The longest key, in bytes.
     public static let maximumKeyLength = 4096
-    /// In octets: 64 MiB. Longer ones are streamed.
+    /// The longest value, in bytes: 64 MiB. Longer values are streamed.
     public static let maximumValueLength = 64 << 20
-    /// Of a collection's name, in octets.
+    /// The longest name of a collection, in bytes.
     public static let maximumNameLength = 256
     /// How many changes wait for a reader of ``changes(in:)`` before they are dropped.
     public static let maximumPendingChanges = 256
@@ -26,7 +26,7 @@ public final class SecureStore: Sendable {
     let upkeep: Upkeep
     let rotatesInBackground: Bool
     let hub = ChangeHub()
-    /// Where the last writer did not close the store: the check of its records.
+    /// The check of the records if the last writer did not close the store.
     let recovery: Recovery?
 
     /// Opens a store, and creates it if there is none.
@@ -83,7 +83,7 @@ public final class SecureStore: Sendable {
         takeUp()
     }
 
-    /// Looks at what is in the environment; closes it where that is refused, since readers that idle keep it.
+    /// Checks the content of the environment, and closes it on an error, because idle readers retain it.
     private static func checked(
         _ environment: Environment, at path: String, _ ring: KeyRing, wasLeftOpen: Bool
     ) throws(StoreError) -> Recovery? {
@@ -109,7 +109,8 @@ public final class SecureStore: Sendable {
         return (ring, file)
     }
 
-    /// Goes on with what the last writer left: streams that never ended, a rotation; or watches for a writer's.
+    /// Continues what the last writer left unfinished (incomplete streams, a rotation), or follows another process's
+    /// rotation.
     private func takeUp() {
         guard let writer else {
             return ring.follow(KeyReader(path: path, protector: upkeep.protector, memory: ring.memory))
@@ -130,9 +131,9 @@ public final class SecureStore: Sendable {
 
     var dataPath: String { "\(path)/\(Environment.fileName)" }
 
-    /// Waits for writes under way and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
+    /// Waits for running writes and closes. Idempotent; every later call throws ``StoreError/Code/closed``.
     ///
-    /// Called by the closure of a write, it returns at once, and the store closes when that write has ended.
+    /// If it is called in the closure of a write, it returns at once, and the store closes when that write has ended.
     public func close() {
         let closing = Closing(
             path: path, ring: ring, environment: environment, upkeep: upkeep, hub: hub)
@@ -140,8 +141,8 @@ public final class SecureStore: Sendable {
         writer.stop { closing.run() }
     }
 
-    /// Destroys the keys, then the data, and closes the store. From the sync of the keys on nothing in the directory
-    /// is readable; a wipe that is interrupted is finished by the next ``open(at:protectedBy:options:)``.
+    /// Destroys the keys, then the data, and closes the store. Once the destruction of the keys is synced, nothing in
+    /// the directory is readable; the next ``open(at:protectedBy:options:)`` finishes an interrupted wipe.
     ///
     /// Flash memory, copy-on-write file systems and backups may keep old blocks.
     @concurrent
@@ -154,7 +155,7 @@ public final class SecureStore: Sendable {
     }
 }
 
-/// What closes a store, apart from it: the last reference may be let go of on the writer's own thread.
+/// What is needed to close a store, apart from it: the last reference may be released on the writer's own thread.
 private struct Closing: Sendable {
     let path: String
     let ring: KeyRing
@@ -176,18 +177,18 @@ private struct Closing: Sendable {
 // MARK: Collections
 
 extension SecureStore {
-    /// A collection of Codable values, kept as JSON.
+    /// A collection of Codable values, stored as JSON.
     ///
     /// - Parameters:
-    ///   - name: 1 to ``maximumNameLength`` octets; a longer one fails at its first use.
-    ///   - order: whether the file discloses how the keys are ordered, so that ranges of them cost what is read.
+    ///   - name: 1 to ``maximumNameLength`` bytes; a longer name fails at its first use.
+    ///   - order: whether the file may reveal the order of the keys, so that ranges of them can be read efficiently.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered
     ) -> StoreCollection<Key, Value> {
         collection(order.space, name, order, codec: .json)
     }
 
-    /// A collection of octets.
+    /// A collection of byte arrays.
     public func collection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered
@@ -202,7 +203,7 @@ extension SecureStore {
         collection("reserved", name, .unordered, codec: .json)
     }
 
-    /// A collection of octets in the name space of Sallyport's own modules.
+    /// A collection of byte arrays in the name space of Sallyport's own modules.
     package func reservedCollection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self
     ) -> StoreCollection<Key, [UInt8]> {
@@ -217,7 +218,7 @@ extension SecureStore {
             name: name, order: order, fullName: fullName, cipher: ring.cipher(ofCollection: fullName), codec: codec)
     }
 
-    /// What happens to a collection from now on; see ``StoreChanges`` for what is dropped when.
+    /// The changes of a collection from now on; ``StoreChanges`` says which of them may be dropped.
     public func changes<Key, Value>(in collection: StoreCollection<Key, Value>) -> StoreChanges<Key> {
         StoreChanges(watcher: hub.watch(collection.cipher.identifier))
     }
@@ -226,7 +227,7 @@ extension SecureStore {
 // MARK: Transactions
 
 extension SecureStore {
-    /// Reads from one consistent snapshot, on the calling thread; short, since it holds back the reuse of space.
+    /// Reads from one consistent snapshot, on the calling thread. Keep it short: a snapshot delays the reuse of space.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
         var tree = try environment.enter()
         defer { environment.leave(&tree) }
@@ -235,11 +236,12 @@ extension SecureStore {
 
     /// Changes the store: all or nothing, durable when it returns.
     ///
-    /// `body` runs on the store's writer thread, alone. What it throws is thrown again, and nothing is kept. Writers
-    /// that come at the same time share one sync. Once begun, cancelling the task does not undo it.
+    /// `body` runs on the store's writer thread, one write at a time. If it throws, nothing is kept, and the error is
+    /// thrown again. Writers that arrive at the same time share one sync. Cancelling the task does not undo a write
+    /// that has begun.
     ///
-    /// Where the transaction that several share cannot be committed (the disk is full), each is tried again alone:
-    /// `body` then runs a second time, and nothing of the first is kept.
+    /// If a shared transaction cannot be committed (the disk is full), each write is tried again alone: `body` then
+    /// runs a second time, and nothing of its first run is kept.
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (WriteTransaction) throws -> Result
     ) async throws -> Result {

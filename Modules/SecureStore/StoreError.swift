@@ -1,14 +1,14 @@
 public import SallyportBase
 
-/// Why the store refused or failed.
+/// Why a store operation was refused or failed.
 public struct StoreError: CodedError, Sendable {
     public let code: Code
-    /// What happened, for people. Names no key and no value.
+    /// A description for people. It contains no key and no value.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
 
-    /// For a ``KeyProtector`` of your own, which throws the store's errors.
+    /// For your own ``KeyProtector``, which throws the store's errors.
     public init(
         _ code: Code, _ message: String, underlying: (any Error)? = nil, fileID: StaticString = #fileID,
         line: UInt = #line
@@ -21,7 +21,7 @@ public struct StoreError: CodedError, Sendable {
 }
 
 extension StoreError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case notFound, inUse, readOnly, wrongKey, keyUnavailable, damaged, unsupportedFormat, wiped, closed
@@ -32,30 +32,31 @@ extension StoreError {
 
         /// There is no store in the directory.
         public static let notFound = Code(value: .notFound)
-        /// Another opener writes; the message says which process. Open read-only, or wait.
+        /// Another process, or another part of this one, has the store open for writing; the message says which
+        /// process. Open it read-only, or wait.
         public static let inUse = Code(value: .inUse)
         /// The store was opened read-only.
         public static let readOnly = Code(value: .readOnly)
         /// The protector's secret is not the one that wrapped this store's keys.
         public static let wrongKey = Code(value: .wrongKey)
-        /// The protector's secret cannot be had.
+        /// The protector's secret is not available.
         public static let keyUnavailable = Code(value: .keyUnavailable)
         /// A record or file is not what was written; the message names the collection.
         public static let damaged = Code(value: .damaged)
-        /// Written by a version that this one does not read.
+        /// Written by a version whose format this version cannot read.
         public static let unsupportedFormat = Code(value: .unsupportedFormat)
-        /// The store was wiped; it holds nothing any more.
+        /// The store was wiped and contains nothing any more.
         public static let wiped = Code(value: .wiped)
         public static let closed = Code(value: .closed)
-        /// A key or value is over its limit.
+        /// A key or value is longer than its limit.
         public static let tooLarge = Code(value: .tooLarge)
         public static let invalidName = Code(value: .invalidName)
-        /// The disk, or the largest map, is full. Nothing of the transaction was kept.
+        /// The disk is full, or the store has reached its maximum size. Nothing of the transaction was kept.
         public static let full = Code(value: .full)
         /// The directory, or a file with a secret, can be reached by other users or belongs to another user.
         public static let unsafePermissions = Code(value: .unsafePermissions)
         public static let fileSystem = Code(value: .fileSystem)
-        /// A value cannot be encoded, or the stored one is of another type.
+        /// A value cannot be encoded, or the stored value has another type.
         public static let encoding = Code(value: .encoding)
         /// The task was cancelled; nothing was changed.
         public static let cancelled = Code(value: .cancelled)

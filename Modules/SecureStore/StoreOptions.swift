@@ -1,14 +1,14 @@
-/// How a store is opened.
+/// The options for opening a store.
 public struct StoreOptions: Sendable, Hashable {
-    /// Changes nothing; works beside a process that writes.
+    /// Opens without writing; possible while another process writes.
     public var isReadOnly = false
-    /// Makes the store where there is none. Has no effect read-only.
+    /// Creates the store if there is none. Has no effect on a read-only store.
     public var createsIfMissing = true
-    /// How far the data file may grow, in octets. 64 GiB by default; address space, not memory.
+    /// The greatest size of the data file, in bytes; 64 GiB by default. This reserves address space, not memory.
     public var maximumSize = 64 << 30
 
-    /// After a rotation of the data key, old records are encrypted anew when nobody writes; else by
-    /// ``SecureStore/finishRotation()`` only.
+    /// Re-encrypts old records after a rotation of the data key while no writer waits; if false, only
+    /// ``SecureStore/finishRotation()`` does it.
     public var rotatesInBackground = true
 
     public init() {}
@@ -21,7 +21,7 @@ public struct StoreOptions: Sendable, Hashable {
         return options
     }()
 
-    /// Writable, and refused with ``StoreError/Code/notFound`` where there is none.
+    /// Writable, but not created: throws ``StoreError/Code/notFound`` if there is none.
     public static let existing: StoreOptions = {
         var options = StoreOptions()
         options.createsIfMissing = false

@@ -4,46 +4,47 @@ public import SallyportLoading
 
 /// The settings of a socket.
 public struct SocketConfiguration: Sendable {
-    /// Who may issue the server's certificate.
+    /// The authorities that may issue the server's certificate.
     public var trust = ServerTrust.system
-    /// What is shown to a server that asks for a certificate; nothing where nil.
+    /// The certificate for servers that request one; nil for none.
     public var clientIdentity: ClientIdentity?
-    /// What the server is offered in ALPN (RFC 7301), the best first; each of 1 to 255 octets, 1,024 together.
+    /// The protocols offered in ALPN (RFC 7301), in order of preference; each name has 1 to 255 bytes, all together
+    /// 1,024.
     public var applicationProtocols: [String] = []
-    /// The lowest version of TLS; where nil, 1.2 and what `ControlTLSVersions` adds.
+    /// The lowest TLS version; if nil, 1.2 or what `ControlTLSVersions` adds.
     public var minimumTLSVersion: TLSVersion?
     public var maximumTLSVersion: TLSVersion?
 
-    /// The longest time until the connection stands, for each relay tried, and for lower versions of TLS anew.
+    /// The longest time to connect. It starts again for each relay that is tried, and for lower TLS versions.
     public var connectTimeout = Duration.seconds(10)
-    /// The longest time in which nothing comes and nothing goes; without limit where nil. A relay has one of its own,
-    /// 10 minutes by default.
+    /// The longest time without any byte in either direction; nil for no limit. A relay has its own limit, 10 minutes
+    /// by default.
     public var idleTimeout: Duration?
-    /// The longest time that the connection lives, its making included; without limit where nil.
+    /// The longest life of the connection, including the time to connect; nil for no limit.
     public var lifetime: Duration?
-    /// How long the server has to end its side after ours was ended.
+    /// How long the server may take to end its side after ours was ended.
     public var closeTimeout = Duration.seconds(5)
 
-    /// Called with the record of each connection when it is over, and of each that could not be made, on any thread; it
-    /// must not block.
+    /// Called with the record of each connection when it has ended or could not be established, on any thread; must not
+    /// block.
     public var onRecord: (@Sendable (LoadRecord) -> Void)?
 
-    /// How many octets wait in a documented socket's inbound buffer before no more are read.
+    /// The number of unread bytes in a ``SecureSocket``'s inbound buffer above which no more are read.
     public var inboundLimit = ByteCount.kilobytes(256)
-    /// How many octets a documented socket's outbound buffer holds, and how many more of them wait to be sent.
+    /// The capacity of a ``SecureSocket``'s outbound buffer, and also the most bytes that may wait to be sent.
     public var outboundLimit = ByteCount.megabytes(1)
 
-    /// The keys of which the server's chain must have one; any where nil.
+    /// The public keys of which the server's chain must contain one; nil for no restriction.
     private(set) var pins: Set<PublicKeyPin>?
-    /// What is not verified.
+    /// The checks that are disabled.
     var disabled: Set<VerificationCheck> = []
 
     public init() {}
 
-    /// Takes only chains of certificates that have one of these keys, besides being issued as ``trust`` says.
+    /// Accepts only certificate chains that contain one of these keys, in addition to the check by ``trust``.
     ///
-    /// - Parameter backups: keys that the server can change to: without one, a lost key locks the app out.
-    /// - Throws: `invalidRequest` where there is no backup.
+    /// - Parameter backups: keys to which the server can change; without them, a lost key would lock the app out.
+    /// - Throws: `invalidRequest` if there is no backup key.
     public mutating func pin(to key: PublicKeyPin, backups: Set<PublicKeyPin>) throws(LoadError) {
         guard !backups.subtracting([key]).isEmpty else {
             throw LoadError(.invalidRequest, "A pin needs a backup, another key.")

@@ -5,25 +5,25 @@ public import SallyportLoading
 internal import SallyportTransport
 internal import Synchronization
 
-/// The sockets of one instance: streams of bytes to servers, relayed, direct or refused as the administrator's policy says,
-/// never the one for the other.
+/// The sockets of one instance: byte streams to servers. The administrator's policy decides whether a stream is
+/// relayed, direct or refused; one route never replaces another.
 ///
-/// Switching secure communication off (`disable()`) does not touch them; withdrawal of the authorization ends them with its
-/// code, and refuses new ones.
+/// Turning secure communication off (`disable()`) does not affect sockets. A withdrawal of the authorization ends them
+/// with its code and refuses new ones.
 public final class SocketSystem: InstancePart {
     let connector: Connector
     private let ownsConnector: Bool
     private let isShutDown = Atomic(false)
     private let logger: Logger
 
-    /// The sockets of an app that an `Authorization`, or another gate, decides on.
+    /// Sockets whose access is decided by an `Authorization` or another gate.
     public convenience init(gate: any AccessGate, logger: Logger = Logger(label: "sallyport.socket")) {
         self.init(connector: Connector(gate: gate), ownsConnector: true, logger: logger)
     }
 
-    /// Sockets that share a connector with other parts of an instance, and ask its gate.
+    /// Sockets that share a connector, and its gate, with other parts of an instance.
     ///
-    /// - Parameter connector: its maker shuts it down, after the sockets.
+    /// - Parameter connector: is shut down by its creator, after the sockets.
     public convenience init(connector: Connector, logger: Logger = Logger(label: "sallyport.socket")) {
         self.init(connector: connector, ownsConnector: false, logger: logger)
     }
@@ -38,7 +38,7 @@ public final class SocketSystem: InstancePart {
 
     // MARK: Connections
 
-    /// Opens a stream of bytes. Cancelling the task gives the attempt up.
+    /// Opens a byte stream. Cancelling the task cancels the attempt.
     ///
     /// - Parameters:
     ///   - address: `HOST:PORT`, IPv6 in brackets.
@@ -107,7 +107,7 @@ public final class SocketSystem: InstancePart {
         LoadError(.sessionInvalidated, "The sockets were shut down.")
     }
 
-    /// Ends all connections and takes no more. Idempotent.
+    /// Ends all connections and refuses new ones. Idempotent.
     public func shutdown() async {
         isShutDown.store(true, ordering: .releasing)
         end(Self.invalidated())

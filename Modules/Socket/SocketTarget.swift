@@ -3,13 +3,13 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// The server to which a socket connects, and the settings of the connection.
+/// A server address and the settings of the connection to it.
 struct SocketTarget: Sendable {
     let endpoint: Endpoint
     let isSecure: Bool
     let configuration: SocketConfiguration
 
-    /// The request for the connection, whose lifetime begins at `start`.
+    /// The request for the connection; its lifetime begins at `start`.
     func request(from start: ContinuousClock.Instant) -> TunnelRequest {
         var request = TunnelRequest(to: endpoint, isSecure: isSecure)
         request.applicationProtocols = configuration.applicationProtocols

@@ -1,13 +1,13 @@
 package import SallyportCore
 internal import SallyportLoading
 
-/// What connections must have in common to be shared: the key of a pool.
+/// The properties that connections must have in common to be shared: the key of a pool.
 ///
 /// A connection made on one path never serves a request on another, so identity, trust, relay and principal cannot
 /// leak from one into the other.
 ///
-/// One reference with its hash: requests carry it from stage to loop and look their pool up by it. What is built once is
-/// compared by identity; a change makes another.
+/// One reference with its hash: requests pass it from stage to loop and find their pool by it. Parts that are built
+/// once are compared by identity; a change creates another path.
 package struct ConnectionPath: Sendable {
     private var shared: Shared
 
@@ -25,7 +25,7 @@ package struct ConnectionPath: Sendable {
                 partition: partition, socket: socket, addresses: addresses, proxy: proxy, owner: nil))
     }
 
-    /// Whether nothing of ours lies between: neither a relay nor a proxy.
+    /// Whether the connection is direct: neither through a relay nor through a proxy.
     var isDirect: Bool { relay == nil && proxy == nil }
 }
 
@@ -66,7 +66,7 @@ extension ConnectionPath {
         shared = Shared(parts)
     }
 
-    /// The relays, and what is shown to them; nil for a direct connection.
+    /// The relays, and the identity for them; nil for a direct connection.
     package var relay: RelayAccess? {
         get { shared.parts.relay }
         set { change { $0.relay = newValue } }
@@ -84,44 +84,45 @@ extension ConnectionPath {
         set { change { $0.trust = newValue } }
     }
 
-    /// By host: the keys of which the server's chain must have one, besides being issued as ``trust`` says.
+    /// The pinned keys of each host, one of which the server's chain must contain, in addition to the check by
+    /// ``trust``.
     package var pins: [Host: Set<PublicKeyPin>] {
         get { shared.parts.pins }
         set { change { $0.pins = newValue } }
     }
 
-    /// What is done with the chain that a server shows.
+    /// What happens with the chain that a server presents.
     package var decision: TrustDecision {
         get { shared.parts.decision }
         set { change { $0.decision = newValue } }
     }
 
-    /// What is asked about certificates that were withdrawn.
+    /// The checks for revoked certificates.
     package var revocation: RevocationRules {
         get { shared.parts.revocation }
         set { change { $0.revocation = newValue } }
     }
 
-    /// The client certificate for the server; nil if none is shown.
+    /// The client certificate for the server; nil for none.
     package var identity: ClientIdentity? {
         get { shared.parts.identity }
         set { change { $0.identity = newValue } }
     }
 
-    /// Whether a server that asks for a certificate ends the handshake, with ``CertificateRequest`` as the failure's
+    /// Whether a server that requests a certificate ends the handshake, with ``CertificateRequest`` as the failure's
     /// underlying error, because the certificate was not chosen yet.
     package var asksForIdentity: Bool {
         get { shared.parts.asksForIdentity }
         set { change { $0.asksForIdentity = newValue } }
     }
 
-    /// ``versions`` are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
+    /// ``versions`` are offered because a handshake with higher ones failed; the server is told so (RFC 7507).
     package var isFallback: Bool {
         get { shared.parts.isFallback }
         set { change { $0.isFallback = newValue } }
     }
 
-    /// Whether the server's certificate must be for its host: always but for a socket for which the app says otherwise.
+    /// Whether the server's certificate must match its host: always, except for a socket whose app has disabled it.
     package var checksHost: Bool {
         get { shared.parts.checksHost }
         set { change { $0.checksHost = newValue } }
@@ -152,7 +153,7 @@ extension ConnectionPath {
         set { change { $0.proxy = newValue } }
     }
 
-    /// The owner that has the path's connection to itself (``BoundConnection/number``): one at most, HTTP/1.1. Nil for
+    /// The owner that has the path's connection for itself (``BoundConnection/number``): at most one, HTTP/1.1. Nil for
     /// paths whose exchanges share connections.
     package var owner: UInt64? {
         get { shared.parts.owner }
@@ -171,7 +172,7 @@ extension ConnectionPath: Hashable {
 }
 
 extension ConnectionPath.Parts: Hashable {
-    /// Hashes little: certificates and keys are only compared, which costs nothing where both sides are copies of one
+    /// Hashes little: certificates and keys are only compared, which costs nothing if both sides are copies of one
     /// value.
     func hash(into hasher: inout Hasher) {
         hasher.combine(partition)
@@ -195,7 +196,7 @@ extension ConnectionPath.Parts: Hashable {
     }
 }
 
-/// Shows the properties, not how they are kept.
+/// Shows the properties, not how they are stored.
 extension ConnectionPath: CustomReflectable {
     package var customMirror: Mirror { Mirror(reflecting: shared.parts) }
 }

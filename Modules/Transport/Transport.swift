@@ -5,17 +5,17 @@ internal import Synchronization
 
 /// HTTP exchanges and byte tunnels, each over the connections of one ``ConnectionPath``.
 ///
-/// Nothing of the environment has an effect: neither `http_proxy` and its kin nor `SSLKEYLOGFILE`. Redirects are not
-/// followed, cookies not kept, credentials not looked up.
+/// Environment variables have no effect: neither `http_proxy` and similar ones nor `SSLKEYLOGFILE`. Redirects are not
+/// followed, cookies are not stored, credentials are not looked up.
 package final class Transport: Sendable {
     private let engines: [TransportEngine]
 
     /// - Parameters:
     ///   - idleLifetime: the connections of a path are closed after the path was unused for this time, or up to twice
     ///     as long. A connection that was idle for 118 s is never used again.
-    ///   - engine: what speaks HTTP/1.1.
+    ///   - engine: the implementation of HTTP/1.1.
     ///   - whenRelayBreaks: called when a relay ended or refused a connection. The loss is reported once it returns,
-    ///     unless what it found out has ended the exchange or the tunnel with another error.
+    ///     unless its findings have ended the exchange or the tunnel with another error.
     package init(
         loops: EventLoopGroup = .shared, idleLifetime: Duration = .seconds(60), engine: HTTP1Engine = .chosen,
         whenRelayBreaks: (@Sendable () async -> Void)? = nil
@@ -67,9 +67,9 @@ package final class Transport: Sendable {
         return ExchangeResponse(head: answer.head, body: answer.body, facts: facts)
     }
 
-    /// Opens a stream of bytes to a server.
+    /// Opens a byte stream to a server.
     ///
-    /// Cancelling the task gives the opening up.
+    /// Cancelling the task cancels the attempt.
     ///
     /// - Throws: ``LoadError`` with the step that failed.
     package func tunnel(_ request: TunnelRequest, via path: ConnectionPath) async throws(LoadError) -> Tunnel {
@@ -77,7 +77,7 @@ package final class Transport: Sendable {
         if request.isSecure { try checkVersions(path) }
         try checkWay(path)
         guard let protocols = ApplicationProtocols.wire(request.applicationProtocols) else {
-            throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 octets.")
+            throw LoadError(.invalidRequest, at: .routing, "A name of ALPN has 1 to 255 bytes.")
         }
         let opening = TunnelOpening(request, engine: engine(for: path))
         opening.attempt.applicationProtocols = protocols
@@ -98,30 +98,30 @@ package final class Transport: Sendable {
         throw LoadError(.noCommonTLSVersion, at: .routing, "Settings, blocks and floor leave no version to offer.")
     }
 
-    /// libcurl would ask what listens at the socket to be the relay, and knows one proxy, which the relay is.
+    /// libcurl would look for the relay at the socket, and supports only one proxy, which the relay is.
     private func checkWay(_ path: ConnectionPath) throws(LoadError) {
         if path.relay != nil, path.proxy != nil {
-            throw LoadError(.proxyWithRelay, at: .routing, "No proxy stands before a relay.")
+            throw LoadError(.proxyWithRelay, at: .routing, "A relay cannot be used through a proxy.")
         }
         guard path.socket != nil, path.relay != nil || path.proxy != nil else { return }
         throw LoadError(.invalidRequest, at: .routing, "A Unix socket is reached without relay and proxy.")
     }
 
-    /// The engine of the loop that the caller runs on, else the path's own, so that its connections are shared. A connection
-    /// with one owner stays where it is.
+    /// The engine of the loop that the caller runs on, or else the path's own, so that its connections are shared. A
+    /// connection with one owner stays on its loop.
     private func engine(for path: ConnectionPath) -> TransportEngine {
         if engines.count == 1 { return engines[0] }
         if path.owner == nil, let current = engines.first(where: \.loop.isCurrent) { return current }
         return engines[Int(UInt(bitPattern: path.hashValue) % UInt(engines.count))]
     }
 
-    /// Lets no new exchange use the connections of these paths; exchanges and tunnels in flight go on.
+    /// Keeps new exchanges from using the connections of these paths; exchanges and tunnels in flight continue.
     package func closeConnections(where isAffected: @escaping @Sendable (ConnectionPath) -> Bool) {
         for engine in engines { engine.post(.retire(isAffected)) }
     }
 
-    /// Ends the exchanges and the openings of tunnels of these paths with `failure`, those whose body streams
-    /// included: what a withdrawn authorization and an invalidated session do.
+    /// Ends the exchanges and the openings of tunnels of these paths with `failure`, even those whose body is being
+    /// received: for a withdrawn authorization or an invalidated session.
     package func endExchanges(
         with failure: LoadError, where isAffected: @escaping @Sendable (ConnectionPath) -> Bool
     ) {
@@ -129,7 +129,7 @@ package final class Transport: Sendable {
     }
 
     /// Ends the exchanges and tunnels for which `judge` returns an error, including those that wait for a connection,
-    /// and closes the idle connections of a path if it refuses one of them. All others go on.
+    /// and closes the idle connections of a path if it refuses one of them. All others continue.
     package func judge(by judge: @escaping @Sendable (OpenConnection) -> LoadError?) {
         for engine in engines { engine.post(.judge(judge)) }
     }

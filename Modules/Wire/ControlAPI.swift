@@ -1,8 +1,8 @@
-/// The gateway's control plane as both sides write it: paths, media types, bodies.
+/// The gateway's control plane, shared by both sides: paths, media types, bodies.
 package enum ControlAPI {
-    /// The documented port of control and verification.
+    /// The default port of control and verification.
     package static let defaultPort: UInt16 = 17433
-    /// The documented port of the relay.
+    /// The default port of the relay.
     package static let defaultRelayPort: UInt16 = 17533
 
     package enum Path {
@@ -10,15 +10,15 @@ package enum ControlAPI {
         package static let authorities = "/.well-known/est/cacerts"
         /// EST. No client certificate; Basic credentials.
         package static let enroll = "/.well-known/est/simpleenroll"
-        /// EST. The client certificate that is renewed, even one that expired within 30 days.
+        /// EST. Needs the client certificate that is renewed, even one that expired within 30 days.
         package static let reenroll = "/.well-known/est/simplereenroll"
         /// Needs a client certificate. Query: `version`, `stored`, `told`.
         package static let configuration = "/v1/configuration"
         /// Needs a client certificate. Query: `stored`. Reports which configuration the instance's store now holds.
         package static let storedConfiguration = "/v1/stored-configuration"
-        /// Client certificate. Server-sent events.
+        /// Needs a client certificate. Server-sent events.
         package static let events = "/v1/events"
-        /// Client certificate. DNS over HTTPS (RFC 8484), by POST.
+        /// Needs a client certificate. DNS over HTTPS (RFC 8484), by POST.
         package static let names = "/dns-query"
         /// No client certificate.
         package static let health = "/health"
@@ -43,29 +43,29 @@ package enum ControlAPI {
         package static let json = "application/json"
     }
 
-    /// Sizes of bodies, in octets, beyond which they are not read.
+    /// The longest bodies that are read, in bytes.
     package enum Limits {
-        /// What the control plane takes.
+        /// A request to the control plane.
         package static let request = 64 << 10
         package static let certificates = CertificateBag.maximumLength
         package static let configuration = JWS.Limits().document
         package static let error = 4096
-        /// Of a query for a name: one question, and what may stand behind it.
+        /// A DNS query: one question, and additional records.
         package static let query = 4096
     }
 
-    /// The `name` of a ``Failure`` with status 403, by which enrolment says why it refuses.
+    /// The `name` of a ``Failure`` with status 403, which says why enrolment is refused.
     package enum Refusal {
-        /// The right key, which was used already.
+        /// The key is right, but was used already.
         package static let keyUsed = "keyUsed"
-        /// The right key, which has expired.
+        /// The key is right, but has expired.
         package static let keyExpired = "keyExpired"
     }
 
-    /// The body of every answer that is an error: `{"error":{"code","name","message"}}`.
+    /// The body of every error response: `{"error":{"code","name","message"}}`.
     package struct Failure: Sendable, Hashable, Codable {
         package struct Details: Sendable, Hashable, Codable {
-            /// A documented result code.
+            /// The numeric result code.
             package var code: Int
             package var name: String
             package var message: String
@@ -81,7 +81,7 @@ package enum ControlAPI {
     }
 }
 
-/// A hint on the event stream: that something changed, never what holds now.
+/// A hint on the event stream: it says that something changed, but not what.
 package struct ControlEvent: Sendable, Hashable {
     /// `event` of the server-sent event.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -89,17 +89,17 @@ package struct ControlEvent: Sendable, Hashable {
         case configuration
         /// Events may have been missed: fetch the configuration.
         case resync
-        /// A newer stream took this one's place: do not come back for a minute.
+        /// A newer stream replaces this one: do not reconnect for a minute.
         case replaced
     }
 
-    /// How often the gateway sends a comment when it has nothing to say.
+    /// How often the gateway sends a comment if there is no event.
     package static let heartbeatSeconds = 2
 
     package var kind: Kind
-    /// For `Last-Event-ID`, unique for the instance.
+    /// For `Last-Event-ID`, unique within the instance.
     package var id: UInt64?
-    /// The epoch that the hint is about.
+    /// The epoch to which the hint refers.
     package var epoch: Int64?
 
     package init(_ kind: Kind, id: UInt64? = nil, epoch: Int64? = nil) {
@@ -110,7 +110,7 @@ package struct ControlEvent: Sendable, Hashable {
 
     private struct Payload: Codable { var epoch: Int64? }
 
-    /// Nil for an event of a kind that this version does not know: hints may be added.
+    /// Nil for an unknown kind of event: kinds may be added.
     package init?(_ event: ServerSentEvent) {
         guard let kind = Kind(rawValue: event.type) else { return nil }
         self.kind = kind

@@ -4,7 +4,7 @@ internal import SallyportCore
 public import SallyportLoading
 public import SallyportURLLoading
 
-/// Records real exchanges to a file, and plays them in tests: strictly, and without any network.
+/// Records real exchanges to a file, and replays them in tests: strictly, and without any network.
 ///
 /// ```swift
 /// let cassette = try await Cassette.open("Fixtures/report.json", mode: .recordIfMissing)
@@ -14,27 +14,27 @@ public import SallyportURLLoading
 /// #expect(cassette.unusedExchanges.isEmpty)
 /// ```
 ///
-/// Takes every `http` and `https` request of its sessions. **Recording**, a request goes the session's own way, relayed
-/// or direct as its policy says, and the exchange is kept once its answer was read whole; redirects are followed
-/// before, so the answer is the last one. Nothing is written before ``save()``. **Replaying**, a request is answered by
-/// the next recording of the same request, which is then used up; one that has none fails, whatever the network would
-/// say. Requests are the same where method, URL, ``CassetteSettings/matchedFields`` and the SHA-256 of the body are.
+/// Takes every `http` and `https` request of its sessions. When **recording**, a request is sent as usual, relayed or
+/// direct according to the policy, and the exchange is kept once its answer was read completely; redirects are followed
+/// before, so the answer is the last one. Nothing is written before ``save()``. When **replaying**, a request is
+/// answered by the next recording of the same request, which is then used up; a request without a recording fails, even
+/// if the network could answer it. Requests are the same if method, URL, ``CassetteSettings/matchedFields`` and the
+/// SHA-256 of the body are equal.
 ///
-/// What holds credentials is never recorded: see ``CassetteSettings``. So a replay sets no cookies, and asks for no
-/// credentials.
+/// Credentials are never recorded: see ``CassetteSettings``. So a replay sets no cookies and requires no credentials.
 ///
-/// Errors of loads are `LoadError`, those of the cassette with the code `handlerFailed` and a ``CassetteError`` below.
-/// May be used from anywhere, by several sessions at once.
+/// Errors of loads are `LoadError`; those of the cassette have the code `handlerFailed` and a ``CassetteError`` as the
+/// underlying error. May be used from anywhere, by several sessions at once.
 public final class Cassette: RequestHandler {
     public enum Mode: Sendable, Hashable {
         case record
         case replay
-        /// Replays the file where there is one, else records it.
+        /// Replays the file if it exists, otherwise records it.
         case recordIfMissing
     }
 
     enum State {
-        /// Exchanges by the order in which they began.
+        /// Exchanges in the order in which they began.
         case recording(began: Int, kept: [Int: RecordedExchange])
         case replaying(ReplayTape)
     }
@@ -42,7 +42,7 @@ public final class Cassette: RequestHandler {
     private let state: Lock<State>
     private let path: String?
     private let redaction: Redaction
-    /// Whether it records, rather than plays.
+    /// Whether it records instead of replaying.
     public let isRecording: Bool
 
     private var settings: CassetteSettings { redaction.settings }
@@ -54,13 +54,13 @@ public final class Cassette: RequestHandler {
         redaction = Redaction(settings: settings)
     }
 
-    /// Plays what was read before.
+    /// Replays a recording that was read before.
     public convenience init(replaying recording: Recording, settings: CassetteSettings = CassetteSettings()) {
         self.init(.replaying(ReplayTape(recording.exchanges)), path: nil, isRecording: false, settings)
     }
 
-    /// - Throws: `CassetteError`: `unreadable` where there is no file to play, and what `Recording.init(file:settings:)`
-    ///   throws.
+    /// - Throws: `CassetteError`: `unreadable` if there is no file to replay, and the errors of
+    ///   `Recording.init(file:settings:)`.
     public static func open(
         _ path: String, mode: Mode, settings: CassetteSettings = CassetteSettings()
     ) async throws(CassetteError) -> Cassette {
@@ -71,15 +71,15 @@ public final class Cassette: RequestHandler {
         return Cassette(.replaying(ReplayTape(recording.exchanges)), path: path, isRecording: false, settings)
     }
 
-    /// Recordings that were not played, in their order: empty where the test did all that was recorded. Nothing while
-    /// it records.
+    /// Recordings that were not replayed, in their order: empty if the test has made all recorded requests. Always
+    /// empty while recording.
     public var unusedExchanges: [RecordedExchange] {
         state.withLock { state in
             if case .replaying(let tape) = state { tape.unused } else { [] }
         }
     }
 
-    /// What was recorded so far; nothing while it plays.
+    /// The exchanges recorded so far; empty while replaying.
     public var recording: Recording {
         state.withLock { state in
             guard case .recording(_, let kept) = state else { return Recording() }
@@ -87,10 +87,10 @@ public final class Cassette: RequestHandler {
         }
     }
 
-    /// Writes the file, whole or not at all: a file that stood there before is replaced in one step. Does nothing while
-    /// it plays. Loads that have not ended are not in it.
+    /// Writes the file, completely or not at all: an existing file is replaced in one step. Does nothing while
+    /// replaying. Loads that have not ended are not included.
     ///
-    /// - Throws: `CassetteError`: `unwritable`; `tooLarge` for a file over its limit.
+    /// - Throws: `CassetteError`: `unwritable`; `tooLarge` for a file longer than its limit.
     public func save() async throws(CassetteError) {
         guard isRecording, let path else { return }
         try await CassetteFile.write(recording.file(), to: path, settings.fileLimit)
@@ -181,7 +181,7 @@ extension Cassette {
     }
 }
 
-/// Keeps what goes through.
+/// Copies the bytes that pass through.
 private actor CopiedBody: BodySource {
     private nonisolated let source: ResponseBody
     private let limit: ByteCount

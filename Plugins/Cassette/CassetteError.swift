@@ -1,11 +1,11 @@
 public import SallyportBase
 internal import SallyportCore
 
-/// Why a cassette does not play or record. A load that fails for it throws a `LoadError` with the code `handlerFailed`
-/// and this error below it.
+/// Why a cassette cannot replay or record. A load that fails because of it throws a `LoadError` with the code
+/// `handlerFailed` and this as its underlying error.
 public struct CassetteError: CodedError, Sendable {
     public let code: Code
-    /// What happened, for people. Holds no header value, body or query.
+    /// A description for people. It contains no header value, body or query.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -20,18 +20,18 @@ public struct CassetteError: CodedError, Sendable {
         location = ErrorLocation(fileID: fileID, line: line)
     }
 
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case notRecorded, unreadable, unwritable, malformed, unsupportedVersion, tooLarge, tooManyExchanges
         }
         private let value: Value
 
-        /// The request is none of those that were recorded, or all of its recordings were played.
+        /// The request was not recorded, or all of its recordings were replayed.
         public static let notRecorded = Code(value: .notRecorded)
-        /// The file is not there, or cannot be read.
+        /// The file does not exist, or cannot be read.
         public static let unreadable = Code(value: .unreadable)
-        /// The file cannot be written; what stood there before stands there still.
+        /// The file cannot be written; an existing file is unchanged.
         public static let unwritable = Code(value: .unwritable)
         /// The file is not a cassette.
         public static let malformed = Code(value: .malformed)
@@ -44,6 +44,6 @@ public struct CassetteError: CodedError, Sendable {
         public var description: String { value.rawValue }
     }
 
-    /// As the error of the load that it ends.
+    /// The load error with this as its underlying error.
     var loadError: LoadError { LoadError(.handlerFailed, at: .routing, "\(self)", underlying: self) }
 }

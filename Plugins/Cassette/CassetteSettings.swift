@@ -2,31 +2,30 @@ public import HTTPTypes
 public import SallyportBase
 internal import SallyportCore
 
-/// What a cassette leaves out, what it compares, and how much it holds. Replay needs the settings of the recording.
+/// What a cassette leaves out, what it compares, and its limits. Replaying needs the settings of the recording.
 public struct CassetteSettings: Sendable {
-    /// Whose body is redacted.
+    /// The message whose body is redacted.
     public enum Side: Sendable, Hashable {
         case request
         case response
     }
 
-    /// Fields that are never recorded, besides ``alwaysSecretFields``.
+    /// Fields that are never recorded, in addition to ``alwaysSecretFields``.
     public var secretFields: Set<HTTPField.Name> = []
-    /// Parameters of a query whose values are never recorded; of requests, of redirects and of final URLs. Upper and
-    /// lower case are the same.
+    /// Query parameters whose values are never recorded, in requests, redirects and final URLs. Case is ignored.
     public var secretParameters: Set<String> = [
         "access_token", "id_token", "refresh_token", "token", "api_key", "apikey", "client_secret", "password",
         "secret",
         "signature",
     ]
-    /// Fields of requests that are recorded, and must be the same for a request to be the recorded one. A secret field is
-    /// neither.
+    /// Request fields that are recorded, and must be equal in a request that is replayed. A secret field is neither
+    /// recorded nor compared.
     public var matchedFields: Set<HTTPField.Name> = []
-    /// Whether the bodies of requests are recorded. Where not, their SHA-256 is, by which they are compared; of a short
-    /// secret that can be guessed, so leave secrets out with ``redact``.
+    /// Whether the bodies of requests are recorded. If not, only their SHA-256 is recorded and compared; a short secret
+    /// can be guessed from it, so remove secrets with ``redact``.
     public var recordsRequestBodies = false
-    /// Leaves secrets out of a body before it is recorded, and before that of a request is compared. The app gets the
-    /// answer as it came, while it is recorded. Called for one whole body, once or more often.
+    /// Removes secrets from a body before it is recorded, and before a request's body is compared. While recording, the
+    /// app gets the unchanged answer. Called for one whole body, once or more often.
     public var redact: @Sendable (Side, [UInt8]) -> [UInt8] = { _, body in body }
     /// The longest body. The load of a longer one fails while it is recorded.
     public var bodyLimit: ByteCount = .megabytes(4)
@@ -37,7 +36,7 @@ public struct CassetteSettings: Sendable {
 
     public init() {}
 
-    /// Fields that hold credentials, in requests and answers: never recorded.
+    /// Fields with credentials, in requests and answers: never recorded.
     public static let alwaysSecretFields: Set<HTTPField.Name> = {
         let names = [
             "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Good-GD-AuthToken", "WWW-Authenticate",

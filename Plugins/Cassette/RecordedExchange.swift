@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import SallyportCore
 
-/// One request and its answer, as they were recorded: without secrets.
+/// One recorded request and its answer, without secrets.
 public struct RecordedExchange: Sendable, Hashable, Codable, CustomStringConvertible {
     let request: RecordedRequest
     let response: RecordedAnswer
@@ -12,18 +12,18 @@ public struct RecordedExchange: Sendable, Hashable, Codable, CustomStringConvert
     public var url: String { request.url }
     public var status: Int { response.status }
 
-    /// Method and URL, without its query.
+    /// Method and URL, without the query.
     public var description: String { request.description }
 }
 
-/// The request of an exchange: equal where one is played for the other.
+/// The request of an exchange: equal if one may be replayed for the other.
 struct RecordedRequest: Sendable, Codable, Hashable, CustomStringConvertible {
     var method: String
     var url: String
     var fields: [RecordedField]
-    /// SHA-256 in hexadecimal; nil where there is no body.
+    /// SHA-256 in hexadecimal; nil if there is no body.
     var bodyDigest: String?
-    /// For people; the digest is what is compared.
+    /// For people; only the digest is compared.
     var body: RecordedBody?
 
     static func == (left: RecordedRequest, right: RecordedRequest) -> Bool {
@@ -39,7 +39,7 @@ struct RecordedRequest: Sendable, Codable, Hashable, CustomStringConvertible {
 
     var description: String { "\(method) \(url.prefix { $0 != "?" })" }
 
-    /// What is not as in the other; empty where it is the same request.
+    /// The differences from another request; empty if it is the same.
     func differences(from other: RecordedRequest) -> [String] {
         let (path, query) = Self.split(url)
         let (otherPath, otherQuery) = Self.split(other.url)
@@ -67,12 +67,12 @@ struct RecordedField: Sendable, Codable, Hashable {
 struct RecordedAnswer: Sendable, Codable, Hashable {
     var status: Int
     var reason: String?
-    /// The URL that answered, where redirects led to another one.
+    /// The URL that answered, if redirects led to another one.
     var url: String?
     var fields: [RecordedField]
     var body: RecordedBody
 
-    /// - Throws: `malformed` where it makes no answer.
+    /// - Throws: `malformed` if it is not a valid answer.
     func head(isBodyless: Bool) throws(CassetteError) -> HTTPResponse {
         guard (100...999).contains(status), reason?.allSatisfy({ $0.isASCII && !$0.isNewline }) ?? true else {
             throw CassetteError(.malformed, "A status is none.")
@@ -89,7 +89,7 @@ struct RecordedAnswer: Sendable, Codable, Hashable {
     }
 }
 
-/// A body: text where it is some, else base64.
+/// A body: as text if possible, otherwise as base64.
 struct RecordedBody: Sendable, Codable, Hashable {
     let octets: [UInt8]
 
@@ -111,7 +111,7 @@ struct RecordedBody: Sendable, Codable, Hashable {
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        // Only text that people can read, and that comes back the same.
+        // Only text that people can read and that is restored unchanged.
         if let text = String(validating: octets, as: UTF8.self), !octets.contains(where: Self.isControl) {
             try container.encode(text, forKey: .text)
         } else {
@@ -119,5 +119,5 @@ struct RecordedBody: Sendable, Codable, Hashable {
         }
     }
 
-    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 && octet != 10 && octet != 13 && octet != 9 }
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 32 && byte != 10 && byte != 13 && byte != 9 }
 }

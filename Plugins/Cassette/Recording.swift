@@ -3,9 +3,9 @@ internal import HTTPTypes
 internal import SallyportBase
 internal import SallyportCore
 
-/// The exchanges of a cassette, in the order in which they began: what its file holds.
+/// The exchanges of a cassette, in the order in which they began: the content of its file.
 public struct Recording: Sendable {
-    /// The version that is written, and the latest that is read.
+    /// The version that is written, and the latest that can be read.
     public static let version = 1
     static let format = "sallyport-cassette"
 
@@ -25,7 +25,7 @@ public struct Recording: Sendable {
         var version: Int
     }
 
-    /// Reads what a file holds.
+    /// Reads the content of a file.
     ///
     /// - Throws: `CassetteError`: `tooLarge`, `tooManyExchanges`, `malformed`, `unsupportedVersion`.
     public init(file octets: [UInt8], settings: CassetteSettings = CassetteSettings()) throws(CassetteError) {
@@ -66,7 +66,7 @@ public struct Recording: Sendable {
         }
     }
 
-    /// What a file holds: JSON for people, the same for the same exchanges.
+    /// The content of a file: readable JSON, the same for equal exchanges.
     func file() throws(CassetteError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -4,12 +4,12 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Takes secrets out of what is recorded.
+/// Removes secrets from recordings.
 struct Redaction {
     static let placeholder = "REDACTED"
-    /// Fields that hold a URL.
+    /// Fields that contain a URL.
     private static let references: Set<HTTPField.Name> = [.location, .contentLocation, .referer]
-    /// Fields that speak of one connection, or of octets that are not the recorded ones.
+    /// Fields that depend on one connection, or on the original bytes.
     private static let perConnection: Set<HTTPField.Name> = [
         .contentLength, .transferEncoding, .connection, .trailer, .upgrade,
     ]
@@ -23,7 +23,7 @@ struct Redaction {
     /// The URL without its fragment and without the values of secret parameters.
     func url(_ url: RequestURL) -> String { reference(url.absoluteText) }
 
-    /// A URL or a relative reference; the fragment of one is left out, as it may be secret, too.
+    /// A URL or a relative reference, without its fragment, which may be secret too.
     private func reference(_ text: String) -> String {
         let text = text.prefix { $0 != "#" }
         guard let mark = text.firstIndex(of: "?") else { return String(text) }

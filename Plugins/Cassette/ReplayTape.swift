@@ -1,7 +1,7 @@
-/// Which recording is played for a request: each once, those of the same request in their order.
+/// Which recording is replayed for a request: each once, those of the same request in order.
 struct ReplayTape: Sendable {
     private let exchanges: [RecordedExchange]
-    /// The places of the recordings of each request that were not played yet.
+    /// For each request, the positions of the recordings that were not replayed yet.
     private var waiting: [RecordedRequest: ArraySlice<Int>]
 
     init(_ exchanges: [RecordedExchange]) {
@@ -11,7 +11,7 @@ struct ReplayTape: Sendable {
 
     var unused: [RecordedExchange] { waiting.values.joined().sorted().map { exchanges[$0] } }
 
-    /// - Throws: `notRecorded`, which says what came and what was nearest.
+    /// - Throws: `notRecorded`, with the request and the most similar recording.
     mutating func take(_ request: RecordedRequest) throws(CassetteError) -> RecordedExchange {
         guard let place = waiting[request]?.popFirst() else {
             throw CassetteError(.notRecorded, "\(request) was not recorded\(nearest(to: request)).")

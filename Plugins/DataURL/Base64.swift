@@ -1,6 +1,6 @@
-/// Base64 (RFC 4648 §4) with what ``DataURL`` forgives.
+/// Base64 (RFC 4648 §4) with the exceptions of ``DataURL``.
 enum Base64 {
-    /// Nil where the text is not base64.
+    /// Nil if the text is not base64.
     static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits = text.filter { !isWhiteSpace($0) }[...]
         if digits.count.isMultiple(of: 4) {
@@ -22,8 +22,8 @@ enum Base64 {
         return bits & ((1 << count) - 1) == 0 ? octets : nil
     }
 
-    /// White space of ASCII, as the forgiving decoding of the WHATWG's Infra Standard has it.
-    private static func isWhiteSpace(_ octet: UInt8) -> Bool { [9, 10, 12, 13, 32].contains(octet) }
+    /// ASCII white space, as in the forgiving decoding of the WHATWG's Infra Standard.
+    private static func isWhiteSpace(_ byte: UInt8) -> Bool { [9, 10, 12, 13, 32].contains(byte) }
 
     private static func value(of digit: UInt8) -> UInt8? {
         switch digit {

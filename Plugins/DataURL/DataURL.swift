@@ -1,31 +1,31 @@
 internal import SallyportBase
 public import SallyportCore
 
-/// What a `data:` URL holds (RFC 2397): octets and their media type.
+/// The content of a `data:` URL (RFC 2397): bytes and their media type.
 ///
-/// Read strictly, with the exceptions that follow; what is not listed is refused.
+/// Parsed strictly, with the following exceptions; everything else is refused.
 ///
 /// - The media type ends at the first comma: one inside a quoted string is written `%2C`. An escape in the media type
 ///   stands for its character.
 /// - Type, subtype, the names of parameters and `;base64` are read in any case; the first three are kept in lower case.
 /// - Without a type it is `text/plain`; without type and parameters `text/plain;charset=US-ASCII`.
-/// - In base64, escapes are undone first, white space (as escapes, since a URL holds none) is passed over, and padding
-///   may be missing, but not in part. Bits that encode nothing are zero (RFC 4648 §3.5), and the alphabet is that of
-///   §4, not the one for URLs.
-/// - A `%` that begins no escape stands for itself: `RequestURL` writes it as `%25`.
+/// - In base64, escapes are decoded first, white space (as escapes, since a URL contains none) is skipped, and padding
+///   may be missing, but not in part. Unused bits must be zero (RFC 4648 §3.5), and the alphabet is that of §4, not the
+///   one for URLs.
+/// - A `%` that does not begin an escape stands for itself: `RequestURL` writes it as `%25`.
 /// - The query belongs to the data, the fragment does not.
 public struct DataURL: Sendable, Hashable {
-    /// The longest URL that is read, in UTF-8 octets; as long as any URL may be.
+    /// The longest accepted URL, in UTF-8 bytes; as long as any URL may be.
     public static let maximumLength = RequestURL.maximumLength
-    /// How many parameters a media type has at most.
+    /// The most parameters of a media type.
     public static let maximumParameters = 64
 
-    /// A value for `Content-Type`: lower-case type, subtype and names; values quoted where they are no tokens.
+    /// A value for `Content-Type`: type, subtype and names in lower case; values quoted unless they are tokens.
     public let mediaType: String
     public let octets: [UInt8]
 
-    /// - Throws: `LoadError` with the code `invalidRequest` where the text is not a URL of at most ``maximumLength``
-    ///   octets, or not a well-formed `data:` URL. The message never holds a part of the text.
+    /// - Throws: `LoadError` with the code `invalidRequest` if the text is not a URL of at most ``maximumLength``
+    ///   bytes, or not a well-formed `data:` URL. The message never contains a part of the text.
     public init(_ text: String) throws(LoadError) {
         let url: RequestURL
         do throws(AddressError) {

@@ -3,7 +3,7 @@ internal import SallyportCore
 public import SallyportLoading
 public import SallyportURLLoading
 
-/// Loads `data:` URLs (RFC 2397), which carry their answer in themselves: no connection, no policy to ask.
+/// Loads `data:` URLs (RFC 2397), which contain their answer: no connection, no policy to ask.
 ///
 /// ```swift
 /// sallyport.protocols.register(DataURLHandler.self)
@@ -12,10 +12,10 @@ public import SallyportURLLoading
 /// ```
 ///
 /// Answers `GET` and `HEAD` with 200, `Content-Type` and `Content-Length`; any other method, a body, and a URL that
-/// ``DataURL`` does not read end with `LoadError` and the code `invalidRequest`. URLs have at most
-/// ``DataURL/maximumLength`` octets.
+/// ``DataURL`` refuses end with `LoadError` and the code `invalidRequest`. URLs have at most ``DataURL/maximumLength``
+/// bytes.
 public struct DataURLHandler: ProtocolHandler {
-    /// How much of the body is handed over at once, in octets.
+    /// The length of the body's chunks, in bytes.
     private static let chunkSize = 16 << 10
 
     public init() {}

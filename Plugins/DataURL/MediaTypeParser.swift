@@ -8,7 +8,7 @@ struct MediaTypeParser {
     private var parameters = ""
     private var type: String?
 
-    /// - Parameter octets: what stands before the comma, with its escapes undone.
+    /// - Parameter octets: the bytes before the comma, with escapes decoded.
     init(_ octets: [UInt8]) { self.octets = octets }
 
     var mediaType: String {
@@ -16,7 +16,7 @@ struct MediaTypeParser {
         return (type ?? "text/plain") + parameters
     }
 
-    /// - Returns: whether the data are in base64.
+    /// - Returns: whether the data is in base64.
     mutating func parse() throws(LoadError) -> Bool {
         if let first = octets.first, first != UInt8(ascii: ";") { type = try parseType() }
         var count = 0
@@ -60,7 +60,7 @@ struct MediaTypeParser {
         return Self.serialized(try quotedString())
     }
 
-    /// What stands before the closing quotation mark, which is passed.
+    /// The bytes before the closing quotation mark, which is consumed.
     private mutating func quotedString() throws(LoadError) -> [UInt8] {
         var content: [UInt8] = []
         while position < octets.count {
@@ -72,7 +72,7 @@ struct MediaTypeParser {
                 octet = octets[position]
                 position += 1
             }
-            // Neither controls, which would reach into the header block, nor what is not ASCII.
+            // Neither control characters, which could change the header block, nor characters outside ASCII.
             guard octet == 9 || (32..<127).contains(octet) else {
                 throw DataURL.malformed("A quoted string holds printable ASCII.")
             }

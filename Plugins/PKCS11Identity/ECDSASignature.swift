@@ -1,6 +1,6 @@
 /// The two forms of an ECDSA signature.
 enum ECDSASignature {
-    /// Two integers of one length behind each other, as PKCS#11 has them, as DER (RFC 3279 §2.2.3).
+    /// Converts two integers of equal length, as PKCS#11 returns them, to DER (RFC 3279 §2.2.3).
     static func der(_ signature: [UInt8]) -> [UInt8] {
         let half = signature.count / 2
         let content = integer(signature[..<half]) + integer(signature[half...])
@@ -13,7 +13,7 @@ enum ECDSASignature {
         return [0x02] + length(value.count) + value
     }
 
-    /// Of at most 255 octets: the largest curve's are 139.
+    /// At most 255 bytes: the largest curve's signature has 139.
     private static func length(_ count: Int) -> [UInt8] {
         count < 0x80 ? [UInt8(count)] : [0x81, UInt8(truncatingIfNeeded: count)]
     }

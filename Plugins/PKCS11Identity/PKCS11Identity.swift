@@ -3,7 +3,7 @@ public import SallyportBase
 public import SallyportCore
 internal import SallyportPKCS11Token
 
-/// A client identity whose private key lies in a PKCS#11 token (OASIS PKCS #11 v2.40): a smart card, a USB key, a
+/// A client identity whose private key is in a PKCS#11 token (OASIS PKCS #11 v2.40): a smart card, a USB key, a
 /// hardware security module. The key does not leave the token.
 ///
 /// ```swift
@@ -11,9 +11,10 @@ internal import SallyportPKCS11Token
 /// try configuration.present(identity.clientIdentity, to: "reports.corp.example")
 /// ```
 ///
-/// The token must have a private key, and a certificate of the same label unless the app has it: EC, with `CKM_ECDSA`, or RSA, with `CKM_RSA_PKCS`
-/// and `CKM_RSA_X_509`. It signs once for each handshake, on the event loop: a token that takes 50 ms holds up the
-/// loop's other connections for 50 ms. A session with the token is kept as long as the identity.
+/// The token must contain a private key and, unless the app has it, a certificate with the same label: EC with
+/// `CKM_ECDSA`, or RSA with `CKM_RSA_PKCS` and `CKM_RSA_X_509`. It signs once for each handshake, on the event loop: a
+/// token that takes 50 ms delays the loop's other connections by 50 ms. A session with the token is kept as long as the
+/// identity exists.
 public final class PKCS11Identity: IdentitySigner {
     /// The leaf first; DER.
     private let certificates: [[UInt8]]
@@ -25,10 +26,10 @@ public final class PKCS11Identity: IdentitySigner {
     /// - Parameters:
     ///   - module: the path of the token's PKCS#11 module, a shared library.
     ///   - token: the token's label.
-    ///   - label: of certificate and key.
-    ///   - pin: the user's. Wrong ones count in the token, and it may lock itself.
-    ///   - certificates: the key's certificate and, behind it, those of authorities that servers may not have; DER. The
-    ///     token's own where nil.
+    ///   - label: the label of certificate and key.
+    ///   - pin: the user's PIN. The token counts wrong ones, and may lock itself.
+    ///   - certificates: the key's certificate and, after it, those of authorities that servers may not have; DER. If
+    ///     nil, the token's own.
     /// - Throws: `LoadError` with the code `invalidConfiguration`.
     public init(
         module: String, token: String, label: String, pin: Redacted<String>, certificates: [[UInt8]]? = nil
@@ -47,7 +48,7 @@ public final class PKCS11Identity: IdentitySigner {
 
     deinit { session.close() }
 
-    /// What is shown to servers.
+    /// The identity for TLS.
     public var clientIdentity: ClientIdentity { ClientIdentity(certificates: certificates, signer: self) }
 
     public func signature(of input: [UInt8], by operation: SigningOperation) throws -> [UInt8] {
@@ -69,7 +70,7 @@ public final class PKCS11Identity: IdentitySigner {
         let certificates: [[UInt8]]
     }
 
-    /// Closes the session where something is not there.
+    /// Closes the session if an object is missing.
     private static func find(
         _ label: String, in session: TokenSession, _ token: String, _ certificates: [[UInt8]]?
     ) throws(TokenError) -> Found {

@@ -5,30 +5,30 @@ public import SallyportSecureStore
 
 /// Protects a store by a key in a PKCS#11 token: a smart card, a USB key, a hardware security module.
 ///
-/// The token holds a generic secret that it does not give out. The store's wrapping key is the token's HMAC-SHA-256
-/// of a random salt, which lies beside the store; without the token, or without its PIN, nobody can make it. Once a
-/// store is open, its keys are in memory and the token can be pulled.
+/// The token contains a generic secret that never leaves it. The store's wrapping key is the token's HMAC-SHA-256 of a
+/// random salt, which is stored beside the data; it cannot be computed without the token and its PIN. Once a store is
+/// open, its keys are in memory and the token can be removed.
 ///
 /// ```swift
 /// let token = PKCS11Protector(module: "/usr/lib/softhsm/libsofthsm2.so", token: "app", pin: pin)
 /// let store = try await SecureStore.open(at: path, protectedBy: token)
 /// ```
 ///
-/// The token must offer `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` where the key is to be made. A module is
-/// loaded and initialised when it is first needed and stays so until the process ends; calls to all modules come one
-/// at a time.
+/// The token must support `CKM_SHA256_HMAC`, and `CKM_GENERIC_SECRET_KEY_GEN` if the key is to be created. A module is
+/// loaded and initialised when it is first needed, and stays loaded until the process ends; calls to all modules are
+/// made one at a time.
 public struct PKCS11Protector: KeyProtector {
     /// The path of the token's PKCS#11 module, a shared library.
     public let module: String
     /// The token's label.
     public let token: String
-    /// The label of the secret in it. Made with a new store, where it is missing.
+    /// The label of the secret in the token. The secret is created with a new store if it is missing.
     public let keyLabel: String
     public var kind: String { "pkcs11" }
 
     private let pin: Redacted<String>
 
-    /// - Parameter pin: the user's. Wrong ones count in the token, and it may lock itself.
+    /// - Parameter pin: the user's PIN. The token counts wrong ones, and may lock itself.
     public init(module: String, token: String, keyLabel: String = "sallyport", pin: String) {
         self.module = module
         self.token = token

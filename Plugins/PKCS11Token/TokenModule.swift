@@ -6,7 +6,7 @@ internal import Glibc
 package struct TokenModule {
     private let functions: UnsafePointer<ck_function_list>
 
-    /// Loads and initialises it; again is nothing.
+    /// Loads and initialises the module; a second call has no effect.
     package init(path: String) throws(TokenError) {
         guard let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) else {
             throw TokenError(.unavailable, "The PKCS#11 module \(path) cannot be loaded.")
@@ -47,7 +47,7 @@ package struct TokenModule {
     private func slot(ofToken label: String) throws(TokenError) -> ck_slot_id_t {
         var count: UInt = 0
         try TokenSession.check("list the tokens", unsafe functions.pointee.C_GetSlotList?(1, nil, &count))
-        // One may be plugged in between the calls.
+        // A token may be plugged in between the calls.
         var slots = [ck_slot_id_t](repeating: 0, count: Int(count) + 8)
         count = UInt(slots.count)
         try TokenSession.check("list the tokens", unsafe functions.pointee.C_GetSlotList?(1, &slots, &count))
@@ -63,7 +63,7 @@ package struct TokenModule {
 }
 
 extension Substring {
-    /// Labels are filled up with blanks.
+    /// Labels are padded with blanks.
     fileprivate var trimmed: String {
         var text = self
         while text.last == " " { text.removeLast() }

@@ -75,7 +75,7 @@ package struct TokenSession {
         return Array(signature.prefix(Int(count)))
     }
 
-    /// Makes a secret that stays in the token.
+    /// Creates a secret that stays in the token.
     package func makeSecret(labelled label: String) throws(TokenError) -> ck_object_handle_t {
         var made: ck_object_handle_t = 0
         var mechanism = unsafe ck_mechanism(mechanism: CKM_GENERIC_SECRET_KEY_GEN, parameter: nil, parameter_len: 0)
@@ -89,7 +89,7 @@ package struct TokenSession {
         return made
     }
 
-    /// HMAC-SHA-256, made by the token.
+    /// HMAC-SHA-256, computed by the token.
     package func authenticationCode(of octets: [UInt8], with secret: ck_object_handle_t) throws(TokenError)
         -> SymmetricKey
     {
@@ -101,7 +101,7 @@ package struct TokenSession {
         }
         let result = unsafe functions.pointee.C_Sign?(handle, &octets, UInt(octets.count), &code, &count)
         try Self.check("use the secret", result)
-        guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) octets.") }
+        guard count == 32 else { throw TokenError(.unavailable, "The token gives a code of \(count) bytes.") }
         return SymmetricKey(data: code)
     }
 
@@ -112,7 +112,7 @@ package struct TokenSession {
         return unsafe withUnsafeBytes(of: &value) { unsafe Array($0) }
     }
 
-    /// Calls with attributes whose values stay where they are for as long.
+    /// Calls `body` with attributes whose values stay in place during the call.
     private func withTemplate(
         _ attributes: [(type: UInt, value: [UInt8])], _ body: (UnsafeMutablePointer<ck_attribute>?, UInt) -> ck_rv_t?
     ) throws(TokenError) {
@@ -146,5 +146,5 @@ package struct TokenSession {
     }
 }
 
-// SAFETY: a handle and a table of functions that never change; whoever calls holds ``TokenTurn``.
+// SAFETY: a handle and a table of functions that never change; every caller holds ``TokenTurn``.
 extension TokenSession: @unchecked Sendable {}

@@ -17,14 +17,14 @@ struct Answer {
                 note(.expectedAnswer, "The status is \(code), not \(status.code).")
             }
             if let body, body != seen.octets {
-                note(.expectedAnswer, "The body is another one, of \(seen.octets.count) octets, not \(body.count).")
+                note(.expectedAnswer, "The body is another one, of \(seen.octets.count) bytes, not \(body.count).")
             }
         case (.failed(let error), .failure(let code)):
             if error.code != code { note(.expectedAnswer, "The code is \(error.code), not \(code).") }
         case (.cancelled, .failure(.cancelled)): break
         case (.whole, .failure(let code)): note(.expectedAnswer, "An answer came, not \(code).")
         case (.failed(let error), .answer): note(.expectedAnswer, "The load failed with \(error.code).")
-        case (.cancelled, _): note(.expectedAnswer, "The load was cancelled by nobody.")
+        case (.cancelled, _): note(.expectedAnswer, "The load was not cancelled, but ended as cancelled.")
         case (.declined, _): note(.takesItsRequests, "The request was declined.")
         case (nil, _): break
         }

@@ -1,14 +1,14 @@
 /// Cancels a load before its start, after its head, after each chunk and at its end.
 struct Cancellation {
     let sample: SampleRequest
-    /// What came of the load that nobody cancelled.
+    /// The result of the load without cancellation.
     let plain: Recorder.Snapshot
     let trials: Trials
 
     func check() async {
         for point in points {
             let recorder = await trials.start(sample, cancelAfter: point)
-            // One that does not end is given up; the next points would only take the same time.
+            // A load that does not end is given up; the following points would only take the same time.
             guard let seen = await trials.end(of: recorder, sample) else { return }
             check(seen, at: point)
         }
@@ -29,7 +29,7 @@ struct Cancellation {
         case .whole where seen.octets.count < plain.octets.count || (seen.head == nil && plain.head != nil):
             trials.ledger.add(
                 .tellsOfTruncation, sample.name,
-                "Cancelled \(place), the handler returned as if all \(plain.octets.count) octets had been written.")
+                "Cancelled \(place), the handler returned as if all \(plain.octets.count) bytes had been written.")
         default: break
         }
     }

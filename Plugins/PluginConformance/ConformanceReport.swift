@@ -1,13 +1,13 @@
-/// What a run of ``PluginConformance`` found.
+/// The result of a run of ``PluginConformance``.
 public struct ConformanceReport: Sendable, CustomStringConvertible {
-    /// What the handler violated; empty where it conforms. Of each rule and sample, the first finding.
+    /// The handler's violations; empty if it conforms. For each rule and sample, the first one.
     public let violations: [Violation]
-    /// How many loads the handler was given.
+    /// How many loads the handler has run.
     public let loads: Int
-    /// What could not be tried for want of a sample, one line each.
+    /// What could not be tested because there was no suitable sample, one line each.
     public let notTried: [String]
 
-    /// One line for each violation, or one that says that there is none.
+    /// One line for each violation, or one that says that there are none.
     public var description: String {
         violations.isEmpty
             ? "No violation in \(loads) loads." : violations.map(\.description).joined(separator: "\n")
@@ -17,16 +17,16 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
 /// One rule that a handler violated.
 public struct Violation: Sendable, Hashable, CustomStringConvertible {
     public let rule: Rule
-    /// The name of the sample; nil where it is of all of them.
+    /// The name of the sample; nil if the violation concerns all of them.
     public let sample: String?
-    /// What was seen. Holds nothing of a request or an answer.
+    /// What was observed. Contains nothing of a request or an answer.
     public let detail: String
 
-    /// What was violated, in one line.
+    /// The violation, in one line.
     public var description: String { "\(rule)\(sample.map { " (\($0))" } ?? ""): \(detail)" }
 }
 
-/// What a protocol handler keeps to. New rules may come.
+/// The rules for protocol handlers. Later versions may add rules.
 public struct Rule: Sendable, Hashable, CustomStringConvertible {
     private enum Value: String {
         case takesItsRequests, canonicalForm, order, chunkSize, expectedAnswer, typedErrors, backPressure, streams
@@ -42,13 +42,13 @@ public struct Rule: Sendable, Hashable, CustomStringConvertible {
     public static let order = Rule(value: .order)
     /// No chunk is longer than ``PluginConformance/largestChunk``.
     public static let chunkSize = Rule(value: .chunkSize)
-    /// The sample is answered, or fails, as its test says.
+    /// The sample is answered, or fails, as its expectation says.
     public static let expectedAnswer = Rule(value: .expectedAnswer)
-    /// What is thrown is a `LoadError`, `RequestDeclined` or, where the task is cancelled, `CancellationError`.
+    /// Errors are `LoadError`, `RequestDeclined` or, if the task is cancelled, `CancellationError`.
     public static let typedErrors = Rule(value: .typedErrors)
     /// Nothing is written, and the handler does not return, while an earlier write waits for room.
     public static let backPressure = Rule(value: .backPressure)
-    /// What the source has given is handed over before the source gives more.
+    /// Bytes from the source are passed on before the source sends more.
     public static let streams = Rule(value: .streams)
     /// A slow reader, a slow request body and a session get the answer that a fast reader gets.
     public static let sameAnswer = Rule(value: .sameAnswer)
@@ -56,9 +56,9 @@ public struct Rule: Sendable, Hashable, CustomStringConvertible {
     public static let ends = Rule(value: .ends)
     /// A cancelled load ends.
     public static let endsWhenCancelled = Rule(value: .endsWhenCancelled)
-    /// A load that was cancelled before its body was whole does not return as if it were.
+    /// A load that was cancelled before its body was complete does not return normally.
     public static let tellsOfTruncation = Rule(value: .tellsOfTruncation)
-    /// Nothing more is written once a write was refused.
+    /// Nothing more is written after a write was refused.
     public static let stopsWhenRefused = Rule(value: .stopsWhenRefused)
     /// The writer is not called after the handler returned.
     public static let silentAfterItsEnd = Rule(value: .silentAfterItsEnd)

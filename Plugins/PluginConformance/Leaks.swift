@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// Looks for what outlives the loads: writers, handlers that are objects, descriptors.
+/// Looks for objects and descriptors that outlive the loads: writers, handler objects, descriptors.
 struct Leaks {
-    /// A handler that leaks a descriptor with each load leaks as many as there are loads. Half as many more or fewer
-    /// may be those of a test beside this one, or connections that are kept.
+    /// A handler that leaks a descriptor with each load leaks one for each load. Differences of up to half as many may
+    /// come from a test that runs at the same time, or from connections that are kept open.
     private static let loads = 64
     private static let allowed = loads / 2
 

@@ -1,15 +1,15 @@
 internal import SallyportBase
 
-/// What all loads of a run found, and what must not outlive them.
+/// The findings of all loads of a run, and the objects that must not outlive them.
 actor Ledger {
-    /// Something that is gone once its load is over.
+    /// An object that must be released once its load has ended.
     private struct Remain: Sendable {
         weak let object: (any AnyObject & Sendable)?
         let what: String
         let sample: String
     }
 
-    /// A stream, since what is found in a handler's plain call is written down without waiting.
+    /// A stream, since findings in a handler's synchronous calls are recorded without waiting.
     private let findings: AsyncStream<Violation>
     private nonisolated let finding: AsyncStream<Violation>.Continuation
     private var loads = 0
@@ -18,7 +18,7 @@ actor Ledger {
 
     init() { (findings, finding) = AsyncStream.makeStream() }
 
-    /// Of each rule and sample, the first is reported.
+    /// For each rule and sample, the first finding is reported.
     nonisolated func add(_ rule: Rule, _ sample: String?, _ detail: String) {
         finding.yield(Violation(rule: rule, sample: sample, detail: detail))
     }
@@ -31,7 +31,7 @@ actor Ledger {
         remains.append(Remain(object: object, what: what, sample: sample))
     }
 
-    /// Whether all that was to be released is gone.
+    /// Whether all these objects were released.
     var isEmpty: Bool {
         remains.removeAll { $0.object == nil }
         return remains.isEmpty
@@ -43,7 +43,7 @@ actor Ledger {
         }
     }
 
-    /// What was found; nothing is written down afterwards.
+    /// Returns the findings; later ones are ignored.
     func close() async -> ConformanceReport {
         finding.finish()
         var violations: [Violation] = []

@@ -2,7 +2,7 @@ public import SallyportBase
 public import SallyportLoading
 public import SallyportURLLoading
 
-/// Tries a protocol handler as a session would, and as the worst caller would.
+/// Tests a protocol handler as a session would call it, and as the most difficult caller would.
 ///
 /// ```swift
 /// @Test func theHandlerConforms() async throws {
@@ -17,24 +17,24 @@ public import SallyportURLLoading
 /// }
 /// ```
 ///
-/// Each sample is loaded as it is; cancelled before the start, after the head, after each chunk and at the end; read
-/// slowly; with its body, where it has one, sent slowly; and loaded through a session, whole, slowly and left early. A
-/// sample whose source holds back is watched while it does, and cancelled meanwhile. At last it is looked for what the
-/// loads left behind. ``Rule`` lists what is checked.
+/// Each sample is loaded normally; cancelled before the start, after the head, after each chunk and at the end; read
+/// slowly; with its body, if it has one, sent slowly; and loaded through a session: whole, slowly, and discarded early.
+/// A sample with a source that pauses is observed during the pause, and cancelled then. At the end, leaks are looked
+/// for. ``Rule`` lists the checks.
 ///
-/// The handler is called as the session calls it, with the canonical form of a request, in a task of its own. The
-/// descriptors that are counted are those of the process: tests that open many at once beside this one disturb it.
+/// The handler is called as a session calls it, with the canonical form of a request, in its own task. The descriptors
+/// of the whole process are counted: tests that run at the same time and open many descriptors affect the result.
 public struct PluginConformance: Sendable {
-    /// The longest answer to a sample, in octets.
+    /// The longest answer to a sample, in bytes.
     public static let longestAnswer = 16 << 20
-    /// Of a longer answer, this many points are cancelled at, spread over it.
+    /// The most points at which a load is cancelled; for a longer answer they are spread over it.
     public static let cancellationPoints = 64
 
-    /// How long the handler has to react, at each point. A handler that is slower is given up, and said so.
+    /// How long the handler may take to react, at each point. A slower handler is given up, which is reported.
     public var patience: Duration = .seconds(5)
-    /// The longest chunk that the handler writes: what it holds in memory for one load.
+    /// The longest chunk that the handler may write, and so how much it holds in memory for one load.
     public var largestChunk: ByteCount = .megabytes(1)
-    /// What stands in for the session's own way for `http` and `https`, for handlers that use it.
+    /// Replaces the session's own handling of `http` and `https`, for handlers that use it.
     public var http = LoadChain([])
 
     let subject: Subject
@@ -45,15 +45,16 @@ public struct PluginConformance: Sendable {
         self.samples = samples
     }
 
-    /// Tries a handler that an app makes itself.
+    /// Tests a handler object that an app creates itself.
     ///
-    /// - Parameter make: gives the handler of each load: a new one where it answers a request only once, else the same.
+    /// - Parameter make: returns the handler of each load: a new one if it answers a request only once, otherwise the
+    ///   same.
     public init(samples: [SampleRequest], _ make: @escaping @Sendable () -> any RequestHandler) {
         subject = Subject(make)
         self.samples = samples
     }
 
-    /// Runs all checks, one after the other. Takes at most a few times ``patience`` for each point that fails.
+    /// Runs all checks, one after the other. Takes at most a few times ``patience`` for each failing point.
     public func run() async -> ConformanceReport {
         let ledger = Ledger()
         let limits = Recorder.Limits(chunk: largestChunk.octets, answer: Self.longestAnswer)

@@ -4,26 +4,26 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// Takes the answer of one load in the place of a session, and watches how it is given.
+/// Receives the answer of one load in place of a session, and observes how it is written.
 final class Recorder: ResponseTarget {
-    /// How the reader reads.
+    /// The reader's pace.
     enum Pace: Sendable {
         case eager
         /// A write waits until ``letGo()``.
         case stepped
     }
 
-    /// What has come of a load.
+    /// The state of a load.
     struct Snapshot: Sendable {
         var head: HTTPResponse?
         var octets: [UInt8] = []
-        /// The head and each write that was taken.
+        /// The head and each accepted write.
         var events = 0
         var isWaiting = false
         var isCancelled = false
         var ending: Ending?
 
-        /// Whether status, fields and body are those of another load; dates differ.
+        /// Whether status, fields and body equal those of another load; dates may differ.
         func isSameAnswer(as other: Snapshot) -> Bool {
             octets == other.octets && head?.status == other.head?.status
                 && head?.headerFields[.contentType] == other.head?.headerFields[.contentType]
@@ -36,7 +36,7 @@ final class Recorder: ResponseTarget {
         var seen = Snapshot()
         var waiter: Waiter?
         var refusals = 0
-        /// The rules that were found violated: a handler may do so any number of times.
+        /// The rules with violations: a handler may violate one any number of times.
         var violated: Set<Rule> = []
         var cancel: (@Sendable () -> Void)?
     }
@@ -50,7 +50,7 @@ final class Recorder: ResponseTarget {
     private let sample: String
     private let ledger: Ledger
 
-    /// The longest chunk and the longest answer, in octets.
+    /// The longest chunk and the longest answer, in bytes.
     struct Limits: Sendable {
         var chunk: Int
         var answer: Int
@@ -122,16 +122,16 @@ extension Recorder {
             throw LoadError(.handlerFailed, "A handler hands over the head before the body.")
         }
         if bytes.count > limits.chunk {
-            note(.chunkSize, "A chunk has \(bytes.count) octets, more than \(limits.chunk).")
+            note(.chunkSize, "A chunk has \(bytes.count) bytes, more than \(limits.chunk).")
         }
         if seen.octets.count + bytes.count > limits.answer {
-            note(.ends, "The answer is longer than \(limits.answer) octets.")
+            note(.ends, "The answer is longer than \(limits.answer) bytes.")
             cancel()
             throw LoadError(.responseTooLarge, "The sample's answer is too long.")
         }
     }
 
-    /// Counts what was taken; what cancels the load if it is to be cancelled now.
+    /// Counts an accepted event; returns the cancellation if the load must be cancelled now.
     private static func counted(_ state: inout State, _ cancelAfter: Int?) -> (@Sendable () -> Void)? {
         state.seen.events += 1
         guard state.seen.events == cancelAfter else { return nil }
@@ -175,7 +175,7 @@ extension Recorder {
         letGo(.failure(LoadError(.connectionLost, at: .request, "The load ended before its body.")))
     }
 
-    /// Takes the write that waits.
+    /// Accepts the waiting write.
     func letGo() { letGo(.success(())) }
 
     func cancel() {

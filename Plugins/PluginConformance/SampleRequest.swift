@@ -3,26 +3,26 @@ public import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// A request that a handler is tried with, and what must come of it.
+/// A request for testing a handler, and the expected result.
 ///
-/// It is loaded many times, also broken off in the middle: its source must be able to answer it as often, and its body,
-/// where it has one, to be sent again.
+/// It is loaded many times, and interrupted too: its source must be able to answer it as often, and its body, if it has
+/// one, must be replayable.
 public struct SampleRequest: Sendable {
-    /// What must come of a sample.
+    /// The expected result of a sample.
     public enum Expectation: Sendable {
-        /// An answer with this status; nil is any body, the same each time.
+        /// An answer with this status; a nil body means any body, the same each time.
         case answer(status: HTTPResponse.Status, body: [UInt8]?)
         /// A `LoadError` with this code.
         case failure(LoadError.Code)
     }
 
-    /// A source that stops in the middle of its answer.
+    /// A source that pauses in the middle of its answer.
     struct Hold: Sendable {
         var count: Int
         var release: @Sendable () async -> Void
     }
 
-    /// Names the sample in a report.
+    /// The sample's name in a report.
     public let name: String
     public let request: LoadRequest
     public let expectation: Expectation
@@ -37,7 +37,7 @@ public struct SampleRequest: Sendable {
 
     /// A request that is answered, in the same way each time, with at most ``PluginConformance/longestAnswer``.
     ///
-    /// - Parameter body: nil where the test does not know it.
+    /// - Parameter body: nil if the test does not know it.
     public static func answers(
         _ name: String, _ request: LoadRequest, status: HTTPResponse.Status = .ok, body: [UInt8]? = nil
     ) -> SampleRequest {
@@ -49,12 +49,12 @@ public struct SampleRequest: Sendable {
         SampleRequest(name, request, .failure(code))
     }
 
-    /// A request whose source is slow: it gives the head and `count` octets, and the rest once it is let go.
+    /// A request with a slow source: it sends the head and `count` bytes, and the rest after `release`.
     ///
     /// - Parameters:
-    ///   - count: what the handler must have handed over while the source holds the rest back.
-    ///   - release: lets the source go on. Called once for each load, cancelled ones included; the source holds back
-    ///     again in the next one.
+    ///   - count: how many bytes the handler must have passed on while the source pauses.
+    ///   - release: lets the source continue. Called once for each load, even for cancelled ones; in the next load, the
+    ///     source pauses again.
     public static func holdsBack(
         _ name: String, _ request: LoadRequest, status: HTTPResponse.Status = .ok, after count: ByteCount,
         release: @escaping @Sendable () async -> Void

@@ -54,7 +54,7 @@ struct SessionLoads {
     }
 }
 
-/// How many handlers run in a load.
+/// The number of a load's running handlers.
 private final class Running: Sendable {
     @TaskLocal static var current: Running?
     private let number = Atomic(0)
@@ -62,7 +62,7 @@ private final class Running: Sendable {
     func add(_ change: Int) { number.add(change, ordering: .relaxed) }
 }
 
-/// The handler under test, which tells when it runs.
+/// The handler under test, which reports when it runs.
 private struct Watched: RequestHandler {
     let subject: Subject
 
@@ -76,7 +76,7 @@ private struct Watched: RequestHandler {
     }
 }
 
-/// Lets everything pass, and everything directly.
+/// Allows everything, by direct routes.
 private struct OpenGate: AccessGate {
     func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess {
         ServerAccess(decision: RoutingTable(default: .direct).decide(endpoint), relay: nil)

@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// Reads slowly: each write waits, for the first ones long enough that a handler which does not wait writes on.
+/// Reads slowly: each write waits, the first ones long enough to reveal a handler that does not wait.
 struct SlowReader {
     private static let slowWrites = 32
 
@@ -49,7 +49,7 @@ struct SlowUpload {
     }
 }
 
-/// Watches a handler whose source holds its answer back, and cancels it meanwhile.
+/// Observes a handler while its source pauses, and cancels it then.
 struct SlowSource {
     let sample: SampleRequest
     let hold: SampleRequest.Hold
@@ -69,7 +69,7 @@ struct SlowSource {
         if await !trials.waits(for: { isHandedOver(recorder) || recorder.seen.ending != nil }) {
             trials.ledger.add(
                 .streams, sample.name,
-                "The source gave a head and \(hold.count) octets; \(recorder.seen.octets.count) were handed over.")
+                "The source gave a head and \(hold.count) bytes; \(recorder.seen.octets.count) were handed over.")
         }
         await hold.release()
         guard let seen = await trials.end(of: recorder, sample) else { return }

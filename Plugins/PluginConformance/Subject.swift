@@ -1,12 +1,12 @@
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// The handler that is tried: a type, or what makes one for each load.
+/// The handler under test: a type, or a function that creates one for each load.
 struct Subject: Sendable {
     /// A handler for one load.
     struct Instance: Sendable {
         let load: @Sendable (LoadRequest, ResponseWriter) async throws -> Void
-        /// What is gone once the load is over.
+        /// The object that must be released once the load has ended.
         let object: (any AnyObject & Sendable)?
     }
 
@@ -26,7 +26,7 @@ struct Subject: Sendable {
         }
     }
 
-    /// What the app keeps may outlive the loads, so no object is looked for.
+    /// The app may keep its object, so no release is expected.
     init(_ make: @escaping @Sendable () -> any RequestHandler) {
         let first = make()
         canHandle = { first.canHandle($0) }

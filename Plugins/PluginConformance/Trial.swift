@@ -4,9 +4,9 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// Gives a handler one load after another, each over a ``Recorder``.
+/// Runs one load of a handler after another, each with a ``Recorder``.
 ///
-/// Each runs in a task of its own, so that one that does not end when it is cancelled can be given up.
+/// Each runs in its own task, so that a load that does not end when it is cancelled can be given up.
 struct Trials: Sendable {
     let subject: Subject
     let patience: Duration
@@ -16,7 +16,7 @@ struct Trials: Sendable {
 
     /// Starts a load.
     ///
-    /// - Parameter cancelAfter: the event after which it is cancelled; 0 is before its start.
+    /// - Parameter cancelAfter: the event after which the load is cancelled; 0 means before its start.
     func start(
         _ sample: SampleRequest, _ request: LoadRequest? = nil, pace: Recorder.Pace = .eager, cancelAfter: Int? = nil
     ) async -> Recorder {
@@ -54,9 +54,9 @@ struct Trials: Sendable {
         }
     }
 
-    /// Waits for the end of a load; gives it up, and says so, where it does not come.
+    /// Waits for the end of a load; gives it up, and reports that, if it does not end.
     ///
-    /// - Returns: what came of it; nil where it did not end.
+    /// - Returns: the result; nil if it did not end.
     func end(of recorder: Recorder, _ sample: SampleRequest) async -> Recorder.Snapshot? {
         if await waits(for: { recorder.seen.ending != nil }) { return recorder.seen }
         let rule: Rule = recorder.seen.isCancelled ? .endsWhenCancelled : .ends
@@ -65,7 +65,7 @@ struct Trials: Sendable {
         return nil
     }
 
-    /// Whether something comes true in time.
+    /// Whether a condition becomes true in time.
     func waits(for isTrue: () async -> Bool) async -> Bool {
         let end = ContinuousClock.now + patience
         var turns = 0

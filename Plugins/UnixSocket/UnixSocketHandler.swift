@@ -10,8 +10,8 @@ public import SallyportURLLoading
 /// }
 /// ```
 public protocol UnixSocketAccess: Sendable {
-    /// Absolute paths, as the URL spells them once its escapes are undone: no other spelling is taken for one of
-    /// these, and links are followed by the system. Asked for each load, from any thread.
+    /// Absolute paths, spelt as in the URL after decoding: other spellings of the same path do not match, and the
+    /// system follows links. Called for each load, from any thread.
     static var allowedSockets: Set<String> { get }
 }
 
@@ -22,26 +22,26 @@ public protocol UnixSocketAccess: Sendable {
 /// let body = try await session.data(for: .get("http+unix://%2Frun%2Fdaemon.sock/version")).body
 /// ```
 ///
-/// **The administrator's policy does not cover these loads**: it decides about hosts and ports, and a socket has
-/// neither. A daemon may itself reach the network or run what it is told to (that of a container engine does both).
-/// So an app lists the sockets that it means in its code, in ``UnixSocketAccess``; every other one is refused with
-/// `refusedByPolicy` before a connection is made. The list is exact: no patterns, no directories. Withdrawal of the
-/// authorization ends these loads as it ends all others.
+/// **The administrator's policy does not apply to these loads**: it decides on hosts and ports, and a socket has
+/// neither. A daemon may itself reach the network or run commands (a container engine's does both). So an app lists the
+/// allowed sockets in its code, in ``UnixSocketAccess``; all others are refused with `refusedByPolicy` before a
+/// connection is made. The list is exact: no patterns, no directories. A withdrawal of the authorization ends these
+/// loads like all others.
 ///
-/// Each method and body is sent, to the host `localhost`, with HTTP/1.1. Redirects are not followed and content
-/// codings not undone: the answer is handed over as it comes, with back-pressure. Connections are kept for the same
-/// socket and principal and shared with nothing else. The header fields that the session adds are sent, too.
+/// Every method and body is sent, to the host `localhost`, with HTTP/1.1. Redirects are not followed and content
+/// codings not decoded: the answer is passed on as it arrives, with back-pressure. Connections are kept for the same
+/// socket and principal and shared with nothing else. The header fields that the session adds are sent too.
 ///
-/// Errors are `LoadError`: `invalidRequest` for what ``UnixSocketURL`` does not read, `refusedByPolicy`,
-/// `cannotConnect` where nobody listens or the socket's mode keeps this process out, and those of an exchange over
-/// HTTP. Idle and resource time-outs are the session's; a connection has 10 s to come about.
+/// Errors are `LoadError`: `invalidRequest` for URLs that ``UnixSocketURL`` refuses, `refusedByPolicy`, `cannotConnect`
+/// if no process listens or the socket's mode excludes this process, and those of an HTTP exchange. Idle and resource
+/// time-outs are the session's; connecting takes at most 10 s.
 public struct UnixSocketHandler<Access: UnixSocketAccess>: ProtocolHandler {
     public init() {}
 
     public static func canHandle(_ request: LoadRequest) -> Bool { request.url.scheme == UnixSocketURL.scheme }
 
-    /// The socket's path escaped in one way only, the target without dots and fragment. A URL that is not read stays
-    /// as it is; ``load(_:into:)`` refuses it.
+    /// The URL with the socket's path escaped in a unique way, and the target without dot segments and fragment. An
+    /// invalid URL stays as it is; ``load(_:into:)`` refuses it.
     public static func canonicalForm(of request: LoadRequest) -> LoadRequest {
         var request = request
         if let url = try? UnixSocketURL(request.url).url { request.url = url }

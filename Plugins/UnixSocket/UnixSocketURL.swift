@@ -3,22 +3,22 @@ public import SallyportCore
 
 /// The address of a resource behind a Unix socket: `http+unix://%2Frun%2Fdaemon.sock/version`.
 ///
-/// The host is the socket's path, with `/` and everything but letters, digits and `-._~` as escapes. The path is
-/// absolute, holds no empty segment, no `.` and no `..`, does not end with a slash, is UTF-8 without NUL, and has at
-/// most ``maximumSocketLength`` octets. Sockets in the abstract name space, user names and ports are refused.
+/// The host is the socket's path, with `/` and everything except letters, digits and `-._~` escaped. The path must be
+/// absolute, without empty segments, `.` and `..`, must not end with a slash, must be UTF-8 without NUL, and may have
+/// at most ``maximumSocketLength`` bytes. Sockets in the abstract name space, user names and ports are refused.
 public struct UnixSocketURL: Sendable, Hashable {
     public static let scheme = "http+unix"
-    /// The longest path of a socket, in octets: what `sun_path` holds with its NUL (unix(7)).
+    /// The longest path of a socket, in bytes: the capacity of `sun_path` without its NUL (unix(7)).
     public static let maximumSocketLength = 107
 
     /// The path of the socket.
     public let socket: String
     /// The whole URL in its canonical form, without a fragment.
     public let url: RequestURL
-    /// What the daemon is asked for.
+    /// The URL of the request to the daemon.
     let inner: RequestURL
 
-    /// - Throws: `LoadError` with the code `invalidRequest` where the URL is not of this form.
+    /// - Throws: `LoadError` with the code `invalidRequest` if the URL does not have this form.
     public init(_ url: RequestURL) throws(LoadError) {
         guard url.scheme == Self.scheme, let authority = url.authority else {
             throw Self.malformed("The URL is not http+unix with a socket as its host.")
@@ -31,7 +31,7 @@ public struct UnixSocketURL: Sendable, Hashable {
 
     /// - Parameters:
     ///   - socket: the path of the socket, without escapes.
-    ///   - target: path and query, escaped; `/` where empty.
+    ///   - target: path and query, escaped; `/` if empty.
     /// - Throws: as ``init(_:)``.
     public init(socket: String, target: String) throws(LoadError) {
         guard Self.isPath(socket) else { throw Self.malformed("The host is not the absolute path of a socket.") }
@@ -56,19 +56,19 @@ public struct UnixSocketURL: Sendable, Hashable {
     }
 
     private static func escaped(_ socket: String) -> String {
-        // Octet by octet: a `%` in the name of a file begins no escape.
-        socket.utf8.map { octet in
-            if isUnreserved(octet) { return String(UnicodeScalar(octet)) }
-            return (octet < 16 ? "%0" : "%") + String(octet, radix: 16, uppercase: true)
+        // Byte by byte: a `%` in a file name does not begin an escape.
+        socket.utf8.map { byte in
+            if isUnreserved(byte) { return String(UnicodeScalar(byte)) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }
 
     /// `unreserved` (RFC 3986 §2.3).
-    private static func isUnreserved(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~".utf8.contains(octet)
+        default: "-._~".utf8.contains(byte)
         }
     }
 

@@ -28,7 +28,7 @@ import Testing
         (String(repeating: "a", count: 257), "", .invalidChallenge), ("", "a b", .invalidServerName),
         ("", String(repeating: "a", count: 256), .invalidServerName), ("", "b\u{fc}cher.example", .invalidServerName),
     ])
-    func whatNoTokenCarriesIsNotSent(_ challenge: String, _ server: String, _ code: AuthTokenError.Code) async throws {
+    func invalidClaimsAreNotSent(_ challenge: String, _ server: String, _ code: AuthTokenError.Code) async throws {
         try await TokenApp.with { app in
             await #expect(throws: AuthTokenError(code, "")) {
                 try await app.tokens.token(challenge: challenge, serverName: server)
@@ -41,7 +41,7 @@ import Testing
         (404, AuthTokenError.Code.notSupported), (405, .notSupported), (501, .notSupported), (403, .withdrawn),
         (401, .retry), (429, .retry), (500, .retry), (302, .retry),
     ])
-    func theDocumentedNumbersSayWhetherToTryAgain(_ status: Int, _ code: AuthTokenError.Code) async throws {
+    func theNumbersSayWhetherToTryAgain(_ status: Int, _ code: AuthTokenError.Code) async throws {
         try await TokenApp.with { app in
             app.source.state.withLock { $0.status = status }
             await #expect(throws: AuthTokenError(code, "")) {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func aTokenOfOneOctetMoreThanOneHasIsNone() async throws {
+    @Test func aTokenOfOneByteTooManyIsRefused() async throws {
         try await TokenApp.with { app in
             for (length, isTaken) in [
                 (AuthTokenClaims.maximumLength, true), (AuthTokenClaims.maximumLength + 1, false),
@@ -185,7 +185,7 @@ import Testing
     }
 }
 
-/// The form of the documents, with a delegate.
+/// The API with a delegate.
 @Suite(.timeLimit(.minutes(1))) struct AuthTokenDelegateTests {
     /// Thrown at once: the delegate hears nothing.
     private static func refuses(_ app: TokenApp, _ code: AuthTokenError.Code, challenge: String = "") async {
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func whatIsKnownAtOnceIsThrown() async throws {
+    @Test func errorsThatAreKnownAtOnceAreThrown() async throws {
         try await TokenApp.with { app in
             let listener = Listener()
             await app.tokens.setDelegate(listener)

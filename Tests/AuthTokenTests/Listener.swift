@@ -12,7 +12,7 @@ final class Listener: AuthTokenDelegate {
     /// How often it was called, and returned.
     var heard: Int { count.withLock { $0 } }
 
-    /// - Parameter pause: for how many microseconds it keeps whoever calls it.
+    /// - Parameter pause: how long a call blocks its caller, in microseconds.
     init(pause: UInt32 = 0) {
         self.pause = pause
         (stream, continuation) = AsyncStream.makeStream()

@@ -25,7 +25,7 @@ import Testing
         #expect(issuer.fetches == 3)
     }
 
-    /// Whoever sends tokens with keys that do not exist must not make this server ask for each of them.
+    /// Tokens with unknown keys must not cause a request each.
     @Test func unknownKeysAreLookedForOnceInTenSeconds() async throws {
         let issuer = Issuer()
         let verifier = issuer.verifier()
@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The one that fetches is cancelled: those that wait with it go on, and the next may try at once.
-    @Test func aCancelledFetchIsNobodyElsesFailure() async throws {
+    @Test func aCancelledFetchFailsNoOtherWaiter() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
         let keys = PublishedKeys(from: source, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// It ends at once, while the source has yet to answer, and those that wait beside it go on.
-    @Test func whoeverWaitsForAFetchOfOthersCanBeCancelled() async throws {
+    @Test func waitingForAnotherTasksFetchCanBeCancelled() async throws {
         let (issuer, source) = (Issuer(), HeldSource())
         let keys = PublishedKeys(from: source, clock: issuer.clock)
         let verifier = AuthTokenVerifier(keys: keys, issuer: Issuer.name)

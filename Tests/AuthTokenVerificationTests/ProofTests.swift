@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func whatIsOverIsForgotten() async throws {
+    @Test func expiredProofsAreForgotten() async throws {
         let issuer = Issuer()
         let memory = ProofsInMemory(limit: 2, clock: issuer.clock)
         for proof in ["a", "b"] { #expect(try await memory.remember(proof, until: Issuer.start + 1)) }

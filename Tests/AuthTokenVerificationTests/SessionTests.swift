@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportAuthTokenVerification
 
-/// The challenge flow of the documents.
+/// The challenge flow.
 @Suite(.timeLimit(.minutes(1))) struct SessionTests {
     /// A server with its issuer.
     struct AppServer {
@@ -122,7 +122,7 @@ import Testing
         #expect(admitted == 1)
     }
 
-    @Test func aStoreThatFailsAdmitsNobody() async throws {
+    @Test func aFailingStoreAdmitsNoToken() async throws {
         let issuer = Issuer()
         let sessions = AuthTokenSessions(verifier: issuer.verifier(), challenges: BrokenStore())
         let text = try issuer.token(sessions.makeChallenge())
@@ -132,7 +132,7 @@ import Testing
     // MARK: Challenges that are not stored
 
     /// Any client may ask for challenges: one that asks for many must not displace those of others.
-    @Test func aFloodOfChallengesTakesNobodysAway() async throws {
+    @Test func aFloodOfChallengesDisplacesNoOther() async throws {
         let server = AppServer(.once)
         let challenge = server.sessions.makeChallenge()
         for _ in 0..<1_000 { _ = server.sessions.makeChallenge() }
@@ -229,7 +229,7 @@ import Testing
     }
 
     /// Many sessions, each ended before the next, take up room only until their tokens expire.
-    @Test func whatIsOverTakesNoRoomForLong() {
+    @Test func expiredChallengesAreRemoved() {
         var book = ChallengeBook(limit: 10_000)
         var most = 0
         for number in 0..<5_000 {

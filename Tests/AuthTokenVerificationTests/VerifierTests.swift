@@ -7,7 +7,7 @@ import Testing
 
 /// Every verdict, off-line and on-line.
 @Suite(.timeLimit(.minutes(1))) struct VerifierTests {
-    @Test(arguments: [false, true]) func aGoodTokenSaysWhoUsesTheApp(isOnline: Bool) async throws {
+    @Test(arguments: [false, true]) func aGoodTokenNamesTheUser(isOnline: Bool) async throws {
         let issuer = Issuer()
         let verifier = isOnline ? issuer.onlineVerifier() : issuer.verifier()
         let text = try issuer.token()
@@ -20,7 +20,7 @@ import Testing
         #expect(issuer.fetches == (isOnline ? 0 : 1) && issuer.state.withLock { $0.asked } == (isOnline ? 2 : 0))
     }
 
-    @Test(arguments: [false, true]) func whatTheAppSaidMustBeWhatTheTokenSays(isOnline: Bool) async throws {
+    @Test(arguments: [false, true]) func theTokenMustMatchTheAppsClaims(isOnline: Bool) async throws {
         let issuer = Issuer()
         let verifier = isOnline ? issuer.onlineVerifier() : issuer.verifier()
         let text = try issuer.token()
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// Two spellings of one character are two users.
-    @Test func usersAreComparedOctetByOctet() async throws {
+    @Test func usersAreComparedByteByByte() async throws {
         let issuer = Issuer()
         let text = try issuer.token { $0.user = "e\u{301}" }
         let verifier = issuer.verifier()
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoTokenOfTheIssuerIsMalformed() async throws {
+    @Test func tokensOfOtherIssuersAreMalformed() async throws {
         let issuer = Issuer()
         let verifier = issuer.verifier()
         let good = try issuer.token()
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// What stands between server and service may answer anything, and a service may be asked by mistake about another.
-    @Test func whatIsNoVerdictOnThisTokenAcceptsNothing() async throws {
+    @Test func resultsForOtherTokensAreRefused() async throws {
         let code = try Issuer.field(AuthTokenAPI.Field.code)
         let (user, server) = (try Issuer.field(AuthTokenAPI.Field.user), try Issuer.field(AuthTokenAPI.Field.server))
         let instance = try Issuer.field(AuthTokenAPI.Field.instance)
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoTokenIsNotEvenSent() async throws {
+    @Test func invalidTokensAreNotSent() async throws {
         let issuer = Issuer()
         await #expect(throws: AuthTokenVerificationError.of(.malformed)) {
             try await issuer.onlineVerifier().verify("x\r\nHost: y", for: .ann())

@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func whatIsSetIsToldWithoutSecrets() async throws {
+    @Test func settingsAreListedWithoutSecrets() async throws {
         let fixture = try Fixture()
         let (authorization, _) = try await fixture.activated()
         let settings = await authorization.settings().map { "\($0.name): \($0.value)" }

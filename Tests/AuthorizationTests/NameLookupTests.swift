@@ -57,7 +57,7 @@ import Testing
         #expect(failure?.code == expected && failure?.step == .nameLookup)
     }
 
-    @Test func whatIsNoAnswerToTheQueryIsNotBelieved() async throws {
+    @Test func answersToOtherQueriesAreRefused() async throws {
         let name = try #require(DNSName("other.example"))
         let other = try DNSMessage(answering: DNSMessage(query: .init(name, .srv))).serialized()
         let query = try DNSMessage(query: .init(try #require(DNSName(Self.service)), .srv)).serialized()
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func nobodyIsAskedWhileTheGateIsClosed() async throws {
+    @Test func noNameIsLookedUpWhileTheGateIsClosed() async throws {
         let fixture = try Fixture()
         let (_, store) = try await fixture.activated()
         let authorization = try fixture.authorization(on: store)

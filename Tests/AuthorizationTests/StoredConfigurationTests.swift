@@ -9,7 +9,7 @@ import Testing
         gateway.sent(to: path).map { String($0.target.drop { $0 != "?" }.dropFirst()) }
     }
 
-    @Test func whatIsStoredIsToldAtOnceAndWithTheNextQuestion() async throws {
+    @Test func theStoredEpochIsReportedAtOnceAndWithTheNextFetch() async throws {
         let fixture = try Fixture()
         let (authorization, store) = try await fixture.activated()
         let first = fixture.gateway.state.withLock { $0.configuration.epoch }

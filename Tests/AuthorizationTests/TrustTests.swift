@@ -75,7 +75,7 @@ import Testing
         #expect(await told(authorization) == "")
     }
 
-    @Test func whatALeakedSignerSaidDoesNotOutliveItsRevocation() async throws {
+    @Test func configurationsOfALeakedSignerDoNotOutliveItsRevocation() async throws {
         let fixture = try Fixture()
         let (authorization, store) = try await fixture.activated()
         let epoch = fixture.gateway.state.withLock { $0.configuration.epoch }

@@ -1,4 +1,4 @@
-// Fills a cache until somebody kills it. Prints `open`, and the number of each answer once it is stored.
+// Fills a cache until it is killed. Prints `open`, and the number of each answer once it is stored.
 import Glibc
 import HTTPTypes
 import Logging

@@ -120,7 +120,7 @@ import Testing
         #expect(cassette.recording.exchanges.count == 2)
     }
 
-    @Test func whatWasNotReadWholeIsNotRecorded() async throws {
+    @Test func partlyReadAnswersAreNotRecorded() async throws {
         let cassette = try await Cassette.open(path, mode: .record)
         let session = cassette.session(OpenGate())
         let response = try await session.bytes(for: origin.request("/long/3000000"))

@@ -36,7 +36,7 @@ import Testing
         file(body: #"{"base64": "!"}"#), file(body: "1"), String(file().dropLast(3)),
         String(repeating: "[", count: 100_000),
     ])
-    func whatIsNoneIsMalformed(text: String) { #expect(code(text) == .malformed) }
+    func otherFilesAreMalformed(text: String) { #expect(code(text) == .malformed) }
 
     @Test func aLaterVersionIsNotGuessed() {
         #expect(code(Self.file(version: 2)) == .unsupportedVersion)

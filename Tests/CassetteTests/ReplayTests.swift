@@ -81,7 +81,7 @@ import Testing
         ("/one?a=1", .delete, nil, "another method"),
         ("/one?a=1", .get, "body", "another body"), ("/two?a=1", .get, nil, "another URL"),
     ])
-    func whatWasNotRecordedFailsAndSaysWhatWasNearest(
+    func unrecordedRequestsFailAndNameTheNearest(
         target: String, method: HTTPRequest.Method, body: String?, told: String
     ) async throws {
         let cassette = try await cassette { session in

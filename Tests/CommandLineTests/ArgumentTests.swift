@@ -169,7 +169,7 @@ import Testing
         ["server", "add", "a.example:1", "--address", "b.example"], ["server", "add", "a:1", "--route", "perhaps"],
         ["cluster", "set", "a/b", "r:1"], ["route", "set", "default", "relay:"], ["wipe"],
     ])
-    func whatIsNotValidIsRefused(arguments: [String]) {
+    func invalidArgumentsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try SallyportProgram.parseAsRoot(["admin"] + arguments + ["--data", "d"]) }
     }
 }

@@ -81,7 +81,7 @@ import Testing
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    @Test func whatIsShownIsWhatIsStored() async throws {
+    @Test func theOutputShowsTheStoredAnswer() async throws {
         try await fill("https://a.example/b?c")
         let store = try await open()
         let entry = try #require(

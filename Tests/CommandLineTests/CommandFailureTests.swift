@@ -13,7 +13,7 @@ import Testing
         #expect(failure.text(asJSON: true) == #"{"error":{"code":-302,"message":"Gone.","name":"wiped"}}"#)
     }
 
-    @Test func withoutADocumentedCodeItIsTheExitStatus() {
+    @Test func withoutAResultCodeItIsTheExitStatus() {
         #expect(CommandFailure(.unavailable, name: "unavailable", "No.").code == 69)
     }
 }

@@ -28,7 +28,7 @@ import Testing
         return try String(contentsOfFile: folder.file(name), encoding: .utf8)
     }
 
-    @Test func whatIsImportedIsListedExportedAndRemoved() async throws {
+    @Test func importedCookiesAreListedExportedAndRemoved() async throws {
         try await make()
         try folder.write(
             "www.example.com\tFALSE\t/\tTRUE\t4102444800\tid\tsecret\n.example.com\tTRUE\t/\tFALSE\t4102444800\tb\t2\n",
@@ -70,7 +70,7 @@ import Testing
         #expect(await run("export", "-o", folder.file("cookies.txt")) == .inputOutput, "it is there already")
     }
 
-    @Test func whatNeedsAWriterSaysThatThereIsOne() async throws {
+    @Test func writingCommandsReportThatTheStoreIsInUse() async throws {
         let store = try await SecureStore.open(at: folder.file("store"), protectedBy: .keyFile(folder.file("key")))
         #expect(await run("remove", "--all") == .inUse)
         try folder.write("", to: "cookies.txt")

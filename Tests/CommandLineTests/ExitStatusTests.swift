@@ -11,14 +11,14 @@ import Testing
         (.cannotConnect, 69), (.relayUnreachable, 69), (.serverNotTrusted, 76), (.relayNotTrusted, 76),
         (.relayProtocol, 76), (.protocolViolation, 76), (.fileSystem, 74), (.invalidRequest, 64),
     ])
-    func loadErrorsEndAsDocumented(code: LoadError.Code, status: Int) {
+    func loadErrorsHaveTheirExitStatus(code: LoadError.Code, status: Int) {
         #expect(CommandFailure(LoadError(code, "It failed.")).status.rawValue == Int32(status))
     }
 
     @Test(arguments: [
         (StoreError.Code.damaged, 74), (.inUse, 75), (.wrongKey, 74), (.wiped, 77), (.notFound, 64),
     ])
-    func storeErrorsEndAsDocumented(code: StoreError.Code, status: Int) {
+    func storeErrorsHaveTheirExitStatus(code: StoreError.Code, status: Int) {
         #expect(CommandFailure(StoreError(code, "It failed.")).status.rawValue == Int32(status))
     }
 
@@ -26,11 +26,11 @@ import Testing
         (GatewayError.Code.invalid, 64), (.cannotBind, 69), (.unreachable, 69), (.inUse, 75),
         (.unsafePermissions, 74), (.unauthorized, 77),
     ])
-    func gatewayErrorsEndAsDocumented(code: GatewayError.Code, status: Int) {
+    func gatewayErrorsHaveTheirExitStatus(code: GatewayError.Code, status: Int) {
         #expect(CommandFailure(GatewayError(code, "It failed.")).status.rawValue == Int32(status))
     }
 
-    @Test func withdrawalTellsTheDocumentedCode() {
+    @Test func withdrawalReportsItsResultCode() {
         let failure = CommandFailure(LoadError(AccessDenied(.withdrawn, code: .wiped)))
         #expect(failure.code == -302)
         #expect(failure.name == "wiped")

@@ -24,7 +24,7 @@ struct PasswordLineTests {
         #expect(end(Array(keys.utf8)) == .entered(password))
     }
 
-    @Test func whatIsLeftOrIsNoTextIsNoPassword() {
+    @Test func anAbortedOrInvalidLineIsNotAPassword() {
         #expect(end([0x03]) == .interrupted)
         #expect(end(Array("secret".utf8) + [0x03]) == .interrupted)
         #expect(end([0x04]) == PasswordLine.End.none)
@@ -37,7 +37,7 @@ struct PasswordLineTests {
         #expect(end(keys) == .entered(String(repeating: "a", count: PasswordLine.limit)))
     }
 
-    /// A terminal that shows nothing would be left to whoever typed Ctrl-C.
+    /// Ctrl-C must not leave a terminal without echo.
     @Test(arguments: ["\\x03", "\\n"])
     func theTerminalIsLeftAsItWas(key: String) async throws {
         let folder = try TemporaryDirectory()

@@ -48,14 +48,14 @@ import Testing
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    @Test func whatNeedsAWriterSaysThatThereIsOne() async throws {
+    @Test func writingCommandsReportThatTheStoreIsInUse() async throws {
         let writer = try await open()
         for command in ["rotate", "compact"] { #expect(await run(command) == .inUse, "\(command)") }
         writer.close()
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    @Test func whatIsNotThereIsAMistakeOfUse() async throws {
+    @Test func aMissingStoreIsAUsageError() async throws {
         for command in ["stat", "verify", "rotate", "compact"] { #expect(await run(command) == .usage, "\(command)") }
         try FileManager.default.removeItem(atPath: folder)
     }

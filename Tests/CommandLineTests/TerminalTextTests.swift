@@ -9,7 +9,7 @@ import Testing
         ("\u{9b}2J", "\\u009b2J"), ("\u{7f}", "\\u007f"), ("a\rb", "a\\u000db"), ("\u{202e}txt.exe", "\\u202etxt.exe"),
         ("\u{2028}", "\\u2028"), ("\u{e0041}", "\\udb40\\udc41"), ("a\u{8}b", "a\\u0008b"),
     ])
-    func whatSteersATerminalIsShownAsText(_ text: String, _ shown: String) {
+    func controlCharactersAreShownAsText(_ text: String, _ shown: String) {
         #expect(TerminalText.of(text) == shown)
     }
 

@@ -43,7 +43,7 @@ import Testing
         await app.close()
     }
 
-    /// `HTTPCookieAcceptPolicy`, which the documents ignore.
+    /// `HTTPCookieAcceptPolicy` has an effect here.
     @Test(arguments: Way.allCases) func theAcceptPolicyIsHonoured(_ way: Way) async throws {
         let app = try await CookieApp(way)
         let never = try app.session { $0.cookieAcceptPolicy = .never }

@@ -31,7 +31,7 @@ import Testing
         second.store.close()
     }
 
-    /// CONTRACTS: durable within 200 ms, without anybody asking for it.
+    /// Durable within 200 ms, without a call of `flush()`.
     @Test func aPersistentCookieIsSoonDurable() async throws {
         let fixture = try await JarFixture()
         let jar = fixture.jar()
@@ -75,7 +75,7 @@ import Testing
         fixture.store.close()
     }
 
-    @Test func whatTurnsIntoASessionCookieLeavesTheStore() async throws {
+    @Test func cookiesThatBecomeSessionCookiesLeaveTheStore() async throws {
         let fixture = try await JarFixture()
         let jar = fixture.jar()
         let storage = CookieStorage(fixture.store, jar: nil)
@@ -87,7 +87,7 @@ import Testing
         fixture.store.close()
     }
 
-    @Test func whatExpiredMeanwhileIsNotLoadedAndLeavesTheStore() async throws {
+    @Test func cookiesThatExpiredAreNotLoadedAndLeaveTheStore() async throws {
         let fixture = try await JarFixture()
         let first = fixture.jar()
         try await first.take("a=1; Max-Age=100", "b=2; Max-Age=200", at: Self.site)
@@ -129,7 +129,7 @@ import Testing
         fixture.store.close()
     }
 
-    // MARK: Who has which
+    // MARK: Principals
 
     @Test func namedJarsShareNothing() async throws {
         let fixture = try await JarFixture()
@@ -243,7 +243,7 @@ import Testing
         fixture.store.close()
     }
 
-    @Test func whatCannotBeWrittenStaysInMemoryAndIsTriedAgain() async throws {
+    @Test func unwrittenChangesStayInMemoryAndAreRetried() async throws {
         let fixture = try await JarFixture()
         let jar = fixture.jar(delay: .seconds(60))
         try await jar.take("a=1; Max-Age=100", at: Self.site)

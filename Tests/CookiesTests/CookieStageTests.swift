@@ -49,7 +49,7 @@ import Testing
 
     private let request = try? LoadRequest.get("https://www.example.com/a")
 
-    @Test func whatAnAnswerSetsGoesWithTheNextRequest() async throws {
+    @Test func cookiesOfAnAnswerAreSentWithTheNextRequest() async throws {
         let fixture = try await JarFixture()
         let stage = CookieStage(jar: fixture.jar())
         for _ in 0..<2 { try await load(try #require(request), through: stage) }

@@ -12,7 +12,7 @@ import Testing
 
 /// What no server should send, on the wire: through the transport, the parser and the jar, and back.
 @Suite(.timeLimit(.minutes(1))) struct HostileCookieTests {
-    /// Answers the first request with a head of the test's own, and keeps the octets of every one.
+    /// Answers the first request with a head of the test's own, and keeps the bytes of every one.
     private final class Server: Sendable {
         let server: TestServer
         private let seen: Lock<[[UInt8]]>
@@ -65,16 +65,16 @@ import Testing
         try await second(lines.map { Array($0.utf8) }, around: head).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func octetsGoBackAsTheyCame() async throws {
+    @Test func bytesAreSentBackUnchanged() async throws {
         let value: [UInt8] = [0xff, 0xfe, 0x22, 0x2c, 0x20, 0x80, 0xc3]
         let field = try await second([Array("Set-Cookie: a=".utf8) + value + Array("; Path=/".utf8)])
         #expect(field == Array("a=".utf8) + value)
     }
 
-    @Test(arguments: [UInt8(1), 8, 11, 12, 14, 31, 127]) func aControlSetsNothing(_ octet: UInt8) async throws {
+    @Test(arguments: [UInt8(1), 8, 11, 12, 14, 31, 127]) func aControlSetsNothing(_ byte: UInt8) async throws {
         let lines = [
-            Array("Set-Cookie: a=b".utf8) + [octet] + Array("c".utf8), Array("Set-Cookie: x".utf8) + [octet, 61, 98],
-            Array("Set-Cookie: y=z; Path=/".utf8) + [octet, 97], Array("Set-Cookie: good=1".utf8),
+            Array("Set-Cookie: a=b".utf8) + [byte] + Array("c".utf8), Array("Set-Cookie: x".utf8) + [byte, 61, 98],
+            Array("Set-Cookie: y=z; Path=/".utf8) + [byte, 97], Array("Set-Cookie: good=1".utf8),
         ]
         #expect(try await second(lines) == Array("good=1".utf8))
     }

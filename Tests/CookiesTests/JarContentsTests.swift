@@ -46,7 +46,7 @@ import Testing
         ("a", String(repeating: "v", count: 4096), "a.example", "/"),
         ("a", "v", "a.example", "/" + String(repeating: "p", count: 1024)),
     ])
-    func whatNoServerCouldSetIsRefused(_ name: String, _ value: String, _ domain: String, _ path: String) {
+    func cookiesThatNoServerCouldSetAreRefused(_ name: String, _ value: String, _ domain: String, _ path: String) {
         #expect(throws: CookieError(.invalidCookie, "")) {
             try Cookie(name: name, value: value, domain: domain, path: path)
         }
@@ -158,7 +158,7 @@ import Testing
 
     // MARK: Files
 
-    @Test(arguments: CookieFileFormat.allCases) func whatIsExportedIsImportedAsTheSame(_ format: CookieFileFormat)
+    @Test(arguments: CookieFileFormat.allCases) func exportedCookiesAreImportedUnchanged(_ format: CookieFileFormat)
         async throws
     {
         let fixture = try await JarFixture()

@@ -26,7 +26,7 @@ import Testing
         #expect(try TestJar.echo("one", "two") == "two")
     }
 
-    @Test func octetsGoBackAsTheyCame() throws {
+    @Test func bytesAreSentBackUnchanged() throws {
         var jar = TestJar()
         let field: [UInt8] = [0x61, 0x3d, 0xff, 0xfe, 0x22, 0x2c, 0x20, 0xc3]
         #expect(try jar.set(field, by: Self.site) == nil)
@@ -91,7 +91,7 @@ import Testing
             try jar.sent(to: Self.site) == "secure=1; newer=5; newest=6", "nothing insecure drives a secure one out")
     }
 
-    @Test func aFullJarLosesTheCookiesOfWhoHasMost() throws {
+    @Test func aFullJarEvictsCookiesOfThePrincipalWithTheMost() throws {
         var jar = TestJar()
         jar.table.limits.inAll = 100
         jar.principal = Principal("quiet")
@@ -121,7 +121,7 @@ import Testing
         #expect(jar.table.count == 0 && jar.table.owners.all.isEmpty)
     }
 
-    @Test func whatIsOverwrittenIsGone() throws {
+    @Test func overwrittenCookiesAreGone() throws {
         var jar = TestJar()
         try jar.set("name=value", by: Self.site)
         jar.principal = Principal("ann")

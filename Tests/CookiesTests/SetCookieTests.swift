@@ -2,7 +2,7 @@ import Testing
 
 @testable import SallyportCookies
 
-/// RFC 6265bis §5.6: what a field says, before anybody asks whether it may.
+/// RFC 6265bis §5.6: parsing a field, before the rules are applied.
 @Suite struct SetCookieTests {
     private func read(_ field: String) throws -> SetCookie { try SetCookie(Array(field.utf8)) }
 
@@ -22,11 +22,11 @@ import Testing
     }
 
     @Test func section5_6_step1_aControlAnywhereEndsIt() {
-        for octet in UInt8.min...UInt8.max {
-            let fields = [[97, octet, 61, 98], [97, 61, octet, 98], Array("a=b; Path=/".utf8) + [octet]]
-            let isControl = octet < 0x20 && octet != 9 || octet == 0x7f
+        for byte in UInt8.min...UInt8.max {
+            let fields = [[97, byte, 61, 98], [97, 61, byte, 98], Array("a=b; Path=/".utf8) + [byte]]
+            let isControl = byte < 0x20 && byte != 9 || byte == 0x7f
             for field in fields {
-                #expect((refusal(field) != nil) == isControl, "\(octet)")
+                #expect((refusal(field) != nil) == isControl, "\(byte)")
             }
         }
     }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func section5_6_step5_nameAndValueHave4096OctetsAtMost() throws {
+    @Test func section5_6_step5_nameAndValueHave4096BytesAtMost() throws {
         let value = String(repeating: "v", count: 4095)
         #expect(try pair("n=\(value)")[1].count == 4095)
         #expect(throws: CookieRefusal.tooLong) { try read("n=\(value)v") }
@@ -48,7 +48,7 @@ import Testing
         #expect(try pair("n=\(value); Comment=\(value)")[1].count == 4095)
     }
 
-    @Test func section5_6_anAttributeHas1024OctetsAtMost() throws {
+    @Test func section5_6_anAttributeHas1024BytesAtMost() throws {
         let path = "/" + String(repeating: "p", count: 1023)
         #expect(try read("a=b; Path=\(path)").path == .given(Array(path.utf8)))
         #expect(try read("a=b; Path=\(path)p").path == nil)

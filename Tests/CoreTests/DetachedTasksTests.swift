@@ -21,7 +21,7 @@ import Testing
         await tasks.shutdown()
     }
 
-    @Test func whatBeginsLaterIsCancelledFromItsStart() async throws {
+    @Test func tasksStartedAfterShutdownAreCancelledFromTheirStart() async throws {
         await tasks.shutdown()
         let wasCancelled = Lock<Bool?>(nil)
         tasks.begin { wasCancelled.withLock { $0 = Task.isCancelled } }

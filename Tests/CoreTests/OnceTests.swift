@@ -110,7 +110,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct AwaitedValueTests {
     private let value = AwaitedValue<Int>()
 
-    @Test func allWhoWaitGetTheFirstValue() async {
+    @Test func allWaitingTasksGetTheFirstValue() async {
         async let waiting = withTaskGroup(of: Int?.self, returning: [Int?].self) { [value] group in
             for _ in 0..<32 { group.addTask { await value.wait() } }
             return await group.reduce(into: []) { $0.append($1) }
@@ -124,7 +124,7 @@ import Testing
     }
 
     /// Cancelled before it waits, while it waits, and once the value is there.
-    @Test func whoIsCancelledGetsNone() async throws {
+    @Test func aCancelledTaskGetsNoValue() async throws {
         for hasBegun in [false, true] {
             let begun = Signal()
             let task = Task { [value] in

@@ -23,11 +23,11 @@ import Testing
         for waiter in all { waiter.resume(returning: "came") }
     }
 
-    @Test func whatIsKnownIsNotWaitedFor() async {
+    @Test func aKnownValueIsReturnedWithoutWaiting() async {
         #expect(await wait(knowing: "known") == "known")
     }
 
-    @Test func whoWaitsGetsWhatCame() async throws {
+    @Test func aWaitingTaskGetsTheValue() async throws {
         async let first = wait()
         async let second = wait()
         #expect(try await eventually { waiting.withLock { $0.count } == 2 })
@@ -35,7 +35,7 @@ import Testing
         #expect(await [first, second] == ["came", "came"])
     }
 
-    @Test func whoIsCancelledLeavesAndNobodyElseDoes() async throws {
+    @Test func onlyTheCancelledTaskStopsWaiting() async throws {
         let leaver = Task { await wait() }
         async let stayer = wait()
         #expect(try await eventually { waiting.withLock { $0.count } == 2 })
@@ -46,7 +46,7 @@ import Testing
         #expect(await stayer == "came")
     }
 
-    @Test func whoWasCancelledBeforeDoesNotEnter() async {
+    @Test func aTaskCancelledBeforeDoesNotWait() async {
         let task = Task {
             withUnsafeCurrentTask { unsafe $0?.cancel() }
             return await wait(knowing: "known")

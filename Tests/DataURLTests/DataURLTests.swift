@@ -63,7 +63,7 @@ import Testing
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL("data:;base64,\(data)") }
     }
 
-    @Test func theLongestURLIsReadAndOneOctetMoreIsNot() throws {
+    @Test func theLongestURLIsReadAndALongerOneIsNot() throws {
         let longest = "data:," + String(repeating: "a", count: DataURL.maximumLength - 6)
         #expect(try DataURL(longest).octets.count == DataURL.maximumLength - 6)
         #expect(throws: LoadError(.invalidRequest, "")) { try DataURL(longest + "a") }
@@ -80,7 +80,7 @@ import Testing
         #expect(error.map { "\($0) \(String(reflecting: $0))".contains("secret") } == false)
     }
 
-    /// Half of them random octets, half well-formed parts in a random order.
+    /// Half of them random bytes, half well-formed parts in a random order.
     @Test func noInputTraps() throws {
         var random = SeededGenerator(seed: 2397)
         var read = 0

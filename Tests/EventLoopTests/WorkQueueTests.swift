@@ -24,7 +24,7 @@ import Testing
     }
 
     /// What descriptors' handlers enqueue, above all for tasks on the loop.
-    @Test mutating func nobodyRingsForAThreadThatADescriptorWoke() {
+    @Test mutating func aThreadWokenByADescriptorNeedsNoWakeUp() {
         let rests = falls()
         #expect(rests)
         queue.awoke()

@@ -7,7 +7,7 @@ import SallyportURLLoading
 import TestSupport
 import Testing
 
-/// What native tasks get: whole bodies, heads and final URLs, whoever takes them.
+/// The results of native tasks: whole bodies, heads and final URLs, for every kind of task.
 @Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private let tenant = Tenant()
 
@@ -73,7 +73,7 @@ import Testing
         task.resume()
         #expect(try await eventually { collector.seen.octets > 1 << 20 })
         let (given, taken) = (sent.withLock { $0 }, collector.seen.octets)
-        #expect(given - taken < 32 << 20, "\(given) octets for \(taken)")
+        #expect(given - taken < 32 << 20, "\(given) bytes for \(taken)")
         task.cancel()
         #expect((try await collector.end().error as? URLError)?.code == .cancelled)
     }
@@ -132,7 +132,7 @@ import Testing
 
     /// FoundationNetworking would hang, or load it again by itself and directly.
     @Test(arguments: ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer, Basic realm=\"x\""])
-    func aRefusedRequestIsAnAnswerAndAsksNobody(challenge: String) async throws {
+    func aRefusedRequestIsAnAnswerAndTheDelegateIsNotAsked(challenge: String) async throws {
         let server = try RecordingServer { _ in
             "HTTP/1.1 401 U\r\nWWW-Authenticate: \(challenge)\r\nContent-Length: 2\r\n\r\nno"
         }

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct EndingTests {
     private let tenant = Tenant()
 
-    /// Gives the head and one octet, then nothing; tells when the client has left.
+    /// Gives the head and one byte, then nothing; tells when the client has left.
     private func holdingServer() throws -> (TestServer, isLeft: @Sendable () -> Bool) {
         let left = Lock(0)
         let server = try TestServer { connection in
@@ -139,7 +139,7 @@ import Testing
         #expect(!URLErrorCodes.table.values.contains(.unknown))
     }
 
-    /// The native session's own tables are touched by nobody else meanwhile.
+    /// Only FoundationNetworking accesses the native session's own tables.
     @Test func manyTasksAtOnceEndEachOnce() async throws {
         let server = try RecordingServer(body: String(repeating: "x", count: 10_000))
         let session = tenant.native(delegate: Collector())

@@ -38,7 +38,7 @@ import Testing
     }
 
     /// What a request says of cookies goes by the secure session's rules.
-    @Test func whatARequestSaysOfCookiesIsTaken() async throws {
+    @Test func aRequestsCookieSettingIsAdopted() async throws {
         let watching = Watching()
         var configuration = SessionConfiguration()
         configuration.handlers = [watching]

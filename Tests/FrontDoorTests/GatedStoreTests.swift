@@ -82,7 +82,7 @@ import Testing
 
     private func chunks(_ count: Int) -> AsyncStream<[UInt8]> {
         AsyncStream { continuation in
-            for octet in 0..<count { continuation.yield([UInt8](repeating: UInt8(octet), count: 100_000)) }
+            for byte in 0..<count { continuation.yield([UInt8](repeating: UInt8(byte), count: 100_000)) }
             continuation.finish()
         }
     }

@@ -2,7 +2,7 @@ import Sallyport
 import SallyportURLLoading
 import Testing
 
-/// The code that the documents show. Compiling is the test of what needs a gateway.
+/// The code in README.md and Docs. Code that needs a gateway is only compiled.
 @Suite struct ReadmeTests {
     struct Profile: Codable, Equatable { var name: String }
 

@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func whoeverWaitsForAGatewayThatCannotStartIsTold() async throws {
+    @Test func waitingForAGatewayThatCannotStartThrows() async throws {
         try await GatewayFolder.with { folder in
             try await folder.running { _, listeners in
                 var control = Gateway.Configuration.loopback
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrongHasACode() async throws {
+    @Test func everyErrorHasACode() async throws {
         try await GatewayFolder.with { folder in
             await #expect(throws: GatewayError(.alreadyInitialized, "")) {
                 try await Gateway.create(
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func whatEndsInstancesIsConfirmed() async throws {
+    @Test func endingInstancesNeedsConfirmation() async throws {
         let fixture = try await DataFixture()
         _ = try await fixture.enroll(fixture.link(), DataFixture.request())
         let gateway = Gateway(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// A server that wants Basic, and whoever answers for the app. No I/O.
+/// A server that requires Basic, and the delegate of an app. No I/O.
 @Suite(.timeLimit(.minutes(1)))
 struct AuthenticationStageTests {
     private let storage = CredentialStorage()
@@ -44,9 +44,9 @@ struct AuthenticationStageTests {
         #expect(try await load(gate: gate) == 200)
     }
 
-    // MARK: Who answers
+    // MARK: Sources of credentials
 
-    @Test func withoutAnybodyTheServersAnswerIsTheResult() async throws {
+    @Test func withoutADelegateTheServersAnswerIsTheResult() async throws {
         #expect(try await load() == 401)
         #expect(server.seen == [nil])
     }
@@ -82,7 +82,7 @@ struct AuthenticationStageTests {
         #expect(try await load() == 401)
     }
 
-    @Test func whatIsForOneLoadIsNotKept() async throws {
+    @Test func aCredentialForOneLoadIsNotKept() async throws {
         let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
         #expect(try await load(asking: StubResponder([.use(once)])) == 200)
         #expect(try await load() == 401)
@@ -153,7 +153,7 @@ struct AuthenticationStageTests {
         #expect(app.challenges.map(\.protectionSpace.realm) == ["d", "x", "r"], "what is newer is not known here")
     }
 
-    @Test func whatWasRejectedIsNotAskedAboutAgainInTheLoad() async throws {
+    @Test func aRejectedMethodIsNotOfferedAgainInTheLoad() async throws {
         server.offers = ["Basic realm=\"x\"", "Basic realm=\"r\""]
         let app = StubResponder([.rejectProtectionSpace, .use(Self.wrong), .use(Self.good)])
         #expect(try await load(asking: app) == 200)

@@ -45,7 +45,7 @@ import Testing
         #expect(parse("NTLM \(data), Basic") == [scheme("ntlm", token68: data), scheme("basic")])
     }
 
-    @Test func whatIsUnknownIsKeptForWhoKnowsIt() {
+    @Test func unknownParametersAreKept() {
         #expect(parse("Bearer realm=\"x\", error=\"e\"") == [scheme("bearer", ["realm": "x", "error": "e"])])
     }
 
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["", " ", ",", "=", "realm=\"a\"", "\"", "\\", "@", ", ,=,"])
-    func whatIsNoChallengeIsNone(_ field: String) {
+    func invalidChallengesAreIgnored(_ field: String) {
         #expect(parse(field).isEmpty)
     }
 
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [("a:b", "c"), ("a\n", "c"), ("a", "c\r\nX: y"), ("a\u{7f}", "c"), ("a", "\u{0}")])
-    func whatCannotBeSentIsRefused(_ user: String, _ password: String) {
+    func unsendableCredentialsAreRefused(_ user: String, _ password: String) {
         #expect(throws: (any Error).self) { try field(user, password) }
     }
 

@@ -61,7 +61,7 @@ import Testing
 
     // MARK: After an answer
 
-    @Test func whatWasSaidIsLookedAtFirst() {
+    @Test func theLastAnswerIsExaminedFirst() {
         var negotiation = said(first)
         #expect(negotiation.challenged(by: [second, first]) == .examine(first.offered))
         #expect(negotiation.examined(.refused) == .drop(Self.answer(first)))
@@ -80,7 +80,7 @@ import Testing
         #expect(negotiation.found(.credential(Self.bob)) == .say(Self.answer(first, Self.bob)))
     }
 
-    @Test func whatIsAtHandMayBeSaidAgain() {
+    @Test func aCredentialAtHandMayBeSentAgain() {
         var negotiation = said(first)
         _ = negotiation.challenged(by: [first])
         _ = negotiation.examined(.refused)
@@ -116,7 +116,7 @@ import Testing
         #expect(other.examined(.unsaid(isDialogue: false)) == .find(first, failureCount: 0))
     }
 
-    @Test func whoIsRefusedBeforeTheServerHeardIsRefused() {
+    @Test func aCredentialRefusedBeforeItWasSentCountsAsRefused() {
         var negotiation = Negotiation()
         _ = negotiation.challenged(by: [first])
         _ = negotiation.found(.credential(Self.ann))
@@ -166,7 +166,7 @@ import Testing
         #expect(negotiation.succeeded() == nil && negotiation.lost() == nil)
     }
 
-    @Test func whatIsSaidUnaskedWasNotAskedFor() {
+    @Test func aCredentialSentUnaskedCountsAsUnchallenged() {
         var negotiation = Negotiation()
         negotiation.said(Self.answer(first, Self.ann, .unasked))
         #expect(!negotiation.wasAsked && negotiation.succeeded() == Self.answer(first, Self.ann, .unasked))

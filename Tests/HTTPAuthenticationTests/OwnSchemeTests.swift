@@ -133,7 +133,7 @@ struct OwnSchemeTests {
         #expect(server.seen == [nil, "Count 1", "Count 2", "Count 3"])
     }
 
-    @Test func whatTheServerProvesOfItselfIsLookedAt() async throws {
+    @Test func theServersOwnProofIsChecked() async throws {
         let server = Server(taking: "Count ", named: "other")
         let error = await #expect(throws: LoadError.self) { try await load(server, [CountingScheme()]) }
         #expect(error?.code == .serverNotAuthenticated)

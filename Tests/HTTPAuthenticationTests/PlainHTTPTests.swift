@@ -101,7 +101,7 @@ struct PlainHTTPTests {
         #expect(record?.json.contains("secret") == false)
     }
 
-    @Test func whereNobodyHasAPasswordNoneIsWithheld() async throws {
+    @Test func withoutAPasswordNoneIsWithheld() async throws {
         let origin = try Origin(Self.basic)
         let (status, record) = try await load(origin.url(), in: session()) { _ in }
         #expect(status == 401 && record?.decisions.contains { $0.kind == .withheld } == false)
@@ -133,7 +133,7 @@ struct PlainHTTPTests {
 
     /// A credential that one session may send must not be sent by another that may not, though they share the accepted
     /// ones.
-    @Test func whatWasAcceptedIsNotSaidUnaskedWhereItMayNotBe() async throws {
+    @Test func anAcceptedPasswordIsNotSentUnaskedWhereForbidden() async throws {
         let origin = try Origin(Self.basic)
         #expect(try await load(origin.url(), in: session { $0.allowsBasicOverPlainHTTP = true }).status == 200)
         let count = origin.passwords

@@ -107,9 +107,9 @@ struct ProxyAuthenticationTests {
         #expect(try await guarded.session().data(for: request).head.status == .ok)
     }
 
-    // MARK: What nobody answers
+    // MARK: Without a credential
 
-    @Test func nobodyAnswersForHTTP() async throws {
+    @Test func withoutACredentialTheProxysAnswerIsTheResult() async throws {
         let guarded = try await GuardedProxy(isSecure: false)
         let response = try await guarded.session().data(for: .init(.get, guarded.origin.url())).head
         #expect(response.status == .proxyAuthenticationRequired)
@@ -117,7 +117,7 @@ struct ProxyAuthenticationTests {
         #expect(guarded.squid.log.allSatisfy { $0.hasPrefix("407") })
     }
 
-    @Test func nobodyAnswersForConnect() async throws {
+    @Test func withoutACredentialConnectFails() async throws {
         let guarded = try await GuardedProxy(isSecure: true)
         let error = await #expect(throws: LoadError(.proxyAuthenticationRequired, "")) {
             try await guarded.session().data(for: .init(.get, guarded.origin.url(scheme: "https")))

@@ -31,7 +31,7 @@ final class StubServer: LoadStage {
 
     func set(_ password: String, of user: String) { state.withLock { $0.passwords[user] = password } }
 
-    /// Who asked, in the order of the requests.
+    /// The users, in the order of the requests.
     var users: [String?] { seen.map { $0.flatMap(Self.credentials)?.user } }
 
     func load(

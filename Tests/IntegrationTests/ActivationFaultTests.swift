@@ -48,7 +48,7 @@ import Testing
     }
 
     /// The wrong tries come from the same address as the valid ones.
-    @Test func wrongTriesBesideValidOnesHoldNobodyUp() async throws {
+    @Test func wrongAttemptsDoNotDelayValidOnes() async throws {
         let site = try await Site.start()
         let link = try await site.link()
         let outcomes = try await withThrowingTaskGroup(of: (right: Bool, outcome: Outcome).self) { group in
@@ -93,7 +93,7 @@ import Testing
     @Test func anUnreachableGatewayIsTriedThreeTimes() async throws {
         let folder = try TemporaryDirectory()
         let fingerprint = String(repeating: "A", count: 43)
-        // Port 9 (discard) is served by nobody on loopback.
+        // There is no server on port 9 (discard) of the loopback interface.
         let link = "sallyport://127.0.0.1:9/?ca=\(fingerprint)&user=ann&key=k"
         let start = ContinuousClock.now
         let outcome = try await sallyport(

@@ -113,7 +113,7 @@ import Testing
         #expect(try await site.fetch(url, new, "--ca", intranet.authorityFile).status == 0)
     }
 
-    @Test func whatIsAskedIsAnsweredWithoutAGatewayToo() async throws {
+    @Test func queriesAreAnsweredWithoutARunningGateway() async throws {
         let site = try await Site.start()
         let before = try await authority(site, "status")
         try await site.stopGateway()

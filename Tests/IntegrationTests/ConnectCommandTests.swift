@@ -69,7 +69,7 @@ import Testing
         #expect(outcome.status == 0 && outcome.output == "3000000", "\(outcome.error)")
     }
 
-    @Test func failuresHaveTheDocumentedStatus() async throws {
+    @Test func failuresHaveTheirExitStatus() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
         let denied = try await connect("payroll.corp.example:443", store, "--json")
@@ -92,7 +92,7 @@ import Testing
         #expect(help.status == 0 && help.output.contains("ProxyCommand"))
     }
 
-    /// Who reads the output leaves: the program ends, and well.
+    /// The reader of the output exits: the program ends successfully.
     @Test func aReaderThatLeavesEndsIt() async throws {
         let server = try TestServer { connection in
             while connection.write([UInt8](repeating: 65, count: 65536)) {}

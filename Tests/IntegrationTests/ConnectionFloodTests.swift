@@ -12,7 +12,7 @@ import Testing
     private static let fetches = 100
 
     /// 10,000 in `make soak`, 3,000 in `make test`: one source may have 64, and each listener had room for 1,024.
-    @Test func idleConnectionsOfOneSourceStopNobodyElse() async throws {
+    @Test func idleConnectionsOfOneSourceStopNoOtherSource() async throws {
         let count = Soak.isOn ? 10_000 : 3000
         IdleFlood.raiseDescriptorLimit(to: count + 1000)
         let intranet = try await Intranet.start()

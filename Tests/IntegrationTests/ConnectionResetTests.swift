@@ -8,7 +8,7 @@ import Testing
 
 /// An app that runs, its link, its names, what it can find out, and all of its connections closed at once.
 @Suite(.timeLimit(.minutes(3))) struct ConnectionResetTests {
-    @Test func whatIsInFlightEndsAndTheNextConnectsAnew() async throws {
+    @Test func requestsInFlightEndAndLaterOnesConnectAnew() async throws {
         try await RunningApp.run { (app: RunningApp) async throws -> Void in
             #expect(app.sallyport.reachability.status == .reachable(via: .loopback))
             let slow = try await app.session.bytes(for: .get("\(app.intranet.url)/slow"))
@@ -21,7 +21,7 @@ import Testing
             let answer = try await app.session.data(
                 for: .get("\(app.intranet.url)/report.txt"), upTo: .kilobytes(4))
             #expect(answer.head.status.code == 200)
-            // The event stream stands again before anybody could miss it.
+            // The event stream is reopened before it is reported as lost.
             try await Task.sleep(for: .seconds(4))
             #expect(app.sallyport.reachability.isPushChannelAvailable)
             #expect(app.sallyport.reachability.status == .reachable(via: .loopback))
@@ -50,8 +50,8 @@ import Testing
         }
     }
 
-    /// It waits for the relay, which nobody runs, and goes on when the gateway is there again; a reset meanwhile is nothing
-    /// to it.
+    /// It waits for the relay, which is not running, and continues when the gateway is back; a reset meanwhile does not
+    /// affect it.
     @Test func aLoadThatWaitsGoesOnWhenTheGatewayReturns() async throws {
         try await RunningApp.run { (app: RunningApp) async throws -> Void in
             try await app.site.stopGateway(by: SIGKILL)

@@ -84,7 +84,7 @@ import Testing
         await sallyport.shutdown()
     }
 
-    /// `clear` ends who a principal is at a server, and what it would send there.
+    /// `clear` removes a principal's user at a server, and the cookies that it would send there.
     @Test func clearedCredentialsTakeTheirCookiesAlong() async throws {
         let site = try await Site.start()
         let sallyport = try await Sallyport.open(

@@ -10,8 +10,8 @@ import Testing
 
 @testable import SallyportCommandLine
 
-/// Each thing up to the gateway that `doctor` looks at, broken by itself: it names that, says what to do, and ends as
-/// documented. ``DoctorWayTests`` has what lies behind.
+/// Each part up to the gateway that `doctor` checks is broken in turn: `doctor` names it, says what to do, and ends
+/// with its exit status. ``DoctorWayTests`` covers what lies behind the gateway.
 @Suite(.timeLimit(.minutes(5))) struct DoctorTests {
     @Test func allIsWellAndNothingIsChanged() async throws {
         let intranet = try await Intranet.start()
@@ -44,7 +44,7 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
         let (locked, wrong) = try await doctor(store, "--key-file", key)
         #expect(locked.failed == ["store"] && wrong.status == 74)
-        // A gateway's own data is a store too, which nobody activated.
+        // A gateway's own data is a store too, but not an activated one.
         let (foreign, gateway) = try await doctor(site.data)
         #expect(foreign.failed == ["activation"] && gateway.status == 77, "\(gateway.output)")
         // What others may read is no key.

@@ -89,7 +89,7 @@ import Testing
         #expect(report.message(of: "names").contains(Self.name))
         guard let advice else { return }
         #expect(report.advice.contains(advice), "\(report.advice)")
-        // Who wants to reach the server hears of the relay, which does not know the name either.
+        // The finding for the server mentions the relay, which does not know the name either.
         let (away, unreached) = try await doctor(store, "\(Self.name):443")
         #expect(away.failed == ["server"] && unreached.status == 69, "\(unreached.output)")
         #expect(away.findings.last?.advice?.contains("knows its name") == true, "\(unreached.output)")

@@ -25,7 +25,7 @@ import Testing
 
     private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 
-    @Test func whatIsWrongEndsInTheSameErrors() async throws {
+    @Test func faultsEndInTheSameErrors() async throws {
         let answers = Lock<[String]>([])
         let server = try TestServer { connection in
             guard connection.readHead() != nil else { return }

@@ -11,7 +11,7 @@ struct KerberosNetworkTests {
     private static let webName = "web.corp.example"
     private static let kdcName = "kdc.corp.example"
 
-    /// Nobody says where the KDC is but the names inside; nobody outside has a way to any of them.
+    /// The KDC is found only through the enterprise's DNS, and is not reachable from outside.
     @Test func theKDCIsFoundByTheNamesInside() async throws {
         let network = try await NetworkNamespace.make()
         let kdc = try await TestKDC.start(realm: "CORP.EXAMPLE", address: network.inside[1], in: network)

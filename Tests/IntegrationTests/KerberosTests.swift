@@ -179,7 +179,7 @@ struct KerberosTests {
             Programs.built("KeytabService"), [store, keytab, inside.apache.url("/vault/", host: Self.webName)]
         ).outcome()
         let lines = told.output.split(separator: "\n")
-        // There is no index: nobody but the user hears that.
+        // There is no index page: the server says so only to the authenticated user.
         #expect(lines.first == "as report/host.corp.example@CORP.EXAMPLE", "\(told)")
         let codes = lines.dropFirst().map { $0.prefix(3) }
         #expect(codes.count == 3 && codes.allSatisfy { $0 != "401" && $0.hasPrefix("40") }, "\(told)")

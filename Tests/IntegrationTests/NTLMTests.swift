@@ -79,7 +79,7 @@ struct NTLMTests {
         await app.sallyport.shutdown()
     }
 
-    @Test func whereAppAndPolicyAllowItAnOldServerIsAnswered() async throws {
+    @Test func anOldServerIsAnsweredIfAppAndPolicyAllowIt() async throws {
         let app = try await IntranetApp.start(options: ["--old", "session"])
         try await app.site.admin("auth", "allow", "ntlmv1")
         try await app.sallyport.authorize()
@@ -90,7 +90,7 @@ struct NTLMTests {
         await app.sallyport.shutdown()
     }
 
-    @Test func whatThePolicyForbidsIsNotAnsweredAnyMore() async throws {
+    @Test func forbiddenMethodsAreNoLongerAnswered() async throws {
         let app = try await IntranetApp.start()
         let session = try app.session()
         #expect(try await app.load(session, "/page", as: 0) == "hello CORP\\ann")

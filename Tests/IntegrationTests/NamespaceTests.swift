@@ -62,7 +62,7 @@ struct NamespaceTests {
         #expect(back.at - isPlugged <= 1000, "\(back.at - isPlugged) ms")
         _ = try await first(app, since: plugged) { $0.isReachable && $0.hasPush && $0.hasNetwork }
 
-        // Less than 2 s is told to nobody.
+        // An interruption of less than 2 s is not reported.
         let count = told(app).count
         try await wire.set("down")
         try await Task.sleep(for: .milliseconds(1500))

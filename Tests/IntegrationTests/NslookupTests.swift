@@ -5,9 +5,9 @@ import SallyportWire
 import TestSupport
 import Testing
 
-/// The documented `nslookup` against a real gateway: its answer, and each documented code that can be brought about.
+/// `nslookup` with a real gateway: its answer, and each error number that can be provoked.
 ///
-/// 104 stands for what should not happen, and nothing brings it about; `NamesTests` has its number.
+/// 104 is an internal error, which cannot be provoked; `NamesTests` has its number.
 @Suite(.timeLimit(.minutes(3))) struct NslookupTests {
     private struct Told: Sendable {
         var response: NameAnswer?
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func theAnswerOrOneOfTheDocumentedCodesIsTold() async throws {
+    @Test func anAnswerOrANumberedErrorIsReported() async throws {
         let resolver = try Self.resolver()
         let prepare = { (site: Site) async throws -> Void in
             try await site.stopGateway()
@@ -78,7 +78,7 @@ import Testing
             application: .init(Site.app, version: Site.version))
         #expect(await nslookup(app, Intranet.name).error?.documentedNumber == 500)
         await app.shutdown()
-        // Who asks afterwards is told too.
+        // A later call gets the error too.
         let late = await nslookup(app, Intranet.name)
         #expect(late.response == nil && late.error != nil)
     }

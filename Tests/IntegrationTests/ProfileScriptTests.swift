@@ -104,7 +104,7 @@ struct ProfileScriptTests {
         #expect(outcome.output.contains("ceiling 100,000.00 can be 82,400.00"), "\(outcome.output)")
     }
 
-    @Test func whatWasNotCountedIsNotBelowItsCeiling() async throws {
+    @Test func anUncountedValueIsNotBelowItsCeiling() async throws {
         let folder = try TemporaryDirectory()
         try folder.write("{}", to: "figures")
         try folder.write(#"{"ceilings": {"get/loop": {"instructions": 1}}}"#, to: "ceilings")
@@ -116,7 +116,7 @@ struct ProfileScriptTests {
     // MARK: Rows
 
     @Test(arguments: ["", "nope", "get-32/asyncHTTPClient", "cache-hit/curl"])
-    func whatIsNoRowGetsTheListOfRows(target: String) async throws {
+    func anUnknownRowGetsTheListOfRows(target: String) async throws {
         let outcome = try await python("rows.py", ["check", target])
         #expect(outcome.status == 2)
         #expect(outcome.error.contains("get-32-tls-relay") && outcome.error.contains("cookie-field"))

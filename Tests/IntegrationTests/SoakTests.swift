@@ -111,7 +111,7 @@ extension Load.Outcome {
 /// What this process holds.
 private struct Usage: CustomStringConvertible {
     var descriptors: Int
-    /// Octets.
+    /// Bytes.
     var resident: Int
 
     static var now: Usage {

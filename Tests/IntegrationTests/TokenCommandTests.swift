@@ -27,7 +27,7 @@ import Testing
         var instance: String
     }
 
-    /// The gateway's authority as whoever sets up an app server gets it, after comparing the fingerprint.
+    /// The gateway's authority as an administrator of an app server obtains it, after comparing the fingerprint.
     private static func authority(_ site: Site) async throws -> String {
         let transport = Transport()
         var request = ExchangeRequest(
@@ -91,7 +91,7 @@ import Testing
             #expect(try malformed.status == 77 && malformed.failure().code == 400)
             #expect(!malformed.error.contains(token.token.prefix(20)))
         }
-        // Without the authority nobody is believed.
+        // Without the authority the gateway is not trusted.
         let stranger = try await ChildProcess(
             Programs.built("sallyport"), ["token", "verify", "--user", Site.user, "--json"] + ways[0],
             input: token.token
@@ -126,7 +126,7 @@ import Testing
         #expect(plain.status == 0 && plain.output.split(separator: "\n").count == 1)
     }
 
-    @Test func whatMakesNoSenseIsUsage() async throws {
+    @Test func invalidOptionsAreAUsageError() async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
         for arguments in [

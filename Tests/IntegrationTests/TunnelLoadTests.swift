@@ -13,8 +13,8 @@ import Testing
         let count = Soak.isOn ? 1000 : 100
         raiseDescriptorLimit()
         let server = try TestServer { connection in
-            guard let octet = connection.read(upTo: 1).first else { return }
-            _ = connection.write([octet + 1])
+            guard let byte = connection.read(upTo: 1).first else { return }
+            _ = connection.write([byte + 1])
             connection.awaitEnd()
         }
         let site = try await Site.start()
@@ -38,7 +38,7 @@ import Testing
         await sallyport.shutdown()
     }
 
-    /// Opens tunnels, 50 at a time, each of which has carried an octet both ways.
+    /// Opens tunnels, 50 at a time, each of which has carried a byte both ways.
     private func open(
         _ count: Int, to target: Endpoint, over transport: Transport, _ path: ConnectionPath
     ) async throws -> [Tunnel] {
@@ -61,7 +61,7 @@ import Testing
         return tunnels
     }
 
-    /// Octets.
+    /// Bytes.
     private func resident(_ process: ChildProcess) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(process.identifier)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })

@@ -43,7 +43,7 @@ import Testing
         #expect(try woven(source, ("b()", "x()"), (" c()", " d()")) == words(expected))
     }
 
-    @Test func whatAClosureIsGivenStandsBeforeTheChoice() throws {
+    @Test func aClosuresParametersComeBeforeTheChoice() throws {
         let source = "func f() { g { [weak self] one, two in for x in y { } ; a } }"
         let expected = """
             func f() { g { [weak self] one, two in if sallyportMutant == #0 { #0 for x in y { } ; b } else
@@ -52,7 +52,7 @@ import Testing
         #expect(try woven(source, ("; a", "; b")) == words(expected))
     }
 
-    @Test func whatAClosureIsGivenIsChangedOutsideIt() throws {
+    @Test func aClosuresArgumentsAreChangedOutsideIt() throws {
         let source = "func f() { g { one in one.a } }"
         let expected = """
             func f() { if sallyportMutant == #0 { #0 g { _ in true } } else { 0 g { one in one.a } } }

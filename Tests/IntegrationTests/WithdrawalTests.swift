@@ -5,7 +5,7 @@ import Testing
 /// What an administrator takes away, and what the app then sees.
 @Suite struct WithdrawalTests {
     @Test(arguments: [("wipe", -302), ("lock", -303), ("block", -301)])
-    func theNextFetchEndsWithTheDocumentedCode(order: String, code: Int) async throws {
+    func theNextFetchEndsWithItsResultCode(order: String, code: Int) async throws {
         let intranet = try await Intranet.start()
         let site = try await Site.start(intranet)
         let store = try await site.activatedStore()
@@ -43,7 +43,7 @@ import Testing
         #expect(try await site.fetch(url, store, "--ca", intranet.authorityFile).status == 77)
     }
 
-    @Test func whatWouldWipeNeedsConfirmation() async throws {
+    @Test func wipingNeedsConfirmation() async throws {
         let site = try await Site.start()
         _ = try await site.activatedStore()
         let asked = try await site.tryAdmin(["user", "remove", Site.user, "--json"])
@@ -96,7 +96,7 @@ import Testing
         #expect(try await site.tryAdmin(["key", "revoke", key.id]).status == 64)
     }
 
-    @Test func whatIsShownCanBeApplied() async throws {
+    @Test func theOutputOfShowCanBeApplied() async throws {
         struct Changes: Decodable { var changes: [String] }
         let site = try await Site.start()
         try await site.admin("route", "set", "corp.example", "relay", "--ports", "443,8443")

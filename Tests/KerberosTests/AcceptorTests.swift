@@ -161,7 +161,7 @@ struct AcceptorTests {
         await app.loading.shutdown()
     }
 
-    @Test func whatIsDelegatedIsATicketThatTheServiceCanUse() async throws {
+    @Test func aDelegatedTicketCanBeUsedByTheService() async throws {
         let (kdc, keytab) = try await realm("+ok_as_delegate")
         let app = try KerberosApp([kdc])
         try await app.kerberos.allowDelegation(true)

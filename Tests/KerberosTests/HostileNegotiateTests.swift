@@ -64,7 +64,7 @@ struct HostileNegotiateTests {
         await app.loading.shutdown()
     }
 
-    /// A token that nobody asked for may stay without an answer, but not get a wrong one.
+    /// A token that is sent without a challenge may stay unanswered, but must not get a wrong answer.
     @Test func aWrongAnswerToATokenSentAheadIsAnError() async throws {
         let kdc = try await realm()
         let answers = Lock(0)

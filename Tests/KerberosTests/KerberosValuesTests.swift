@@ -19,11 +19,11 @@ import Testing
     }
 
     @Test(arguments: ["", "ann", "@R", "ann@", "an n@R", "ann@R\n", "ann\0@R", "ann@R/x", "ann@R:1", "ann@a\\b"])
-    func whatHasNoRealmIsNoUser(text: String) {
+    func aNameWithoutARealmIsNotAUser(text: String) {
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser(text) }
     }
 
-    @Test func aUserOfTooManyOctetsIsNone() throws {
+    @Test func aUserNameOfTooManyBytesIsRefused() throws {
         let longest = String(repeating: "a", count: KerberosUser.maximumLength - 2) + "@R"
         #expect(try KerberosUser(longest).realm == "R")
         #expect(throws: KerberosError(.invalidName, "")) { try KerberosUser("a" + longest) }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerOfOneOctetTooManyIsRefusedBeforeItComes() {
+    @Test func anAnswerOfOneByteTooManyIsRefusedBeforeItArrives() {
         var reader = AnswerReader(limit: 200)
         #expect(throws: LoadError(.responseTooLarge, "")) { try reader.receive([0, 0, 0, 201]) }
         var reserved = AnswerReader(limit: 200)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func whatIsListedGoesBeforeNames() async throws {
+    @Test func listedKDCsComeBeforeNames() async throws {
         let listed = try Endpoint("kdc.corp.example:750")
         let names = Names(records: [ServiceRecord(try Endpoint("other.example:88"))])
         let servers = RealmServers(names: names) { $0 == "CORP.EXAMPLE" ? [listed] : [] }
@@ -103,7 +103,7 @@ import Testing
         #expect(found.map(\.host.description) == ["a.example", "b.example", "c.example"])
     }
 
-    @Test func aRealmThatNobodyKnowsIsAHost() async throws {
+    @Test func anUnknownRealmIsTakenForAHost() async throws {
         let refused = Names(failure: LoadError(.refusedByPolicy, ""))
         for names in [nil, Names(), refused] as [Names?] {
             let found = try await RealmServers(names: names).servers(of: "CORP.EXAMPLE")

@@ -51,8 +51,8 @@ struct NegotiateTests {
         await app.loading.shutdown()
     }
 
-    /// A token goes there ahead, and nobody looks at it.
-    @Test func pagesThatAreEverybodysNeedNoProofBesideThoseThatDo() async throws {
+    /// A token is sent there without a challenge, and the server ignores it.
+    @Test func publicPagesNeedNoProofBesideProtectedOnes() async throws {
         let site = try await Site.start()
         let app = try KerberosApp([site.kdc])
         for path in ["/vault/page", "/free/page", "/vault/page", "/free/page"] {
@@ -180,7 +180,8 @@ struct NegotiateTests {
         let app = try KerberosApp([site.kdc])
         #expect(try await app.load(site.apache.url(), .ann()).status == 200)
         app.clock.advance(by: 7200)
-        // The realm's clock has not moved, so what it gives is over too: nobody can be asked, and the load says so.
+        // The realm's clock has not moved, so its new tickets have expired too: no ticket is available, and the load
+        // says so.
         #expect(try await app.load(site.apache.url()).status == 401)
         #expect(site.kdc.count("AS_REQ") >= 2)
         app.clock.advance(by: -7200)

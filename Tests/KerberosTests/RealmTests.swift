@@ -33,7 +33,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func whatIsWrongWithAUserIsSaid() async throws {
+    @Test func errorsOfAUserAreReported() async throws {
         let kdc = try await realm()
         try await kdc.addUser("late", password: "secret", "+requires_preauth -pwexpire yesterday")
         try await kdc.addUser("gone", password: "secret", "+requires_preauth -allow_tix")
@@ -88,7 +88,7 @@ struct RealmTests {
     }
 
     /// What a lock and a wipe leave.
-    @Test func whatIsForgottenIsSecret() async throws {
+    @Test func clearingRemovesSecretsOnly() async throws {
         let kdc = try await realm()
         let keytab = try await kdc.addService("report/host.example")
         let app = try KerberosApp([kdc])
@@ -106,7 +106,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func aCredentialCacheSpeaksForWhoeverMadeIt() async throws {
+    @Test func aCredentialCacheAuthenticatesItsOwner() async throws {
         let kdc = try await realm()
         let path = try await kdc.cache(of: "ann", password: "secret")
         let app = try KerberosApp([kdc])
@@ -171,7 +171,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func aSilentKDCHoldsUpNobodyElse() async throws {
+    @Test func aSilentKDCDelaysNoOtherRealm() async throws {
         let kdc = try await realm()
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp(
@@ -200,7 +200,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func manyWhoWaitForASilentKDCWaitOnce() async throws {
+    @Test func manyLoadsWaitForASilentKDCTogether() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp([], timeout: .seconds(1), others: ["SILENT.TEST": [try silent.endpoint]])
         let begun = ContinuousClock.now
@@ -217,7 +217,7 @@ struct RealmTests {
         await app.loading.shutdown()
     }
 
-    @Test func cancellingEndsTheWaitAndNobodyElses() async throws {
+    @Test func cancellingEndsOnlyItsOwnWait() async throws {
         let silent = try TestServer { $0.awaitEnd() }
         let app = try KerberosApp([], others: ["SILENT.TEST": [try silent.endpoint]])
         let waiting = Task { try await app.ticket("localhost", "bob@SILENT.TEST", "x") }
@@ -306,7 +306,7 @@ struct RealmTests {
         #expect(try await app.kerberos.userAtHand(of: a).map(\.name) == "ann")
         #expect(try await app.kerberos.userAtHand(of: b).map(\.name) == "bob")
         #expect(try await app.kerberos.userAtHand(of: .instance) == nil)
-        // Whoever says another's name has nothing of it.
+        // Using another principal's name gives no access to its tickets.
         await #expect(throws: KerberosError(.noTicket, "")) {
             try await app.ticket("localhost", "ann@EXAMPLE.TEST", nil, of: b)
         }

@@ -49,9 +49,9 @@ import Testing
         }
     }
 
-    @Test("One octet over the limit is refused") func limit() throws {
+    @Test("One byte over the limit is refused") func limit() throws {
         let frame = GSSToken(.kerberos, []).serialized.count
-        // The length takes two octets more from 256 on.
+        // The length takes two bytes more from 256 on.
         let longest = GSSToken.maximumLength - frame - 2
         let token = GSSToken(.kerberos, [UInt8](repeating: 1, count: longest))
         #expect(token.serialized.count == GSSToken.maximumLength)
@@ -69,11 +69,11 @@ import Testing
         "What is not DER, or not SPNEGO, is refused",
         arguments: [
             "", "60", "6080", "a1 00", "a1 02 30 01", "a1 80 30 00 00 00",
-            // A length longer than it has to be; one of five octets.
+            // A length longer than it has to be; one of five bytes.
             "a1 81 02 30 00", "a1 82 00 02 30 00", "a1 85 00 00 00 00 02 30 00",
             // Something behind the token, and in it.
             "a1 02 30 00 00", "a1 04 30 00 30 00", "a1 04 30 02 05 00",
-            // A state that there is none of, of two octets, of another type; parts in another order.
+            // A state that there is none of, of two bytes, of another type; parts in another order.
             "a1 07 30 05 a0 03 0a 01 04", "a1 08 30 06 a0 04 0a 02 00 00", "a1 07 30 05 a0 03 02 01 00",
             "a1 0b 30 09 a2 02 04 00 a0 03 0a 01 00",
             // An offer of nothing; a mechanism without a number.

@@ -74,7 +74,7 @@ final class TestClock: Sendable {
     func advance(by seconds: Int64) { added.withLock { $0 += seconds } }
 }
 
-/// What a host may say of Kerberos: a file that is none, and a KDC that is nobody's. Planted once, for the process.
+/// Misleading Kerberos settings of a host: an invalid file, and an unreachable KDC. Set once, for the process.
 enum HostileHost {
     static func plant() { _ = planted }
 

@@ -99,7 +99,7 @@ import Testing
         #expect(try await shown(other, .tls13) == nil)
     }
 
-    @Test func whatIsNotThereIsAnError() throws {
+    @Test func missingObjectsAreAnError() throws {
         func code(_ module: String, _ token: String, _ pin: String) -> LoadError.Code? {
             do throws(LoadError) {
                 _ = try PKCS11Identity(module: module, token: token, label: "none", pin: Redacted(pin))

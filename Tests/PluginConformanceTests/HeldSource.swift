@@ -4,7 +4,7 @@ import SallyportLoading
 import SallyportPluginConformance
 import SallyportURLLoading
 
-/// A source that gives one octet and holds the next back until it is let go; one for each handler type.
+/// A source that gives one byte and holds the next back until it is let go; one for each handler type.
 final class HeldSource: Sendable {
     private let isOpen = Lock(false)
 

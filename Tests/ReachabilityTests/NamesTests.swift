@@ -127,7 +127,7 @@ import Testing
     ]
 
     @Test(arguments: failures)
-    func failuresHaveTheDocumentedNumbers(_ cause: LoadError.Code, _ expected: NameError.Code, _ number: Int?) async {
+    func failuresHaveTheirNumbers(_ cause: LoadError.Code, _ expected: NameError.Code, _ number: Int?) async {
         let result = await lookUp("a.example") { _ throws(LoadError) in throw LoadError(cause, "It failed.") }
         #expect(code(result) == expected)
         if case .failure(let error) = result { #expect(error.documentedNumber == number) }
@@ -160,7 +160,7 @@ import Testing
     @Test(arguments: [
         "", ".", "..", "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "a b", "a..b", "a/b",
         String(repeating: "a", count: 64) + ".example", String(repeating: "abcdefg.", count: 32) + "example",
-    ]) func whatIsNoNameIsNotAskedFor(_ name: String) async {
+    ]) func invalidNamesAreNotLookedUp(_ name: String) async {
         for type in NameAnswer.RecordType.allCases {
             let result = await lookUp(name, type) { _ throws(LoadError) in
                 Issue.record("\(name) was asked for.")
@@ -211,7 +211,7 @@ import Testing
         #expect(found == [.v6(high: 0, low: 9), .v4(5)] && source.asked.withLock { $0.count } == 2)
     }
 
-    @Test func numbersOfTypesAreTheDocumentedOnesFirst() {
+    @Test func recordTypesHaveTheirNumbers() {
         #expect(NameAnswer.RecordType.allCases.map(\.number) == [0, 1, 2, 3])
         #expect(NameAnswer.RecordType.allCases.first == .cname)
     }
@@ -270,7 +270,7 @@ import Testing
         #expect(told.count { $0.answer != nil } == Names.maximumLookups)
     }
 
-    /// Whoever asked is told before the shutdown returns, and whoever asks later is told too.
+    /// Running look-ups are answered before the shutdown returns, and later ones at once.
     @Test func shutdownCancelsAndWaits() async throws {
         let told = Lock<[NameError.Code?]>([])
         let begun = Signal()

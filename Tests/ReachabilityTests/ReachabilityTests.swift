@@ -165,7 +165,7 @@ import Testing
         (LinkStatus.unknown, 0, 0), (.notReachable, 0, 0), (.reachable(via: .wireless), 1, 1),
         (.reachable(via: .cellular), 2, 2), (.reachable(via: .wired), 3, 1), (.reachable(via: .tunnel), 4, 1),
         (.reachable(via: .virtual), 5, 1), (.reachable(via: .loopback), 6, 1), (.reachable(via: nil), 7, 1),
-    ]) func statesHaveTheDocumentedNumbersAndOurs(_ status: LinkStatus, _ number: Int, _ documented: Int) {
+    ]) func statesHaveTheirNumbers(_ status: LinkStatus, _ number: Int, _ documented: Int) {
         #expect(status.number == number && status.documentedNumber == documented)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportReachability
 
-/// What is found of servers that answer, do not, are slow, or are not who they should be.
+/// The results for servers that answer, do not answer, are slow, or have a wrong certificate.
 @Suite(.timeLimit(.minutes(1))) struct ServerCheckTests {
     private func check(
         _ endpoint: Endpoint, isSecure: Bool = false, validates: Bool = true, trust: TrustAnchors = .system,

@@ -29,7 +29,7 @@ final class StoreFixture: Sendable {
         store.close()
     }
 
-    /// Every octet of every file in the store's directory.
+    /// Every byte of every file in the store's directory.
     func rawOctets() throws -> [UInt8] {
         try FileManager.default.contentsOfDirectory(atPath: directory).flatMap { name in
             try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))

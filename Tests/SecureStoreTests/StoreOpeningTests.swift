@@ -140,7 +140,7 @@ import Testing
 
     /// The owner of a file can change its mode and its content at any time.
     @Test(.enabled(if: geteuid() == 0, "Only root can give files away."))
-    func whatBelongsToAnotherUserIsRefused() async throws {
+    func filesOfAnotherUserAreRefused() async throws {
         let fixture = try StoreFixture()
         try await fixture.open().close()
         let files = ["keys", "data.mdb", "lock.mdb", "writer"].map { "\(fixture.directory)/\($0)" }

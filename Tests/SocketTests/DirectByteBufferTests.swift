@@ -13,7 +13,7 @@ import Testing
         return try sockets.socket(host: "localhost", port: 1, isSecure: false, configuration).writeStream
     }
 
-    @Test func whatIsAppendedIsReadInItsOrder() async throws {
+    @Test func appendedBytesAreReadInOrder() async throws {
         let buffer = try buffer()
         try await buffer.append("grüß")
         try await buffer.append([0, 1, 2])
@@ -52,14 +52,14 @@ import Testing
         #expect(await buffer.bytesUnread == 0)
     }
 
-    @Test func whatIsNoTextStaysWhereItIs() async throws {
+    @Test func bytesThatAreNotTextStayInTheBuffer() async throws {
         let buffer = try buffer()
         try await buffer.append([0xff, 0xfe])
         #expect(await buffer.unreadText() == nil)
         #expect(await buffer.unreadBytes() == [0xff, 0xfe])
     }
 
-    @Test func oneOctetTooManyIsRefusedWhole() async throws {
+    @Test func anAppendOfOneByteTooManyIsRefusedAsAWhole() async throws {
         let buffer = try buffer(.bytes(4))
         try await buffer.append([1, 2, 3, 4])
         await #expect(throws: SocketError(.bufferFull, "")) { try await buffer.append([5]) }

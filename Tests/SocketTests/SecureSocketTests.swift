@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportSocket
 
-/// The documented socket with real connections: what the delegate is told, and when.
+/// ``SecureSocket`` with real connections: which callbacks are made, and when.
 @Suite(.timeLimit(.minutes(1)))
 struct SecureSocketTests {
     private let world: World
@@ -96,7 +96,7 @@ struct SecureSocketTests {
         _ = relay
     }
 
-    @Test func whatCameBeforeTheEndComesAfterDisconnect() async throws {
+    @Test func bytesBeforeTheEndArriveAfterDisconnect() async throws {
         let server = try world.server(isSecure: true) { client in
             let bytes = client.readAll()
             client.write(bytes)
@@ -142,7 +142,7 @@ struct SecureSocketTests {
         #expect(try await observer.isTold(.onClose, times: 2))
     }
 
-    // MARK: The documented second attempt
+    // MARK: The second attempt
 
     @Test func aFailedConnectionFinishesTheSocketAndAnotherTriesWithLessChecking() async throws {
         let tls = try TestTLS(TestAuthority(name: "Other").server(names: ["other.example"]))
@@ -248,7 +248,7 @@ struct SecureSocketTests {
         #expect(try await eventually { (try? await socket.write()) != nil })
     }
 
-    /// Nobody consumes: that must keep neither the end nor a withdrawal from being told.
+    /// The app does not consume bytes: the end and a withdrawal must be reported nevertheless.
     @Test(arguments: [false, true])
     func aFullBufferKeepsNoEndFromBeingTold(_ isWithdrawn: Bool) async throws {
         let server = try world.server(isSecure: false) { client in
@@ -316,7 +316,7 @@ struct SecureSocketTests {
         #expect((observer.current.errors[0].cause?.underlying as? AccessDenied)?.code == .wiped)
     }
 
-    @Test func aSocketThatNobodyHoldsIsClosed() async throws {
+    @Test func aReleasedSocketIsClosed() async throws {
         let server = try world.mirror(isSecure: true)
         do {
             let socket = try socket(server, isSecure: true)

@@ -52,7 +52,7 @@ struct SocketConnectionTests {
 
     /// The server pauses: some is sent by the writer itself, some by the loop once there is room again, some by both.
     @Test(arguments: [false, true], [false, true])
-    func whatIsWrittenArrivesInOrder(_ isRelayed: Bool, _ isSecure: Bool) async throws {
+    func writtenBytesArriveInOrder(_ isRelayed: Bool, _ isSecure: Bool) async throws {
         let arrived = Lock<[UInt8]>([])
         let server = try world.server(isSecure: isSecure) { client in
             var bytes: [UInt8] = []
@@ -299,7 +299,7 @@ struct SocketConnectionTests {
 
     // MARK: Times
 
-    @Test func whatIdlesTooLongEnds() async throws {
+    @Test func idleConnectionsEnd() async throws {
         let server = try world.mirror(isSecure: false)
         let connection = try await app.open(server, isSecure: false) { $0.idleTimeout = .milliseconds(200) }
         let error = await #expect(throws: LoadError.self) { try await connection.read() }
@@ -308,7 +308,7 @@ struct SocketConnectionTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    @Test func whatFlowsDoesNotIdleButHasItsLifetime() async throws {
+    @Test func activeConnectionsEndAfterTheirLifetimeOnly() async throws {
         let server = try world.server(isSecure: false) { client in
             for _ in 0..<200 where client.write([1]) { usleep(20_000) }
         }
@@ -334,7 +334,7 @@ struct SocketConnectionTests {
         #expect(start.duration(to: .now) < .seconds(2))
     }
 
-    @Test func nobodyAnswersInTime() async throws {
+    @Test func aServerThatDoesNotAnswerIsATimeOut() async throws {
         let server = try TestServer {
             _ = $0.read(); usleep(2_000_000)
         }

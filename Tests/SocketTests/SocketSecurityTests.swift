@@ -71,7 +71,7 @@ struct SocketSecurityTests {
     }
 
     @Test(arguments: [false, true])
-    func octetsThatAreNoRecordEndItAsAnError(_ isRelayed: Bool) async throws {
+    func bytesThatAreNotATLSRecordAreAnError(_ isRelayed: Bool) async throws {
         let tls = world.originTLS
         let server = try TestServer { connection in
             guard let client = tls.accept(connection) else { return }
@@ -188,7 +188,7 @@ struct SocketSecurityTests {
         #expect(try await failure(server)?.code == .noCommonTLSVersion)
     }
 
-    /// Who stands between may end a handshake, but not make a server that is known speak less.
+    /// An attacker on the network may end a handshake, but not downgrade the connection to a known server.
     @Test func aServerOnceReachedWithHigherVersionsIsNotOfferedLower() async throws {
         let old = try SocketApp(in: World(), added: TLSVersions([.tls11]))
         let turn = Lock(0)
@@ -213,7 +213,7 @@ struct SocketSecurityTests {
 
     // MARK: The policy
 
-    @Test func whatIsDeniedIsNotConnectedTo() async throws {
+    @Test func deniedServersAreNotConnectedTo() async throws {
         let server = try world.mirror(isSecure: false)
         world.gate.route(by: RoutingTable(default: .deny))
         let error = try await failure(server)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportSocket
 
-/// The documented table, cell by cell: written down here by hand, apart from the machine.
+/// The table of Docs/Socket.md, cell by cell: written here by hand, independently of the machine.
 @Suite struct SocketStateMachineTests {
     enum Situation: String, CaseIterable, Sendable {
         case prepared, connecting, failed, open, disconnecting, disconnected
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: SocketEvent.allCases)
-    func whatAnEarlierConnectionTellsIsNobodys(_ event: SocketEvent) throws {
+    func eventsOfAnEarlierConnectionAreIgnored(_ event: SocketEvent) throws {
         var machine = try Situation.disconnected.machine
         try machine.called(.connect)
         let before = machine

@@ -100,7 +100,7 @@ struct StartTLSTests {
 
     /// Bytes written before are sent without TLS and in full; bytes written meanwhile are sent with TLS.
     @Test(arguments: [false, true])
-    func whatIsWrittenStandsOnItsSideOfTheHandshake(_ isRelayed: Bool) async throws {
+    func writesStayBeforeOrAfterTheHandshake(_ isRelayed: Bool) async throws {
         // More than the buffers of two sockets hold, so it is sent only once the server reads; TLS was requested by
         // then.
         let before = payload(16_000_000)
@@ -354,7 +354,7 @@ struct StartTLSTests {
 
     // MARK: Calls that are refused
 
-    @Test func itBeginsOnceAndWhereNobodyReadsOrHasEnded() async throws {
+    @Test func tlsBeginsOnceAndOnlyOnAnIdleOpenStream() async throws {
         let isOver = Lock(false)
         defer { isOver.withLock { $0 = true } }
         // The third connection stays open though its client ends its side, which fails the handshake.

@@ -14,7 +14,7 @@ package struct Workload: Sendable {
     /// Keys are below.
     package var keys: Int64 = 200
     package var changes = 8
-    /// The longest value, in octets; a few are 16 times as long.
+    /// The longest value, in bytes; a few are 16 times as long.
     package let longest: Int
 
     package init(writer: Int, longest: Int = 600) {

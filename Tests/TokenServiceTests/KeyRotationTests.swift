@@ -12,7 +12,7 @@ import Testing
 /// key is due: the next one is published then, and signs from now on.
 @Suite(.timeLimit(.minutes(2))) struct KeyRotationTests {
     /// Another key than that of an earlier token, which the app server has not seen yet.
-    @Test func aNewKeyIsFetchedWhenATokenNamesItAndOneOfNobodyOnceInTenSeconds() async throws {
+    @Test func aNewKeyIsFetchedWhenNeededAndAnUnknownOneOnceInTenSeconds() async throws {
         try await Enterprise.with(.init()) { enterprise in
             let server = try AppServer(of: enterprise)
             // The app server looks before the rotation: the first token is an hour old by its clock, but its key is known.

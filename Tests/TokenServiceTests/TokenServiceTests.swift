@@ -9,7 +9,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// The sequences of the documents, with a gateway, an app and a service that run: each refusal has its verdict.
+/// The sequences of Docs/AuthTokens.md, with a running gateway, app and service: each refusal has its code.
 @Suite(.timeLimit(.minutes(2))) struct TokenServiceTests {
     static let ways = [Enterprise.Wish(isOnline: false), Enterprise.Wish(isOnline: true)]
 
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ways) func whatTheAppSaidMustBeWhatTheTokenSays(_ wish: Enterprise.Wish) async throws {
+    @Test(arguments: ways) func theTokenMustMatchTheAppsClaims(_ wish: Enterprise.Wish) async throws {
         try await Enterprise.with(wish) { enterprise in
             enterprise.turnGateway(to: 0)
             let token = try await enterprise.token().text.reveal()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ways) func whereProofsAreDemandedATokenAloneOpensNothing(_ wish: Enterprise.Wish) async throws {
+    @Test(arguments: ways) func ifProofsAreRequiredATokenAloneIsRefused(_ wish: Enterprise.Wish) async throws {
         var wish = wish
         (wish.requiresProof, wish.use) = (true, .session)
         try await Enterprise.with(wish) { enterprise in

@@ -34,7 +34,7 @@ struct BoundConnectionTests {
         return request
     }
 
-    @Test func eachOwnerHasOneOfItsOwnAndNobodyElseUsesIt() async throws {
+    @Test func eachOwnerHasItsOwnConnection() async throws {
         let server = try TestServer { $0.answerAll(Self.ok) }
         let request = try ExchangeRequest(.get, server.url())
         var numbers: [UInt64?] = []
@@ -94,7 +94,7 @@ struct BoundConnectionTests {
         let error = await failure(requiring(number, request), of: 1)
         #expect(error?.code == .connectionLost && error?.underlying is BoundConnectionLost)
         #expect(server.acceptedConnections == 1)
-        // Whoever requires none has a new one.
+        // An exchange that requires no particular connection opens a new one.
         let next = try await exchange(ExchangeRequest(.get, server.url()), of: 1).number
         #expect(next != nil && next != number)
     }

@@ -31,7 +31,7 @@ struct FlowTests {
         try await Task.sleep(for: .milliseconds(500))
         let ahead = written.withLock { $0 }
         // The pipe's mark, libcurl's buffer and what the kernel buffers on both sides of the loopback.
-        #expect(ahead < 24 << 20, "the server is \(ahead) octets ahead")
+        #expect(ahead < 24 << 20, "the server is \(ahead) bytes ahead")
         var count = 0
         for try await chunk in response.body { count += chunk.count }
         #expect(count == total)

@@ -87,7 +87,7 @@ struct HTTP2Tests {
     }
 
     /// What is streamed has a connection to itself, so that its reader may be as slow as it likes.
-    @Test func aSlowReaderHoldsNobodyElseUp() async throws {
+    @Test func aSlowReaderDelaysNoOtherLoad() async throws {
         let web = try await WebServer.start()
         let path = web.path()
         let slow = try await transport.exchange(web.request("/large"), via: path)
@@ -158,7 +158,7 @@ struct HTTP2Tests {
     }
 
     /// One that collects is never paused below its limit, so it may read late.
-    @Test func collectorsThatReadLateHoldNobodyUp() async throws {
+    @Test func collectorsThatReadLateDelayNoOtherLoad() async throws {
         let web = try await WebServer.start()
         let path = web.path()
         var request = try web.request("/large")

@@ -5,7 +5,7 @@ import SallyportTransport
 import TestSupport
 import Testing
 
-/// Whom a connection takes for its server, and what it shows of itself.
+/// Which server a connection accepts, and which certificate it presents.
 @Suite(.timeLimit(.minutes(1)))
 struct PeerTrustTests {
     private let authority: TestAuthority
@@ -21,7 +21,7 @@ struct PeerTrustTests {
         let tls = try TestTLS(authority.server(addresses: [.v4(0x7f00_0001)], usage: usage), requiring: clients)
         return try TestServer { connection in
             if let client = tls.accept(connection) { return client.answerAll(Self.answer) }
-            // A close with unread octets would be a reset, which may overtake the alert.
+            // A close with unread bytes would be a reset, which may overtake the alert.
             connection.awaitEnd()
         }
     }

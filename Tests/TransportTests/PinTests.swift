@@ -4,7 +4,7 @@ import SallyportTransport
 import TestSupport
 import Testing
 
-/// Keys that a server is known by, besides being issued by somebody who is trusted (RFC 7469 §2.6).
+/// Pinned keys, in addition to the check of the issuer (RFC 7469 §2.6).
 @Suite(.timeLimit(.minutes(1)))
 struct PinTests {
     private let authority: TestAuthority

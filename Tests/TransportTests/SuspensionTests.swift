@@ -44,7 +44,7 @@ struct SuspensionTests {
     private let transport = Transport()
 
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
-    func aSuspendedAnswerComesWholeInTheEndAndHindersNobody(_ protocols: HTTPVersions) async throws {
+    func aSuspendedAnswerArrivesWholeAndDelaysNoOther(_ protocols: HTTPVersions) async throws {
         let web = try await WebServer.start()
         let control = Control()
         var request = try web.request("/large")
@@ -55,7 +55,7 @@ struct SuspensionTests {
         #expect(response.facts.connection.httpVersion == (protocols == .automatic ? "HTTP/2" : "HTTP/1.1"))
         control.set(true)
         let body = Task { try await response.body.collect(upTo: .bytes(WebServer.length)) }
-        // What others want comes meanwhile, and nobody is idle.
+        // Other exchanges get their answers meanwhile, and none is idle.
         for _ in 0..<5 {
             var other = try web.request("/small")
             other.protocols = protocols
@@ -69,7 +69,7 @@ struct SuspensionTests {
         #expect(try await eventually { control.listeners == 0 })
     }
 
-    @Test func whatIsSuspendedBeforeItBeginsMakesNoConnection() async throws {
+    @Test func exchangesSuspendedBeforeTheirStartMakeNoConnection() async throws {
         let server = try TestServer { $0.answerAll("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
         let control = Control()
         control.set(true)
@@ -83,7 +83,7 @@ struct SuspensionTests {
         #expect(try await task.value == .ok)
     }
 
-    @Test func whatIsSuspendedEndsWithItsTaskAndAtItsTime() async throws {
+    @Test func suspendedExchangesEndWithTheirTaskAndAtTheirDeadline() async throws {
         let server = try TestServer { $0.awaitEnd() }
         for isCancelled in [true, false] {
             let control = Control()

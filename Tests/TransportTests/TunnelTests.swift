@@ -75,7 +75,7 @@ struct TunnelTests {
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    /// Whoever writes sends by itself, and must not where all are being ended.
+    /// A writer sends on its own thread, and must not do so while all tunnels are being ended.
     @Test func nothingIsSentOnceAllAreEnded() async throws {
         let arrived = Lock<[UInt8]?>(nil)
         let server = try TestServer { connection in

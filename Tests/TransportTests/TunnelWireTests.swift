@@ -6,7 +6,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// Who may send over a tunnel's connection, and how much, with a socket that has no TLS.
+/// When writers may send over a tunnel's connection, and how much, with a socket without TLS.
 @Suite(.timeLimit(.minutes(1)))
 struct TunnelWireTests {
     /// Two ends of a connection, of which the tunnel has one.
@@ -91,7 +91,7 @@ struct TunnelWireTests {
         #expect(wire.sendAtOnce([1]) == 1)
     }
 
-    @Test func whoEndsSendsNothingMore() {
+    @Test func afterTheEndWritersSendNothing() {
         look()
         wire.end()
         look()

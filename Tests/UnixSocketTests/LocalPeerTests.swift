@@ -50,7 +50,7 @@ import Testing
         #expect("\(response.url)" == "peer:/name" && response.facts.hops.map { "\($0.url)" } == ["peer:/name"])
     }
 
-    @Test func nobodyAtTheSocketIsACannotConnect() async throws {
+    @Test func aSocketWithoutAListenerIsACannotConnect() async throws {
         await #expect(throws: LoadError(.cannotConnect, "")) {
             try await text(session(Handler(peer: peer("nobody"))))
         }

@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func nobodyAtTheSocketIsACannotConnect() async throws {
+    @Test func aSocketWithoutAListenerIsACannotConnect() async throws {
         AllowedInTests.allow(daemon.socket("nobody"))
         let request = LoadRequest(.get, try daemon.url("/", at: "nobody"))
         await #expect(throws: LoadError(.cannotConnect, "")) { try await session.data(for: request) }

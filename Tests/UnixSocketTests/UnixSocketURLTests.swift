@@ -33,7 +33,7 @@ import Testing
         #expect(throws: LoadError(.invalidRequest, "")) { try UnixSocketURL(url) }
     }
 
-    @Test func theLongestSocketIsReadAndOneOctetMoreIsNot() throws {
+    @Test func theLongestSocketPathIsReadAndALongerOneIsNot() throws {
         let longest = "/" + String(repeating: "a", count: UnixSocketURL.maximumSocketLength - 1)
         #expect(try UnixSocketURL(socket: longest, target: "/").socket == longest)
         #expect(throws: LoadError(.invalidRequest, "")) { try UnixSocketURL(socket: longest + "a", target: "/") }

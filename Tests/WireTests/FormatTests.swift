@@ -28,7 +28,7 @@ import Testing
         #expect(throws: WireError(.unsupported, "")) { try JWS(Array(text.utf8), type: "t") }
     }
 
-    @Test("One octet over the limit is refused") func limit() throws {
+    @Test("One byte over the limit is refused") func limit() throws {
         let text = Array(try JWS.sign([1], header: .init(type: "t"), with: key).utf8)
         var limits = JWS.Limits()
         limits.document = text.count
@@ -94,7 +94,7 @@ import Testing
         #expect(throws: WireError.self) { try ActivationLink("sallyport://h.example:1/?\(query)") }
     }
 
-    @Test("One octet over the limit is refused") func limit() throws {
+    @Test("One byte over the limit is refused") func limit() throws {
         let text = try Samples.link().text
         let padding = ActivationLink.maximumLength - text.utf8.count
         _ = try ActivationLink(text + String(repeating: " ", count: padding))

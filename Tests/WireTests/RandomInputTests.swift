@@ -47,7 +47,7 @@ import Testing
             var (whole, pieces) = (ServerSentEventParser(), ServerSentEventParser())
             let all = try? whole.receive(octets)
             var some: [ServerSentEvent]? = []
-            for octet in octets { some = try? some.map { try $0 + pieces.receive([octet]) } }
+            for byte in octets { some = try? some.map { try $0 + pieces.receive([byte]) } }
             #expect(all == some)
             for event in all ?? [] { _ = ControlEvent(event) }
         }

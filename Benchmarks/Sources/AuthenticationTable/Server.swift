@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Asks whoever says nothing, by the method of the path, and believes everybody else.
+/// Challenges requests without a credential, by the method in the path, and accepts every credential.
 final class Server: Sendable {
     let port: UInt16
     private let count = Atomic(0)

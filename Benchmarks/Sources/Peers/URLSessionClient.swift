@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Workloads
 
-/// The URLSession of FoundationNetworking, as it is documented to be used: `data(for:)` for answers that fit in
+/// FoundationNetworking's URLSession, used as its documentation recommends: `data(for:)` for answers that fit in
 /// memory, a delegate for long ones.
 struct URLSessionClient: PeerClient {
     private let session: URLSession

@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import Sallyport
 
-/// Opens sockets through a gateway until there are so many, each of which carried an octet both ways, and tells what one more
-/// is answered. Then says `open` and waits for the end of its input, so that whoever started it can weigh the processes.
+/// Opens this many sockets through a gateway, sends and receives a byte over each, and prints the answer to one more.
+/// Then prints `open` and waits for the end of its input, so that the calling script can measure the processes.
 enum ManySockets {
     static func run(_ count: Int, _ store: String, _ address: String) async throws {
         var limit = rlimit()

@@ -29,7 +29,7 @@ struct StoreTable {
 
     private mutating func run() async throws {
         print(
-            "\(machine)\nKeys of 16 characters, values of \(Sizes.value) octets, \(rounds) interleaved rounds, the median counts.\n"
+            "\(machine)\nKeys of 16 characters, values of \(Sizes.value) bytes, \(rounds) interleaved rounds, the median counts.\n"
         )
         for name in ["lmdb", "streams"] { mkdir("\(directory)/\(name)", 0o700) }
         let ours = try await SallyportPeer(at: "\(directory)/sallyport")
@@ -221,7 +221,7 @@ struct StoreTable {
     private func number(_ value: Double) -> String { String(format: value < 100 ? "%.2f" : "%.0f", value) }
 }
 
-/// The same octets, again and again.
+/// The same bytes, again and again.
 struct Repeated: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let chunk: [UInt8]
     var left: Int

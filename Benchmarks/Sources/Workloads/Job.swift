@@ -1,6 +1,6 @@
 import Foundation
 
-/// Who does the work.
+/// The client that is measured.
 public enum Peer: String, Codable, Sendable, CaseIterable {
     case sallyport
     /// Sallyport, called from tasks that run on its event loop.
@@ -63,13 +63,13 @@ public struct Cost: Codable, Sendable {
     public var memoryGrowth: Int
 
     public var cpuPerOperation: Double { cpuNanoseconds / Double(operations) }
-    /// In octets a second.
+    /// In bytes a second.
     public var throughput: Double { Double(octets) / (wallNanoseconds / 1e9) }
 }
 
 /// A worker of one peer: set up once, then asked to run.
 public protocol PeerClient {
-    /// Makes `total` requests, `concurrency` at once; returns the octets of all bodies.
+    /// Makes `total` requests, `concurrency` at once; returns the bytes of all bodies.
     func run(url: String, total: Int, concurrency: Int) async throws -> Int
     func shutdown() async throws
 }

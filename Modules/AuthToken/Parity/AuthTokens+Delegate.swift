@@ -1,15 +1,16 @@
 extension AuthTokens {
-    /// The delegate that gets the tokens of ``requestToken(challenge:serverName:)``; held weakly.
+    /// The delegate that receives the tokens of ``requestToken(challenge:serverName:)``; held weakly.
     public var delegate: (any AuthTokenDelegate)? { heldDelegate }
 
     /// Sets the delegate; nil removes it.
     public func setDelegate(_ delegate: (any AuthTokenDelegate)?) { heldDelegate = delegate }
 
-    /// Asks for a token and returns before it is there; the delegate is called once with the result: Dynamics'
-    /// `getGDAuthToken`. Cancelling the calling task does not end the request.
+    /// Requests a token and returns at once; the delegate is called once with the result. Cancelling the calling task
+    /// does not cancel the request.
     ///
-    /// - Throws: `noDelegate` if there is none, and errors that are known without asking the gateway: `notAuthorized`,
-    ///   `withdrawn`, `invalidChallenge`, `invalidServerName`. Then nothing was sent, and the delegate is not called.
+    /// - Throws: `noDelegate` if there is no delegate, and the errors that are known without asking the gateway:
+    ///   `notAuthorized`, `withdrawn`, `invalidChallenge`, `invalidServerName`. In these cases nothing is sent and the
+    ///   delegate is not called.
     public func requestToken(challenge: String, serverName: String) throws(AuthTokenError) {
         guard let delegate = heldDelegate else {
             throw AuthTokenError(.noDelegate, "Set a delegate first: it gets the token.")
@@ -20,7 +21,7 @@ extension AuthTokens {
         }
         lastRequest += 1
         let number = lastRequest
-        // An unstructured task: as in Dynamics, the call returns at once. See Docs/Concurrency.md.
+        // An unstructured task, because the call returns at once. See Docs/Concurrency.md.
         requests[number] = Task { [weak delegate] in
             let result = await self.result(challenge, serverName)
             await self.tell(delegate, of: result)
@@ -28,7 +29,7 @@ extension AuthTokens {
         }
     }
 
-    /// Runs outside of the actor, since a delegate may take long.
+    /// Runs outside the actor, since a delegate may take long.
     @concurrent private nonisolated func tell(
         _ delegate: (any AuthTokenDelegate)?, of result: Result<AuthToken, AuthTokenError>
     ) async {

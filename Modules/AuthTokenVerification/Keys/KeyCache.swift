@@ -6,7 +6,7 @@ struct KeyCache: Sendable {
     static let maximumAge: Int64 = 600
     /// How long they still count while they cannot be fetched: a day.
     static let staleLimit: Int64 = 86_400
-    /// Between two tries, also for keys that are not known: nobody makes this server ask for each token.
+    /// The pause between two requests, even for unknown keys: tokens cannot cause a request each.
     static let pause: Int64 = 10
 
     enum Decision: Sendable {

@@ -66,7 +66,7 @@ public actor PublishedKeys {
             return key.map { .done(.success($0)) } ?? .wait
         case .fetch(let key?): return .done(.success(key))
         case .unknown, .fetch:
-            return .done(.failure(.init(.malformed, "The token's key is none of the published ones.")))
+            return .done(.failure(.init(.malformed, "The token's key is not among the published ones.")))
         }
     }
 

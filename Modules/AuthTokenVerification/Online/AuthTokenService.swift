@@ -21,7 +21,7 @@ struct ServiceAnswer {
             let verdict = AuthTokenAPI.Verdict(fieldValue: code)
         else {
             throw AuthTokenVerificationError(
-                .unavailable, "The service gives no verdict: status \(response.status.code).")
+                .unavailable, "The service returned no result: status \(response.status.code).")
         }
         self.verdict = verdict
         fields = response.headerFields

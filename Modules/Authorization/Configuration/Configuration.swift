@@ -2,9 +2,9 @@ public import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire
 
-/// The last known configuration; reading it never fetches.
+/// The last known configuration; reading it never fetches one.
 ///
-/// Take it once and keep it; take it anew when an update event comes.
+/// Read it once and keep it; read it again after an update event.
 public struct Configuration: Sendable, Hashable {
     private let document: ConfigurationDocument?
 
@@ -28,26 +28,26 @@ public struct Configuration: Sendable, Hashable {
     public var schemes: [String] { document?.schemes ?? [] }
     /// Kerberos realms whose KDCs the administrator lists.
     public var realms: [String] { document?.realms.map(\.name) ?? [] }
-    /// Those KDCs, in the order in which they are tried; none where the realm is not listed. A realm that is listed in
-    /// another case is the same.
+    /// The realm's KDCs, in the order in which they are tried; none if the realm is not listed. The case of the realm
+    /// is ignored.
     public func kdcs(of realm: String) -> [Endpoint] {
         let realms = document?.realms ?? []
         let found = realms.first { $0.name == realm } ?? realms.first { $0.name.lowercased() == realm.lowercased() }
         return found?.kdcs ?? []
     }
-    /// Rises with every change; nil before the first configuration was fetched.
+    /// Increases with every change; nil before the first configuration was fetched.
     public var epoch: Int64? { document?.epoch }
-    /// Until when it holds without the gateway, Unix seconds.
+    /// Until when it is valid without contact to the gateway, in Unix seconds.
     public var leaseEnd: Int64? { document?.leaseEnd }
 }
 
-/// What the console says of this application and its user, under the documented names.
+/// The administrator's settings for this application and its user.
 public struct ApplicationConfiguration: Sendable, Hashable {
     /// One of the application's own servers.
     public struct Server: Sendable, Hashable {
         public let server: String
         public let port: UInt16
-        /// 1 is tried first.
+        /// Server 1 is tried first.
         public let priority: Int
     }
 
@@ -56,14 +56,14 @@ public struct ApplicationConfiguration: Sendable, Hashable {
     /// Free text of the administrator.
     public let config: String
     public let userID: String
-    /// `user@realm`, where the user has one.
+    /// `user@realm`, if the user has one.
     public let userPrincipalName: String?
     public let instanceIdentifier: String
-    /// Whether a version of TLS may be used.
+    /// Which TLS versions may be used.
     public let communicationProtocols: [TLSVersion: Bool]
     public let detailedLogsOn: Bool
     public let preventUserDetailedLogs: Bool
-    /// Further data of the console, JSON in a text.
+    /// Further settings, as JSON text.
     public let extraInfo: String?
 
     init(_ document: ConfigurationDocument) {

@@ -5,7 +5,7 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// Decides whether a signed configuration is the gateway's, for this instance, and not older than the one known.
+/// Checks whether a signed configuration is from the gateway, for this instance, and not older than the known one.
 struct ConfigurationVerifier: Sendable {
     /// The authorities and signers that the instance trusts.
     let trust: ConfigurationDocument.Trust
@@ -60,10 +60,10 @@ struct ConfigurationVerifier: Sendable {
         _ new: ConfigurationDocument.Trust, of signer: ConfigurationSigner, at time: Int64
     ) throws(AuthorizationError) {
         guard new.signers >= trust.signers, new.signers <= signer.generation else {
-            throw .refused("The signer was revoked, or says of signers what its certificate does not.")
+            throw .refused("The signer was revoked, or names a generation that its certificate does not.")
         }
         guard new.authorities.contains(signer.authority) else {
-            throw .refused("The configuration gives up the authority that stands behind its signer.")
+            throw .refused("The configuration drops the authority that issued its signer's certificate.")
         }
         for authority in new.authorities where !trust.authorities.contains(authority) {
             let isEndorsed = new.endorsements.contains { endorsement in
@@ -71,7 +71,7 @@ struct ConfigurationVerifier: Sendable {
                     CertificateRules.endorses(endorsement, authority, by: $0, at: time)
                 }
             }
-            guard isEndorsed else { throw .refused("No known authority stands behind a new one.") }
+            guard isEndorsed else { throw .refused("No known authority endorses a new one.") }
         }
     }
 }

@@ -1,13 +1,13 @@
 internal import SallyportCore
 internal import SallyportWire
 
-/// How a URL would be reached, and why, without doing it.
+/// How a URL would be reached, and why; nothing is sent.
 public struct Explanation: Sendable, Hashable, CustomStringConvertible {
     /// Without query and fragment, which may be secret.
     public let url: String
     /// `relay`, `direct` or `deny`.
     public let route: String
-    /// Of the relay route; nil for others.
+    /// The cluster of a relay route; nil for other routes.
     public let cluster: String?
     /// `server HOST:PORT`, `domain NAME`, `network ADDRESS/BITS`, `cloud metadata` or `default`.
     public let rule: String
@@ -18,7 +18,7 @@ public struct Explanation: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Explanation {
-    /// - Throws: ``AddressError`` where the text is no URL with a host.
+    /// - Throws: ``AddressError`` if the text is not a URL with a host.
     init(_ text: String, under table: RoutingTable, clusters: Set<String>) throws(AddressError) {
         let url = try RequestURL(text)
         guard let endpoint = url.endpoint else {

@@ -1,7 +1,7 @@
 internal import SallyportCore
 internal import SallyportWire
 
-/// What follows from a configuration, from what was decided here, and from the time.
+/// The conclusion from a configuration, the local decisions and the time.
 enum Verdict {
     static func state(
         of document: ConfigurationDocument, decisions: LocalDecisions, at time: Int64
@@ -16,7 +16,7 @@ enum Verdict {
         return time < document.leaseEnd ? .authorized : .locked(.blocked)
     }
 
-    /// -104 comes only with the status that wipes; a code that is none of a lock's is read as the plain block.
+    /// -104 comes only with the status of a wipe; a code that is not a lock's counts as a plain block.
     private static func lockCode(of document: ConfigurationDocument) -> ResultCode {
         switch document.code {
         case .remoteLockout, .appVersionNotEntitled, .idleLockout, .passwordChangeRequired: document.code
@@ -24,7 +24,7 @@ enum Verdict {
         }
     }
 
-    /// Which documented events a change of configuration makes.
+    /// The events that a change of configuration causes.
     static func changes(
         from old: ConfigurationDocument?, to new: ConfigurationDocument
     ) -> [AuthorizationEvent.Kind] {

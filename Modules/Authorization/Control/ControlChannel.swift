@@ -3,31 +3,31 @@ package import SallyportCore
 package import SallyportLoading
 internal import SallyportWire
 
-/// How the event stream fares, for whoever follows the link to the gateway.
+/// The state of the event stream, for observers of the link to the gateway.
 package enum ControlChannel: Sendable, Hashable {
     /// It was not opened yet, or ``Authorization/run()`` does not run.
     case none
-    /// Something came over it, for the `heard`th time: heartbeats come each 2 s.
+    /// Something arrived over it, for the `heard`th time: heartbeats come every 2 s.
     case open(heard: UInt64, over: ConnectionFacts?)
     case lost
-    /// Another has it; this instance stays away for a minute.
+    /// Another process has it; this instance does not open it for a minute.
     case displaced
 }
 
-/// How often somebody asked for the event stream to be opened at once, and for it to be given up first.
+/// Counts the requests to open the event stream at once, and those to close it first.
 struct ChannelCalls: Sendable, Hashable {
     var opens: UInt64 = 0
     var drops: UInt64 = 0
 }
 
 extension Authorization {
-    /// Each state of the event stream from now on, the present one first; who falls behind sees the newest.
+    /// Each state of the event stream from now on, beginning with the current one; a slow reader skips to the newest.
     package nonisolated func channelChanges() -> AsyncStream<ControlChannel> { channel.values() }
 
-    /// Opens the event stream without waiting for its time, unless another has it.
+    /// Opens the event stream before its next attempt is due, unless another process has it.
     ///
-    /// - Parameter drops: whether the one there is, or the try to open one, is given up first, and idle connections to the
-    ///   gateway with it.
+    /// - Parameter drops: whether the existing stream, or the attempt to open one, is cancelled first, and idle
+    ///   connections to the gateway are closed.
     package nonisolated func callChannel(drops: Bool) {
         calls.change { calls in
             calls?.opens += 1
@@ -35,10 +35,10 @@ extension Authorization {
         }
     }
 
-    /// Asks the gateway for a sign of life, over a connection made for it, without a certificate of the instance.
+    /// Sends a probe to the gateway, over a new connection, without the instance's certificate.
     ///
     /// - Returns: the connection.
-    /// - Throws: `notAuthorized` where the store is not activated, so that there is nobody to ask.
+    /// - Throws: `notAuthorized` if the store is not activated, so that there is no gateway.
     @discardableResult
     package func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts? {
         guard let identity, let gateway = try? identity.endpoint() else {

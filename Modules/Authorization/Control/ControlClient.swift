@@ -8,9 +8,9 @@ internal import Synchronization
 
 /// One request to the gateway's control plane.
 package struct ControlRequest: Sendable {
-    /// Who the other side must prove to be.
+    /// How the server's certificate is verified.
     package enum Trust: Sendable, Hashable {
-        /// Nobody: for public certificates only.
+        /// Not at all: for fetching public certificates only.
         case anybody
         /// The only trusted authorities, DER.
         case authorities([[UInt8]])
@@ -24,11 +24,11 @@ package struct ControlRequest: Sendable {
     package var body: [UInt8]?
     package var trust: Trust
     package var identity: ClientIdentity?
-    /// The longest body of the answer that is read, in octets.
+    /// The longest body of the answer that is read, in bytes.
     package var limit: Int
-    /// For the whole exchange.
+    /// The time limit of the whole exchange.
     package var timeout: Duration
-    /// Over a connection made for it, and closed behind it: whether one can be made is what is asked.
+    /// Over a new connection that is closed afterwards: the purpose is to find out whether connecting is possible.
     package var isAlone = false
 
     package init(
@@ -50,7 +50,7 @@ package struct ControlAnswer: Sendable {
     package var status: Int
     package var headerFields: HTTPFields
     package var body: [UInt8]
-    /// The connection that it came over; nil where there was none.
+    /// The connection over which it came; nil if there was none.
     package var connection: ConnectionFacts?
 
     package init(
@@ -63,11 +63,11 @@ package struct ControlAnswer: Sendable {
     }
 }
 
-/// An answer that goes on, as the event stream does.
+/// An answer that continues, such as the event stream.
 package struct ControlStream: Sendable {
     package var status: Int
     package var body: ResponseBody
-    /// The connection that it comes over; nil where there is none.
+    /// The connection over which it comes; nil if there is none.
     package var connection: ConnectionFacts?
 
     package init(status: Int, body: ResponseBody, connection: ConnectionFacts? = nil) {
@@ -77,14 +77,14 @@ package struct ControlStream: Sendable {
     }
 }
 
-/// What carries requests to the gateway; tests bring their own.
+/// Sends requests to the gateway; tests use substitutes.
 package protocol ControlClient: Sendable {
     func send(_ request: ControlRequest) async throws(LoadError) -> ControlAnswer
-    /// Opens a stream that lasts; it fails where nothing comes for `request.timeout`.
+    /// Opens a continuous stream; it fails if nothing arrives for `request.timeout`.
     func open(_ request: ControlRequest) async throws(LoadError) -> ControlStream
-    /// Lets no further request use connections that showed `identity`; those in flight go on.
+    /// Keeps new requests from using connections with this `identity`; those in flight continue.
     func retire(_ identity: ClientIdentity)
-    /// Ends what is in flight with `failure`, and closes all connections.
+    /// Ends requests in flight with `failure`, and closes all connections.
     func reset(_ failure: LoadError)
     /// Frees the connections; nothing is sent afterwards.
     func shutdown() async
@@ -175,7 +175,7 @@ extension LoadError {
         return text.contains("not yet valid") || text.contains("has expired")
     }
 
-    /// As activation and authorization report it.
+    /// Converts to the error of activation and authorization.
     func asAuthorizationError(fileID: StaticString = #fileID, line: UInt = #line) -> AuthorizationError {
         switch code {
         case .cancelled: .cancelled(fileID: fileID, line: line)

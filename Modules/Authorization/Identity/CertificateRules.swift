@@ -3,7 +3,7 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// What certificates of the gateway's authority must be, in a hierarchy without intermediates (RFC 5280).
+/// The requirements for certificates of the gateway's authority, in a hierarchy without intermediates (RFC 5280).
 enum CertificateRules {
     static func issued(_ certificate: Certificate, by authority: Certificate) -> Bool {
         guard certificate.issuer == authority.subject,
@@ -17,7 +17,7 @@ enum CertificateRules {
         return certificate.notValidBefore <= time && time <= certificate.notValidAfter
     }
 
-    /// Whether it is no authority, for this use, and holds no critical extension that is not looked at.
+    /// Whether it is not an authority, is meant for this use, and has no unknown critical extension.
     static func isLeaf(_ certificate: Certificate, for usage: ExtendedKeyUsage.Usage) -> Bool {
         let known: Set<ASN1ObjectIdentifier> = [
             .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,

@@ -4,13 +4,13 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
-/// The exchanges of EST (RFC 7030) that make and renew an identity. Each is tried once; who calls decides on another.
+/// The EST exchanges (RFC 7030) that create and renew an identity. Each is tried once; the caller decides on retries.
 struct Enrollment: Sendable {
     let client: any ControlClient
     let clock: any AuthorizationClock
 
-    /// The authority that the link names by its fingerprint, fetched on a connection that proves nothing and carries
-    /// nothing.
+    /// The authority that the link names by its fingerprint. It is fetched over a connection that is not authenticated
+    /// and carries nothing secret.
     func authority(for link: ActivationLink) async throws(AuthorizationError) -> [UInt8] {
         let request = ControlRequest(
             gateway: link.gateway, target: ControlAPI.Path.authorities, trust: .anybody,
@@ -41,7 +41,7 @@ struct Enrollment: Sendable {
         return record
     }
 
-    /// Trades the present certificate, even one that expired within 30 days, for one with a new key.
+    /// Exchanges the current certificate, even one that expired within 30 days, for one with a new key.
     func renew(_ identity: IdentityRecord, key: EnrollmentKey) async throws(AuthorizationError) -> IdentityRecord {
         var request = try certificateRequest(
             to: identity.endpoint(), ControlAPI.Path.reenroll, identity.trust.authorities, key)
@@ -84,9 +84,9 @@ struct Enrollment: Sendable {
 }
 
 extension ControlAnswer {
-    /// Passes 200 only.
+    /// Accepts only 200.
     ///
-    /// - Parameter unauthorized: the message for a response with status 401; nil for one that gives the status alone.
+    /// - Parameter unauthorized: the message for a response with status 401; if nil, the message gives only the status.
     func checkStatus(unauthorized: String? = nil) throws(AuthorizationError) {
         switch status {
         case 200: return
@@ -103,7 +103,7 @@ extension ControlAnswer {
         }
     }
 
-    /// The error for the gateway's refusal, with a message of this module's own for the reasons that it knows.
+    /// The error for the gateway's refusal, with this module's own message for known reasons.
     private var refusal: AuthorizationError {
         let failure = try? WireJSON.decode(ControlAPI.Failure.self, from: body, limit: ControlAPI.Limits.error)
         return switch failure?.error.name {
@@ -123,7 +123,7 @@ extension IdentityRecord {
         do {
             return try Endpoint(gateway)
         } catch {
-            throw AuthorizationError(.store, .securityError, "The stored gateway is no address.", underlying: error)
+            throw AuthorizationError(.store, .securityError, "The stored gateway is invalid.", underlying: error)
         }
     }
 }

@@ -5,13 +5,13 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// A private key on its way to a certificate.
+/// A private key for which a certificate is being requested.
 struct EnrollmentKey: Sendable {
     private let key: P256.Signing.PrivateKey
 
     init() { key = P256.Signing.PrivateKey() }
 
-    /// Takes up a key that was stored by an enrolment that did not end.
+    /// Restores a key that was stored by an unfinished enrolment.
     init?(pem: String) {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else { return nil }
         self.key = key
@@ -20,7 +20,7 @@ struct EnrollmentKey: Sendable {
     /// PKCS#8.
     var pem: String { key.pemRepresentation }
 
-    /// A PKCS#10 request in DER. Its subject is empty: the gateway knows who enrols from the access key's record.
+    /// A PKCS#10 request in DER. Its subject is empty: the gateway identifies the user by the access key's record.
     func request() throws(AuthorizationError) -> [UInt8] {
         do {
             let request = try CertificateSigningRequest(
@@ -36,7 +36,7 @@ struct EnrollmentKey: Sendable {
         }
     }
 
-    /// Finds this key's certificate in the gateway's answer and checks that it is what an instance needs.
+    /// Finds this key's certificate in the gateway's answer and checks that it meets an instance's requirements.
     func certificate(
         in bag: CertificateBag, from authorities: [[UInt8]]
     ) throws(AuthorizationError) -> (der: [UInt8], certificate: Certificate, name: InstanceName) {

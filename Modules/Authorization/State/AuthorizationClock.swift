@@ -1,19 +1,20 @@
 internal import Glibc
 
-/// Time as authorization needs it; tests bring their own.
+/// The clocks that authorization needs; tests use substitutes.
 package protocol AuthorizationClock: Sendable {
-    /// Unix seconds, which whoever owns the host can set.
+    /// The wall clock in Unix seconds, which the host's administrator can set.
     var wall: Int64 { get }
-    /// Seconds since the machine started, suspension included, which nobody can set.
+    /// Seconds since the machine started, including suspension, which cannot be set.
     var uptime: Int64 { get }
-    /// Throws where the task is cancelled.
+    /// - Throws: an error if the task is cancelled.
     func sleep(for duration: Duration) async throws
 }
 
 /// The machine's clocks.
 package struct SystemClock: AuthorizationClock {
     package init() {}
-    /// By the coarse clock, which is a tick of the kernel behind at most (10 ms): requests read it, and want seconds.
+    /// From the coarse clock, which is at most one kernel tick (10 ms) late: requests read it often and need only
+    /// seconds.
     package var wall: Int64 { Self.seconds(of: CLOCK_REALTIME_COARSE) }
     package var uptime: Int64 { Self.seconds(of: CLOCK_BOOTTIME) }
     package func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
@@ -25,17 +26,17 @@ package struct SystemClock: AuthorizationClock {
     }
 }
 
-/// A moment of the gateway's time, from which a lease runs on without trust in the wall clock.
+/// A moment of the gateway's time, from which a lease runs without trust in the wall clock.
 struct TimeMark: Sendable, Hashable, Codable {
-    /// Unix seconds: the gateway's, or what ``leaseTime(wall:uptime:)`` gave when the mark was moved on.
+    /// Unix seconds: the gateway's time, or the result of ``leaseTime(wall:uptime:)`` when the mark was renewed.
     var time: Int64
-    /// When the mark was made.
+    /// The uptime when the mark was made.
     var uptime: Int64
 
-    /// The larger of the wall clock and the mark plus the time that the machine ran since.
+    /// The later of the wall clock and the mark plus the running time of the machine since.
     ///
-    /// After a restart the uptime begins anew: then at least `uptime` seconds have passed, and the difference to the
-    /// mark's, where it is positive, is less than that. Time switched off counts by the wall clock only.
+    /// After a restart the uptime begins again: then at least `uptime` seconds have passed, and a positive difference
+    /// to the mark's uptime is less than that. Time during which the machine was off counts by the wall clock only.
     func leaseTime(wall: Int64, uptime: Int64) -> Int64 {
         max(wall, time + (uptime >= self.uptime ? uptime - self.uptime : uptime))
     }

@@ -1,6 +1,6 @@
 public import SallyportCore
 
-/// Something that the app should know of its authorization; types have the documented names and numbers.
+/// A change of the authorization that the app should know.
 public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
     public enum Kind: Int, Sendable, Hashable, CaseIterable {
         /// Authorized, or a withdrawal was lifted.
@@ -30,15 +30,15 @@ public struct AuthorizationEvent: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(kind), \(code): \(message)" }
 }
 
-/// Hears of events, besides ``Authorization/events``.
+/// Receives events, like ``Authorization/events``.
 public protocol AuthorizationDelegate: AnyObject, Sendable {
-    /// Called in the order of events, on the task that learnt of the event; must not block.
+    /// Called in the order of events, on the task that caused the event; must not block.
     func authorization(_ authorization: Authorization, didReceive event: AuthorizationEvent)
 }
 
-/// The events of an authorization from the moment the sequence was asked for.
+/// The events of an authorization from the moment the sequence is requested.
 ///
-/// A consumer that falls behind keeps the newest 64. Ends when its task is cancelled.
+/// A slow consumer keeps the newest 64. Ends when its task is cancelled.
 public struct AuthorizationEvents: AsyncSequence, Sendable {
     public typealias Element = AuthorizationEvent
     public typealias Failure = Never

@@ -2,7 +2,7 @@ public import SallyportCore
 
 /// Whether the app may use its store and secure communication.
 public enum AuthorizationState: Sendable, Hashable, CustomStringConvertible {
-    /// What authorization is at.
+    /// The stage of the authorization.
     public enum Stage: String, Sendable, Hashable {
         case contactingGateway, enrolling, renewingIdentity, fetchingConfiguration
     }
@@ -10,9 +10,9 @@ public enum AuthorizationState: Sendable, Hashable, CustomStringConvertible {
     case notAuthorized
     case authorizing(Stage)
     case authorized
-    /// Blocked or locked by the console, locked here, or the lease is over; data is kept.
+    /// Blocked or locked by the administrator, locked by the app, or the lease is over; data is kept.
     case locked(ResultCode)
-    /// Wiped or denied by the console; data is gone, and a new activation is needed.
+    /// Wiped or denied by the administrator; data is destroyed, and a new activation is needed.
     case wiped(ResultCode)
 
     /// `notAuthorized`, `authorizing`, `authorized`, `locked` or `wiped`.
@@ -26,7 +26,7 @@ public enum AuthorizationState: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Why not authorized; `none` where there is no reason with a number.
+    /// Why the app is not authorized; `none` if there is no reason with a number.
     public var code: ResultCode {
         switch self {
         case .locked(let code), .wiped(let code): code

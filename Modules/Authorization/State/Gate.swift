@@ -1,18 +1,18 @@
 internal import SallyportCore
 internal import SallyportWire
 
-/// What requests ask: one lock around one reference, and no waiting. A request that was given a way asks its edition
-/// (``PolicyEdition``) from then on, which takes no lock.
+/// The policy that requests ask: one lock around one reference, and no waiting. A request with a given way checks its
+/// edition (``PolicyEdition``) from then on, which takes no lock.
 final class Gate: Sendable {
-    /// Where the way goes while the gate is open.
+    /// The current policy while the gate is open.
     struct Policy: Sendable {
         let rules: Rules
         let leaseEnd: Int64
         let mark: TimeMark
     }
 
-    /// A lease as it runs. The wall clock counts, which may be ahead, and the machine's own, which nobody can set and which
-    /// counts suspension: no coarse clock does the latter. A lease ends at a whole second.
+    /// A running lease. Two clocks count: the wall clock, which may be ahead, and the machine's own clock, which cannot
+    /// be set and includes suspension, as no coarse clock does. A lease ends at a whole second.
     struct Lease: PolicyLease {
         let end: Int64
         let mark: TimeMark

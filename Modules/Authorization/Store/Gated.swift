@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// A sequence that asks the gate before it waits for an element, and again before it gives one or tells its end.
+/// A sequence that checks the gate before it waits for an element, and again before it returns an element or its end.
 public struct Gated<Base: AsyncSequence>: AsyncSequence {
     public typealias Element = Base.Element
 
@@ -13,7 +13,7 @@ public struct Gated<Base: AsyncSequence>: AsyncSequence {
         var base: Base.AsyncIterator
         let gate: any AccessGate
 
-        /// - Throws: `AccessDenied` while the app is not authorized; what the sequence itself throws.
+        /// - Throws: `AccessDenied` while the app is not authorized; errors of the sequence itself.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Base.Element? {
             try gate.checkAuthorized()
             let element = try await base.next(isolation: actor)

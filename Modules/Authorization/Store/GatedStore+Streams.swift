@@ -3,13 +3,12 @@ internal import SallyportCore
 public import SallyportSecureStore
 
 extension GatedStore {
-    /// Sets a value that comes in chunks, as `SecureStore.write(_:for:in:expiresAt:)` does.
+    /// Sets a value that arrives in chunks, like `SecureStore.write(_:for:in:expiresAt:)`.
     ///
-    /// The gate is asked before each chunk and before the value takes its place: a withdrawal meanwhile leaves the old
-    /// one.
+    /// The gate is checked before each chunk and before the value is replaced: after a withdrawal the old value stays.
     ///
-    /// - Returns: its length.
-    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`; what `chunks` throws.
+    /// - Returns: the value's length.
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`; errors of `chunks`.
     @discardableResult
     public func write<Key: StoreKey, Chunks: AsyncSequence>(
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
@@ -18,8 +17,8 @@ extension GatedStore {
         return try await store.write(Gated(base: chunks, gate: gate), for: key, in: collection, expiresAt: expiry)
     }
 
-    /// A value in chunks, each read when it is asked for, as `SecureStore.chunks(of:in:)` gives it; nil where there is
-    /// none. The gate is asked for each.
+    /// A value in chunks, each of which is read when it is requested, like `SecureStore.chunks(of:in:)`; nil if there
+    /// is none. The gate is checked for each chunk.
     ///
     /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`.
     public func chunks<Key: StoreKey>(
@@ -29,8 +28,8 @@ extension GatedStore {
         return try store.chunks(of: key, in: collection).map { Gated(base: $0, gate: gate) }
     }
 
-    /// What happens to a collection from now on; see `StoreChanges` for what is dropped when. The gate is asked for
-    /// each change.
+    /// The changes of a collection from now on; `StoreChanges` says which of them may be dropped. The gate is checked
+    /// for each change.
     ///
     /// - Throws: `AccessDenied` while the app is not authorized.
     public func changes<Key, Value>(in collection: StoreCollection<Key, Value>) throws -> Gated<StoreChanges<Key>> {
@@ -38,7 +37,7 @@ extension GatedStore {
         return Gated(base: store.changes(in: collection), gate: gate)
     }
 
-    /// Removes the records that have expired; gives how many.
+    /// Removes the expired records and returns their number.
     ///
     /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`; `CancellationError`.
     @discardableResult

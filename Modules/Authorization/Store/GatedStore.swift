@@ -1,23 +1,23 @@
 public import SallyportCore
 public import SallyportSecureStore
 
-/// The app's store behind the gate: it opens only while the app is authorized.
+/// The app's store, accessible only while the app is authorized.
 ///
-/// Before authorization, and while authorization is withdrawn, every call throws `AccessDenied` and the data stays;
-/// a wipe destroys it. A store of the app's own without a gate is `SecureStore.open`.
+/// Before authorization, and while authorization is withdrawn, every call throws `AccessDenied` and the data stays; a
+/// wipe destroys it. For a store without a gate, use `SecureStore.open`.
 public struct GatedStore: Sendable {
     let store: SecureStore
     let gate: any AccessGate
 
     /// - Parameters:
-    ///   - store: the caller closes it.
-    ///   - gate: asked before each use: an ``Authorization``, as a rule.
+    ///   - store: must be closed by the caller.
+    ///   - gate: checked before each use; usually an ``Authorization``.
     public init(_ store: SecureStore, gate: any AccessGate) {
         self.store = store
         self.gate = gate
     }
 
-    /// A collection of Codable values. Naming one asks no gate.
+    /// A collection of Codable values. Creating it does not check the gate.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered
@@ -25,7 +25,7 @@ public struct GatedStore: Sendable {
         store.collection(name, of: values, keyedBy: keys, order: order)
     }
 
-    /// A collection of octets.
+    /// A collection of byte arrays.
     public func collection<Key: StoreKey>(
         _ name: String, of values: [UInt8].Type, keyedBy keys: Key.Type = String.self,
         order: CollectionOrder = .unordered
@@ -35,7 +35,7 @@ public struct GatedStore: Sendable {
 
     /// Reads from one consistent snapshot, on the calling thread.
     ///
-    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`; what `body` throws.
+    /// - Throws: `AccessDenied` while the app is not authorized; `StoreError`; errors of `body`.
     public func read<Result>(_ body: (ReadTransaction) throws -> Result) throws -> Result {
         try gate.checkAuthorized()
         return try store.read(body)
@@ -43,7 +43,7 @@ public struct GatedStore: Sendable {
 
     /// Changes the store: all or nothing, durable when it returns.
     ///
-    /// The gate is asked again when the writer's turn has come, so that nothing is written after a withdrawal.
+    /// The gate is checked again when the write begins, so that nothing is written after a withdrawal.
     ///
     /// - Throws: as ``read(_:)``.
     public func write<Result: Sendable>(

@@ -5,11 +5,11 @@ internal import SallyportSecureStore
 internal import SallyportWire
 internal import X509
 
-/// Who this instance is, and whom it trusts: written once activation is through.
+/// The identity and the trust of this instance: written at the end of the activation.
 struct IdentityRecord: Sendable, Codable {
     /// `HOST:PORT` of the control listener.
     var gateway: String
-    /// What the instance trusts: at first the authority of the activation link, then what each configuration says.
+    /// The trusted authorities: first that of the activation link, then those of each configuration.
     var trust: ConfigurationDocument.Trust
     /// DER.
     var certificate: [UInt8]
@@ -21,14 +21,14 @@ struct IdentityRecord: Sendable, Codable {
     var notBefore: Int64
     var notAfter: Int64
 
-    /// Names, never the key.
+    /// The certificate and key for TLS; a description never shows the key.
     var clientIdentity: ClientIdentity {
         ClientIdentity(certificates: [certificate], privateKey: Redacted(privateKey))
     }
 
     /// Two thirds of the certificate's life.
     var renewalTime: Int64 { notBefore + (notAfter - notBefore) / 3 * 2 }
-    /// How long after its end a certificate can still be renewed: 30 days.
+    /// How long after its expiry a certificate can still be renewed: 30 days.
     static let renewalGrace: Int64 = 30 * 86_400
 
     mutating func take(_ issued: (der: [UInt8], certificate: Certificate, name: InstanceName), key: EnrollmentKey) {
@@ -40,24 +40,24 @@ struct IdentityRecord: Sendable, Codable {
     }
 }
 
-/// An enrolment that was begun: its key is durable before the gateway hears of it.
+/// An unfinished enrolment: its key is durable before a request is sent to the gateway.
 struct PendingEnrollment: Sendable, Codable {
-    /// The link without its key, so that the same activation is taken up again; `renewal` for a renewal.
+    /// The link without its access key, to recognise the same activation; `renewal` for a renewal.
     var purpose: String
     /// PKCS#8.
     var privateKey: String
 }
 
-/// What was decided here and not by the gateway.
+/// The decisions that were made on this machine and not by the gateway.
 struct LocalDecisions: Sendable, Codable, Hashable {
     var blocks: [LocalBlock] = []
     var isLocked = false
-    /// The console locked after this lock: its unlocking lifts both.
+    /// The administrator has locked after this lock: the unlocking lifts both.
     var consoleLockSeen = false
-    /// The version told at activation, or the one that the gateway chose first.
+    /// The version given at activation, or the first one that the gateway chose.
     var version: String?
 
-    /// Takes up what a new configuration says of them.
+    /// Updates them according to a new configuration.
     mutating func follow(_ document: ConfigurationDocument, knowsVersion: Bool) {
         if document.status == .active {
             if version == nil, !knowsVersion { version = document.entitlement.version.description }
@@ -69,13 +69,13 @@ struct LocalDecisions: Sendable, Codable, Hashable {
 
 /// A block that the app itself set.
 public struct LocalBlock: Sendable, Codable, Hashable {
-    /// Which block, chosen by the app.
+    /// The block's id, chosen by the app.
     public let id: String
     public let title: String
     public let message: String
 }
 
-/// Everything that authorization keeps, under reserved names.
+/// All records of the authorization, under reserved names.
 struct AuthorizationRecords: Sendable {
     private static let key = "current"
     let store: SecureStore
@@ -84,10 +84,10 @@ struct AuthorizationRecords: Sendable {
     private let configurations: StoreCollection<String, [UInt8]>
     private let marks: StoreCollection<String, TimeMark>
     private let decisions: StoreCollection<String, LocalDecisions>
-    /// By server, the fingerprint of the chain that is trusted there.
+    /// For each server, the fingerprint of its trusted chain.
     private let trustedChains: StoreCollection<String, [UInt8]>
 
-    /// All that is known when an authorization opens.
+    /// Everything that is read when an authorization opens.
     struct Contents: Sendable {
         var identity: IdentityRecord?
         var configuration: [UInt8]?
@@ -95,8 +95,8 @@ struct AuthorizationRecords: Sendable {
         var decisions = LocalDecisions()
         var hasPendingEnrollment = false
 
-        /// The stored configuration, verified as of the moment when it was signed: it was accepted then, and whether
-        /// it still holds is the lease's matter. Nil where it does not verify, so that one is fetched.
+        /// The stored configuration, verified for the time of its signature: it was accepted then, and its lease
+        /// decides whether it is still valid. Nil if it fails verification, so that a new one is fetched.
         var document: ConfigurationDocument? {
             guard let identity, let configuration,
                 let signed = try? JWS(configuration, type: ConfigurationDocument.type),
@@ -132,7 +132,7 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
-    /// The key for `purpose`: the stored one where such an enrolment was begun, else a new one, durable on return.
+    /// The key for `purpose`: the stored one of an unfinished enrolment, or a new one; durable on return.
     func enrollmentKey(for purpose: String) async throws(AuthorizationError) -> EnrollmentKey {
         let enrollments = enrollments
         do {
@@ -174,8 +174,8 @@ struct AuthorizationRecords: Sendable {
         }
     }
 
-    /// Keeps the newest configuration: of two that were adopted at nearly the same time, the later one may be written
-    /// first. The new trust of the instance is stored in the same transaction.
+    /// Keeps the newest configuration: if two were adopted at nearly the same time, the later one may be written first.
+    /// The new trust of the instance is stored in the same transaction.
     func setConfiguration(
         _ text: [UInt8], of document: ConfigurationDocument, mark: TimeMark, decisions value: LocalDecisions
     ) async throws(AuthorizationError) {

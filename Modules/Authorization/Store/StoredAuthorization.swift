@@ -2,10 +2,10 @@ public import SallyportCore
 public import SallyportSecureStore
 internal import SallyportWire
 
-/// What a store knows of its authorization, read without a connection and without changing anything.
+/// A store's authorization, read without a connection and without changing anything.
 public struct StoredAuthorization: Sendable {
-    /// `notAuthorized` where it is not activated or no configuration came yet; else what the last one and the clock
-    /// make of it.
+    /// `notAuthorized` if it is not activated or there is no configuration yet; otherwise the result of the last
+    /// configuration and the clock.
     public let state: AuthorizationState
     public let epoch: Int64?
     /// Unix seconds.
@@ -16,13 +16,13 @@ public struct StoredAuthorization: Sendable {
     public let user: String?
     /// `HOST:PORT`.
     public let gateway: String?
-    /// The way to the gateway; nil where the store is not activated.
+    /// How the gateway is reached; nil if the store is not activated.
     package let contact: StoredContact?
     /// Whether the store has the key of an unfinished activation, for the next try with the same link.
     package let hasPendingEnrollment: Bool
     private let document: ConfigurationDocument?
 
-    /// Why not authorized.
+    /// Why the app is not authorized.
     public var code: ResultCode { state.code }
 
     /// Reads a store, which may be open read-only beside a running app.
@@ -56,7 +56,7 @@ public struct StoredAuthorization: Sendable {
 
     /// Says how a URL would be reached.
     ///
-    /// - Throws: ``AddressError`` for a text that is no `http` or `https` URL; ``AccessDenied`` where there is no
+    /// - Throws: ``AddressError`` if the text is not an `http` or `https` URL; ``AccessDenied`` if there is no
     ///   configuration.
     public func explain(_ url: String) throws -> Explanation {
         guard let document else { throw AccessDenied(.notAuthorized) }

@@ -1,20 +1,20 @@
 package import SallyportCore
 internal import SallyportWire
 
-/// What a store knows of its gateway: enough to look at the way there without changing anything.
+/// A store's data about its gateway: enough to check the way there without changing anything.
 package struct StoredContact: Sendable {
     package let gateway: Endpoint
     /// The authorities that the instance trusts, DER.
     package let authorities: [[UInt8]]
-    /// What the instance shows.
+    /// The instance's certificate and key.
     package let identity: ClientIdentity
-    /// Of the certificate, Unix seconds.
+    /// The certificate's validity, in Unix seconds.
     package let validity: ClosedRange<Int64>
     /// From when on the certificate is to be renewed, Unix seconds.
     package let renewalTime: Int64
-    /// How long after its end the certificate can still be renewed, in seconds.
+    /// How long after its expiry the certificate can still be renewed, in seconds.
     package static var renewalGrace: Int64 { IdentityRecord.renewalGrace }
-    /// Nil where none is stored that verifies.
+    /// Nil if there is no stored policy that can be verified.
     package let policy: StoredPolicy?
     private let identityRecord: IdentityRecord
     private let decisions: LocalDecisions
@@ -34,7 +34,7 @@ package struct StoredContact: Sendable {
         policy = document.map { StoredPolicy($0, decisions: contents.decisions, identity: record.clientIdentity) }
     }
 
-    /// Asks for the configuration that holds now.
+    /// A request for the current configuration.
     package var question: ControlRequest {
         var target = ControlAPI.Path.configuration
         if let version = decisions.version { target += "?\(ControlAPI.Query.version)=\(version)" }
@@ -43,7 +43,7 @@ package struct StoredContact: Sendable {
             limit: ControlAPI.Limits.configuration)
     }
 
-    /// The policy that the gateway's answer holds, where it is the gateway's, for this instance, and no older than the stored
+    /// The policy in the gateway's answer, if it is from the gateway, for this instance, and no older than the stored
     /// one.
     ///
     /// - Parameter time: Unix seconds at which the signer's certificate must be valid.
@@ -54,13 +54,13 @@ package struct StoredContact: Sendable {
         return StoredPolicy(fresh, decisions: decisions, identity: identity)
     }
 
-    /// When the configuration says that it was signed, Unix seconds, though nothing of it is believed.
+    /// The time at which the configuration claims to be signed, in Unix seconds; nothing in it is verified.
     package static func claimedTime(_ text: [UInt8]) -> Int64? {
         guard let signed = try? JWS(text, type: ConfigurationDocument.type) else { return nil }
         return try? ConfigurationDocument(parsing: signed.payload).iat
     }
 
-    /// A sign of life, without the instance's certificate.
+    /// A probe, without the instance's certificate.
     package func probe(within limit: Duration) -> ControlRequest {
         var request = ControlRequest(
             gateway: gateway, target: ControlAPI.Path.health, trust: .authorities(authorities),
@@ -69,7 +69,7 @@ package struct StoredContact: Sendable {
         return request
     }
 
-    /// The first of the listed servers that a relay leads to and that has a name: one that is answered for from inside.
+    /// The first listed server that is reached through a relay and has a name, which the gateway can resolve.
     package var relayedName: String? {
         for server in document?.servers ?? [] {
             guard case .name(let name) = server.endpoint.host else { continue }
@@ -79,7 +79,7 @@ package struct StoredContact: Sendable {
     }
 }
 
-/// What a configuration says of ways, apart from a running authorization.
+/// The routes of a configuration, without a running authorization.
 package struct StoredPolicy: Sendable {
     private let document: ConfigurationDocument
     private let decisions: LocalDecisions

@@ -1,8 +1,8 @@
 internal import Logging
 public import SallyportCore
 
-/// What the app trusts for good lies in the reserved name space of its store, and can be read and written while the store
-/// can: not while authorization is withdrawn.
+/// Permanent trust decisions are stored in the reserved name space of the app's store, and can be read and written
+/// while the store can: not while authorization is withdrawn.
 extension Authorization: DecisionStore {
     public nonisolated func trustedChain(at endpoint: Endpoint) async -> ChainFingerprint? {
         guard isOpen else { return nil }

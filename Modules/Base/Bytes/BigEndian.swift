@@ -1,10 +1,11 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// The octets of the number, the most significant first.
+    /// The bytes of the number, the most significant first.
     @inlinable package var bigEndianOctets: [UInt8] {
         (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (Self.bitWidth - 8 - 8 * $0)) }
     }
 
-    /// - Parameter octets: the most significant first; of more than the number holds, the last ones count.
+    /// - Parameter octets: the bytes, the most significant first. If there are more than the number holds, the last
+    ///   ones count.
     @inlinable package init(bigEndianOctets octets: some Sequence<UInt8>) {
         self = octets.reduce(0) { $0 << 8 | Self($1) }
     }

@@ -9,5 +9,5 @@ public struct ByteCount: Sendable, Hashable, Comparable, CustomStringConvertible
 
     public static func < (left: ByteCount, right: ByteCount) -> Bool { left.octets < right.octets }
 
-    public var description: String { "\(octets) octets" }
+    public var description: String { "\(octets) bytes" }
 }

@@ -1,7 +1,7 @@
-/// Days of the Gregorian calendar, for those who read dates of fields: FoundationEssentials would do it, for a calendar a
-/// date.
+/// Days of the Gregorian calendar, for reading dates in header fields. FoundationEssentials could do it, but would
+/// create a calendar for each date.
 package enum CivilDate {
-    /// As they stand in dates of fields: three letters each.
+    /// The names of months in dates of header fields: three letters each.
     package static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// - Parameter month: from 1 on.
@@ -13,7 +13,7 @@ package enum CivilDate {
         }
     }
 
-    /// For years from 1 on, by counting from the first of March, so that the leap day is the last of its year.
+    /// For years from 1 on. Counts years from 1 March, so that the leap day is the last day of its year.
     package static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
         let year = Int64(month <= 2 ? year - 1 : year)
         let (era, yearOfEra) = (year / 400, year % 400)

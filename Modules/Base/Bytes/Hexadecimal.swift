@@ -1,17 +1,18 @@
-/// Octets as hexadecimal digits, two for each, in lower case.
+/// Bytes as hexadecimal digits, two for each, in lower case.
 package enum Hexadecimal {
     package static func text(_ octets: some Sequence<UInt8>) -> String {
         String(decoding: digits(of: Array(octets)), as: UTF8.self)
     }
 
-    /// In ASCII.
+    /// The digits in ASCII.
     ///
-    /// Of an array, whose octets cost nothing to get: those of a `Sequence` of another module are had one call each.
+    /// Takes an array, whose bytes are read directly: a generic `Sequence` from another module costs a call for each
+    /// byte.
     package static func digits(of octets: [UInt8]) -> [UInt8] {
         var digits = [UInt8](repeating: 0, count: 2 * octets.count)
-        for (position, octet) in octets.enumerated() {
-            digits[2 * position] = digit(octet >> 4)
-            digits[2 * position + 1] = digit(octet & 15)
+        for (position, byte) in octets.enumerated() {
+            digits[2 * position] = digit(byte >> 4)
+            digits[2 * position + 1] = digit(byte & 15)
         }
         return digits
     }

@@ -1,5 +1,5 @@
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// The octets of the number, the least significant first.
+    /// The bytes of the number, the least significant first.
     @inlinable package var littleEndianOctets: [UInt8] {
         (0..<Self.bitWidth / 8).map { UInt8(truncatingIfNeeded: self >> (8 * $0)) }
     }

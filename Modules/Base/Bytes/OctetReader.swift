@@ -1,6 +1,6 @@
-/// Reads numbers, texts and octets behind their lengths, as ``OctetWriter`` writes them: what the modules keep in the store.
+/// Reads numbers, texts and length-prefixed bytes that ``OctetWriter`` has written: the modules' formats in the store.
 ///
-/// Numbers are big-endian. Every read may find less than it wants, and says so with nil.
+/// Numbers are big-endian. Every read may find fewer bytes than it needs, and returns nil then.
 package struct OctetReader {
     private let octets: [UInt8]
     private var offset: Int
@@ -8,7 +8,7 @@ package struct OctetReader {
 
     package init(_ octets: [UInt8]) { self.init(octets, octets.indices) }
 
-    /// - Parameter range: which of the octets are read.
+    /// - Parameter range: which of the bytes are read.
     package init(_ octets: [UInt8], _ range: Range<Int>) {
         self.octets = octets
         offset = range.lowerBound
@@ -17,7 +17,7 @@ package struct OctetReader {
 
     package var remaining: Int { end - offset }
 
-    /// - Parameter length: in octets, at most 8.
+    /// - Parameter length: in bytes, at most 8.
     package mutating func number(_ length: Int) -> UInt64? {
         guard remaining >= length else { return nil }
         var value: UInt64 = 0
@@ -30,14 +30,14 @@ package struct OctetReader {
 
     package mutating func signed() -> Int64? { number(8).map(Int64.init(bitPattern:)) }
 
-    /// Octets behind their length, which has `width` octets.
+    /// Reads bytes that follow their length, which takes `width` bytes.
     package mutating func part(_ width: Int) -> ArraySlice<UInt8>? {
         guard let length = number(width).flatMap(Int.init(exactly:)), remaining >= length else { return nil }
         defer { offset += length }
         return octets[offset..<(offset + length)]
     }
 
-    /// Text behind its length; nil where it is no UTF-8.
+    /// Reads text that follows its length; nil if it is not valid UTF-8.
     package mutating func text(_ width: Int) -> String? {
         part(width).flatMap { String(validating: $0, as: UTF8.self) }
     }
@@ -47,7 +47,7 @@ package struct OctetReader {
 package struct OctetWriter {
     package private(set) var octets: [UInt8]
 
-    /// - Parameter octets: what stands before.
+    /// - Parameter octets: the bytes to begin with.
     package init(_ octets: [UInt8] = []) { self.octets = octets }
 
     package mutating func number(_ value: UInt64, _ length: Int) {
@@ -56,7 +56,7 @@ package struct OctetWriter {
 
     package mutating func signed(_ value: Int64) { number(UInt64(bitPattern: value), 8) }
 
-    /// - Parameter width: of the length that stands before, in octets; more than it can say is cut.
+    /// - Parameter width: the number of bytes of the length; a part that is too long for it is cut.
     package mutating func part(_ part: some Collection<UInt8>, _ width: Int) {
         let part = part.prefix((1 << (8 * width)) - 1)
         number(UInt64(part.count), width)

@@ -1,5 +1,5 @@
 extension Substring {
-    /// Without those octets at both ends; none of them may be part of a longer character.
+    /// Removes such bytes at both ends; none of them may be part of a multi-byte character.
     package func trimming(_ isOuter: (UInt8) -> Bool) -> Substring {
         guard let first = utf8.firstIndex(where: { !isOuter($0) }), let last = utf8.lastIndex(where: { !isOuter($0) })
         else { return "" }
@@ -8,6 +8,6 @@ extension Substring {
 }
 
 extension String {
-    /// Without those octets at both ends; none of them may be part of a longer character.
+    /// Removes such bytes at both ends; none of them may be part of a multi-byte character.
     package func trimming(_ isOuter: (UInt8) -> Bool) -> Substring { self[...].trimming(isOuter) }
 }

@@ -1,4 +1,5 @@
-/// What the errors of all modules have in common: a code to decide by, a message for people, a cause and a place.
+/// What the errors of all modules have in common: a code for programs, a message for people, a cause and a source
+/// location.
 ///
 /// Two errors are equal where their codes are. `description` is for users and logs and holds no secret;
 /// `debugDescription` adds cause and place.
@@ -6,7 +7,7 @@ public protocol CodedError: Error, Hashable, CustomStringConvertible, CustomDebu
     associatedtype Code: Hashable, CustomStringConvertible, Sendable
 
     var code: Code { get }
-    /// What happened, for people. Holds no key, token, header value, body, cookie or query.
+    /// A description for people. It contains no key, token, header value, body, cookie or query.
     var message: String { get }
     var underlying: (any Error)? { get }
     var location: ErrorLocation { get }

@@ -1,7 +1,7 @@
 /// The place in the source where an error was made: `Module/File.swift:line`.
 ///
-/// Every module's error carries one. It takes no part in equality and holds nothing that was not known at compile time.
-/// Initializers of errors take `fileID` and `line` with defaults of their own, since `ErrorLocation()` as a default
+/// Every module's error carries one. It is ignored when errors are compared and contains only what was known at compile
+/// time. Initializers of errors take `fileID` and `line` with their own defaults, since `ErrorLocation()` as a default
 /// argument would name the initializer's file instead of the caller's.
 public struct ErrorLocation: Sendable, CustomStringConvertible {
     public let fileID: StaticString

@@ -1,4 +1,4 @@
-/// A value that never shows itself: keys, passwords, tokens, cookies.
+/// A value that is never printed: keys, passwords, tokens, cookies.
 ///
 /// Descriptions, reflection and string interpolation print a placeholder; only ``reveal()`` hands the value out, so
 /// that every place where a secret leaves its wrapper can be found by name.

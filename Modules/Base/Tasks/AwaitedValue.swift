@@ -1,21 +1,21 @@
-/// A value that comes once, and the tasks that wait for it.
+/// A value that is set once, and the tasks that wait for it.
 package final class AwaitedValue<Value: Sendable>: Sendable {
     private let known = SetOnce<Value>()
-    /// Their streams end when the value has come.
+    /// The streams of the waiting tasks; they end when the value is set.
     private let waiting = Followers<Void>()
 
     package init() {}
 
-    /// Nil before it has come.
+    /// Nil until the value is set.
     package var value: Value? { known.value }
 
-    /// The first call counts.
+    /// Sets the value. Only the first call has an effect.
     package func set(_ value: Value) {
         known.set(value)
         waiting.finish()
     }
 
-    /// - Returns: the value; nil if the task is cancelled before.
+    /// - Returns: the value; nil if the task is cancelled first.
     package func wait() async -> Value? {
         if Task.isCancelled { return nil }
         if known.value == nil { for await _ in waiting.follow(buffering: .bufferingNewest(1)) {} }

@@ -1,13 +1,14 @@
-/// A value that changes, and all who follow it: each sees the present value first, and the newest where it falls behind.
+/// A changing value and its observers: each receives the current value first, and skips to the newest if it falls
+/// behind.
 package final class Board<Value: Sendable & Equatable>: Sendable {
     private let followers: Followers<Value>
 
     package init(_ value: Value? = nil) { followers = Followers(keeping: value) }
 
-    /// Nil before there is one.
+    /// Nil until a value is set.
     package var value: Value? { followers.kept.value }
 
-    /// Tells all who follow, where the value is another.
+    /// Sets the value and, if it differs, broadcasts it.
     package func set(_ value: Value) { change { $0 = value } }
 
     package func change(_ change: (inout Value?) -> Void) {
@@ -19,7 +20,8 @@ package final class Board<Value: Sendable & Equatable>: Sendable {
         if isChanged { tell() }
     }
 
-    /// Of two who tell at once, the one with the older value might be the later; it finds that out, and tells again.
+    /// Of two threads that broadcast at once, the one with the older value may come last. It notices that and
+    /// broadcasts the newer value.
     private func tell() {
         var told = followers.kept
         while let value = told.value {
@@ -32,7 +34,7 @@ package final class Board<Value: Sendable & Equatable>: Sendable {
 
     package func values() -> AsyncStream<Value> {
         followers.follow(buffering: .bufferingNewest(1)) { follower in
-            // A change in between must not be overtaken by what was before it.
+            // A change in between must not be overtaken by the value before it.
             var told: Value?
             while let present = value, present != told {
                 follower.yield(present)
@@ -41,6 +43,6 @@ package final class Board<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Ends all streams; one that is asked for later has the last value, and ends.
+    /// Ends all streams. A stream that is requested later delivers the last value and ends.
     package func finish() { followers.finish() }
 }

@@ -1,4 +1,4 @@
-/// Tasks that nobody awaits, from their start to their end, so that whoever shuts down can.
+/// Tasks that no other task awaits, kept from start to end so that a shutdown can cancel them and wait for them.
 package final class DetachedTasks: Sendable {
     private struct State {
         var tasks: [Int: Task<Void, Never>] = [:]
@@ -11,14 +11,14 @@ package final class DetachedTasks: Sendable {
 
     package var count: Int { state.withLock { $0.tasks.count } }
 
-    /// Begins a task, which is cancelled from its start once all is shut down.
+    /// Starts a task. After a shutdown it is cancelled from the start.
     package func begin(_ work: @escaping @Sendable () async -> Void) {
         state.withLock { begin(work, &$0) }
     }
 
-    /// Begins a task, or none where `limit` of them are under way or all is shut down.
+    /// Starts a task, unless `limit` of them are running or there was a shutdown.
     ///
-    /// - Returns: whether it began.
+    /// - Returns: whether the task was started.
     package func begin(atMost limit: Int, _ work: @escaping @Sendable () async -> Void) -> Bool {
         state.withLock { state in
             guard !state.isShutDown, state.tasks.count < limit else { return false }
@@ -27,7 +27,7 @@ package final class DetachedTasks: Sendable {
         }
     }
 
-    /// With the lock: the task's own end waits for it, and so comes behind its entry.
+    /// Called with the lock held: the task's end waits for the lock, and so is recorded after its start.
     private func begin(_ work: @escaping @Sendable () async -> Void, _ state: inout State) {
         state.next += 1
         let number = state.next
@@ -39,14 +39,14 @@ package final class DetachedTasks: Sendable {
         state.tasks[number] = task
     }
 
-    /// Cancels those that are under way and waits until they have ended. Idempotent.
+    /// Cancels the running tasks and waits until they have ended. Idempotent.
     package func shutdown() async {
         for task in cancel() { await task.value }
     }
 
-    /// Cancels those that are under way, and those that are begun later. Idempotent.
+    /// Cancels the running tasks, and those that are started later. Idempotent.
     ///
-    /// - Returns: those that are under way.
+    /// - Returns: the running tasks.
     @discardableResult
     package func cancel() -> [Task<Void, Never>] {
         let tasks = state.withLock { state in

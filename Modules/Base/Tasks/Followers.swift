@@ -1,4 +1,4 @@
-/// All who follow what somebody tells, each by a stream of their own.
+/// Broadcasts elements to any number of observers, each of which has its own stream.
 package final class Followers<Element: Sendable>: Sendable {
     package typealias Continuation = AsyncStream<Element>.Continuation
 
@@ -6,9 +6,9 @@ package final class Followers<Element: Sendable>: Sendable {
         var isOver = false
         var next = 0
         var continuations: [Int: Continuation] = [:]
-        /// The present value, where there is one: see ``Board``.
+        /// The current value, if there is one: see ``Board``.
         var kept: Element?
-        /// How often it was changed.
+        /// How often the value was changed.
         var version: UInt64 = 0
     }
 
@@ -21,9 +21,10 @@ package final class Followers<Element: Sendable>: Sendable {
 
     deinit { finish() }
 
-    /// One more who follows, until the stream is let go of. It ends with ``finish()``, at once where that has been.
+    /// Adds an observer, until its stream is released. The stream ends with ``finish()``, at once if that was called
+    /// before.
     ///
-    /// - Parameter greeting: what the stream begins with, while others may be told already.
+    /// - Parameter greeting: the first element of the stream, while others may already receive later ones.
     package func follow(
         buffering policy: Continuation.BufferingPolicy, greeting: (Continuation) -> Void = { _ in }
     ) -> AsyncStream<Element> {
@@ -51,7 +52,7 @@ package final class Followers<Element: Sendable>: Sendable {
         for continuation in continuations { continuation.yield(element) }
     }
 
-    /// Ends all streams, and those that are asked for later. Idempotent.
+    /// Ends all streams, and those that are requested later. Idempotent.
     package func finish() {
         let continuations = state.withLock { state in
             state.isOver = true
@@ -62,14 +63,14 @@ package final class Followers<Element: Sendable>: Sendable {
     }
 }
 
-// MARK: The present value
+// MARK: The current value
 
 extension Followers {
-    /// The present value, and how often it was changed.
+    /// The current value, and how often it was changed.
     var kept: (value: Element?, version: UInt64) { state.withLock { ($0.kept, $0.version) } }
 
-    /// - Parameter change: says whether it left another value.
-    /// - Returns: what it said.
+    /// - Parameter change: changes the value and returns whether it differs.
+    /// - Returns: what `change` returned.
     func keep(_ change: (inout Element?) -> Bool) -> Bool {
         state.withLock { state in
             guard change(&state.kept) else { return false }

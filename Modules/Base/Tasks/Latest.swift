@@ -2,7 +2,8 @@ internal import Synchronization
 
 /// The latest of a few values, which any thread reads without waiting.
 ///
-/// The earlier ones are kept until the end, since a reader may still be at one: for what changes a few times.
+/// Earlier values are kept until the end, since a thread may still be reading one: suitable for what changes a few
+/// times.
 @safe
 package struct Latest<Value: Sendable>: ~Copyable, Sendable {
     private final class Entry: Sendable {
@@ -12,15 +13,15 @@ package struct Latest<Value: Sendable>: ~Copyable, Sendable {
         init(_ value: Value, after earlier: Entry?) { (self.value, self.earlier) = (value, earlier) }
     }
 
-    // SAFETY: the newest entry is retained by this value until its deinit, and each earlier one by the entry behind it,
-    // which is stored before the earlier one is released. So what is loaded lives as long as this value.
+    // SAFETY: the newest entry is retained by this value until its deinit, and each earlier one by its successor, which
+    // is stored before the earlier one is released. So a loaded entry lives as long as this value.
     private let newest: Atomic<Unmanaged<Entry>?>
 
     package init() { unsafe newest = Atomic(nil) }
 
     deinit { unsafe newest.load(ordering: .acquiring)?.release() }
 
-    /// Nil before one was set.
+    /// Nil until a value is set.
     package var value: Value? {
         unsafe newest.load(ordering: .acquiring)?.takeUnretainedValue().value
     }

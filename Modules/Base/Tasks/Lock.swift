@@ -5,8 +5,8 @@ public import Glibc
 /// For state that both a loop and a consumer touch. Never held across an `await`, a callback, the resumption of a
 /// continuation or a call that blocks; Docs/Concurrency.md has the order in which locks nest.
 ///
-/// It is not `Synchronization.Mutex` because ThreadSanitizer does not see that type's futex, and reports every body. It
-/// stands on the path of each request: mutex and state are one allocation, and callers have its code inlined.
+/// It is not `Synchronization.Mutex`, because ThreadSanitizer does not see that type's futex and would report every
+/// access. Each request takes this lock: mutex and state are one allocation, and the code is inlined into its callers.
 @safe
 package struct Lock<State: ~Copyable>: @unchecked Sendable {
     // SAFETY: the state is read and written only between lock and unlock of the mutex beside it, in `withLock`.
@@ -29,7 +29,7 @@ package struct Lock<State: ~Copyable>: @unchecked Sendable {
         unsafe pthread_mutex_lock(mutex)
         defer {
             _ = unsafe pthread_mutex_unlock(mutex)
-            // The lock keeps its storage: both pointers are good until here.
+            // The lock keeps its storage: both pointers are valid until here.
             extendLifetime(storage)
         }
         return try unsafe body(&state.pointee)

@@ -1,9 +1,10 @@
 internal import Synchronization
 
-/// A reference that is given up once: by the first thread that takes it, without waiting.
+/// A reference that is handed out once: to the first thread that takes it, without waiting.
 @safe
 package struct TakenOnce<Object: AnyObject & Sendable>: ~Copyable, Sendable {
-    // SAFETY: the reference is retained while it stands here, and the exchange gives it to one taker, which releases it.
+    // SAFETY: the reference is retained while it is stored here, and the exchange gives it to one taker, which releases
+    // it.
     private let held: Atomic<Unmanaged<Object>?>
 
     package init(_ object: Object) { unsafe held = Atomic(Unmanaged.passRetained(object)) }

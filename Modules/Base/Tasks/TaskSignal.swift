@@ -6,7 +6,7 @@ package struct TaskSignal: Sendable {
 
     package init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    /// Ends the wait, or a wait that begins later at once. Idempotent.
+    /// Ends the current wait, or a later one at once. Idempotent.
     package func send() { continuation.finish() }
 
     /// Waits for the signal. Only one task may call this.

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// One who waits for a value, numbered so that it can be found when its task is cancelled. Resumed once, outside of locks.
+/// A task that waits for a value, numbered so that it can be found when it is cancelled. It is resumed once, outside
+/// locks.
 package struct Waiter<Value: Sendable>: Sendable {
     package let number: UInt64
     private let continuation: CheckedContinuation<Value, Never>
@@ -16,12 +17,12 @@ package struct Waiter<Value: Sendable>: Sendable {
 private let lastNumber = Atomic<UInt64>(0)
 
 extension Lock where State: Sendable {
-    /// Waits until somebody takes the waiter out of the state and resumes it, or the task is cancelled.
+    /// Waits until the waiter is taken out of the state and resumed, or the task is cancelled.
     ///
     /// - Parameters:
-    ///   - cancelled: what a task gets that is cancelled before, or while it waits.
-    ///   - enter: keeps the waiter in the state, and returns nil; or returns the value where it is known already.
-    ///   - leave: takes the waiter of that number out of the state; nil where it is not there, since its value has come.
+    ///   - cancelled: the result if the task is cancelled before or while it waits.
+    ///   - enter: stores the waiter in the state and returns nil, or returns the value if it is already known.
+    ///   - leave: takes the waiter of that number out of the state; nil if it is not there because its value has come.
     package func wait<Value: Sendable>(
         orCancelled cancelled: Value,
         enter: (inout State, Waiter<Value>) -> Value?,
@@ -31,7 +32,7 @@ extension Lock where State: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let known = withLock { state -> Value? in
-                    // Cancelled before it waits: the handler below ran already, and found nobody.
+                    // Cancelled before it waited: the handler below has already run and found no waiter.
                     Task.isCancelled ? cancelled : enter(&state, Waiter(number, continuation))
                 }
                 if let known { continuation.resume(returning: known) }

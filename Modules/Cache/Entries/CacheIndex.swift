@@ -1,8 +1,8 @@
-/// Which entries there are: values only.
+/// The index of the stored entries: values only.
 struct CacheIndex: Sendable {
     private var slots: [UInt64: [IndexSlot]] = [:]
     private(set) var count = 0
-    /// Of all entries, in octets.
+    /// The size of all entries, in bytes.
     private(set) var size: Int64 = 0
 
     /// The greatest number of responses stored for one request target, principal and trust scope.
@@ -13,9 +13,9 @@ struct CacheIndex: Sendable {
     var isEmpty: Bool { count == 0 }
     var all: [IndexSlot] { slots.values.flatMap(\.self) }
 
-    /// The newest answer that the request selects.
+    /// The newest stored answer that matches the request.
     ///
-    /// - Parameter variation: the code of what the request says in fields of these names.
+    /// - Parameter variation: computes the code of the request's fields with these names.
     func slot(_ key: RequestKey, variation: ([String]) -> UInt64) -> IndexSlot? {
         guard !slots.isEmpty, let found = slots[key.url] else { return nil }
         var newest: IndexSlot?
@@ -39,7 +39,7 @@ struct CacheIndex: Sendable {
         }
     }
 
-    /// - Returns: what the new one takes the place of.
+    /// - Returns: the entries that the new one replaces.
     @discardableResult
     mutating func insert(_ slot: IndexSlot) -> [IndexSlot] {
         var replaced = standing(inPlaceOf: slot)
@@ -67,7 +67,7 @@ struct CacheIndex: Sendable {
         return true
     }
 
-    /// Notes a use.
+    /// Records a use.
     mutating func use(_ slot: IndexSlot, at time: CacheTime) {
         guard let index = slots[slot.url]?.firstIndex(where: { $0.id == slot.id }) else { return }
         slots[slot.url]?[index].used = time
@@ -75,7 +75,7 @@ struct CacheIndex: Sendable {
 
     mutating func removeAll() { self = CacheIndex() }
 
-    /// Those used least lately, as many as must go so that the rest is no larger than `capacity`.
+    /// The least recently used entries that must be removed so that the rest fits into `capacity`.
     func victims(toFit capacity: Int64) -> [IndexSlot] {
         var excess = size - capacity
         guard excess > 0 else { return [] }

@@ -36,7 +36,7 @@ struct CacheKeys: Sendable {
         principal == .instance ? instance : key.code(of: "principal \(principal.name)")
     }
 
-    /// Of the URL without its fragment.
+    /// The hash of the URL without its fragment.
     func hash(of url: RequestURL) -> UInt64 {
         var hash = key
         hash.combine(url.scheme)

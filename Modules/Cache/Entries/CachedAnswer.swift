@@ -3,7 +3,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What is stored of an answer besides its body, and of the request that it was for.
+/// What is stored of an answer and its request, without the body.
 struct CachedAnswer: Sendable, Equatable {
     /// The kind of route by which the response came. It is used only for requests that go by the same kind.
     enum Way: UInt8, Sendable {
@@ -21,7 +21,7 @@ struct CachedAnswer: Sendable, Equatable {
     }
 
     var principal: String
-    /// Without fragment.
+    /// Without the fragment.
     var url: String
     var way: Way
     /// The trust scope under which the response came. It is used only for loads under the same scope.
@@ -29,21 +29,21 @@ struct CachedAnswer: Sendable, Equatable {
     var requested: CacheTime
     var received: CacheTime
     var status: HTTPResponse.Status
-    /// What is stored of the fields; `Age` is among them as it was received.
+    /// The stored fields, including `Age` as it was received.
     var fields: HTTPFields
     /// Which ranges of the complete content the body has, one after another; nil for the complete content.
     var parts: StoredParts?
     /// The length of the stored body in bytes.
     var length: Int64
-    /// Whether the body lies in a record of its own.
+    /// Whether the body is stored in a separate record.
     var isStreamed: Bool
 
-    /// In seconds, when it was received: ``Age``, measured once.
+    /// ``Age`` in seconds when the answer was received; computed once.
     var initialAge: Int64 = 0
-    /// In seconds: ``Freshness``, measured once.
+    /// ``Freshness`` in seconds; computed once.
     var lifetime: Int64 = 0
 
-    /// Reads age and lifetime anew out of the fields.
+    /// Computes age and lifetime from the fields.
     mutating func measure() {
         initialAge = Age(of: fields, requested: requested, received: received).initial
         lifetime = Freshness(of: head, control, received: received).lifetime
@@ -75,7 +75,7 @@ extension CachedAnswer {
     }
 }
 
-// MARK: Octets
+// MARK: Bytes
 
 extension CachedAnswer {
     private static let version: UInt8 = 3
@@ -87,8 +87,8 @@ extension CachedAnswer {
         static let all: UInt8 = 15
     }
 
-    /// As it is stored: a body that is short enough to lie beside it, the head, and the head's length. The head stands
-    /// behind, so that reading cuts it off and copies no body.
+    /// The stored form: a body that is short enough to be stored with the head, then the head, then the head's length.
+    /// The head comes last, so that reading removes it without copying the body.
     func octets(body: [UInt8]) -> [UInt8] {
         var writer = OctetWriter(isStreamed ? [] : body)
         let start = writer.octets.count
@@ -117,13 +117,13 @@ extension CachedAnswer {
             | (trust.asksApp ? Flag.asksApp : 0)
     }
 
-    /// - Returns: the answer and the body that lies beside it; nil where the octets are no such thing.
+    /// - Returns: the answer and the body that is stored with it; nil if the bytes are invalid.
     static func decode(_ octets: [UInt8]) -> (answer: CachedAnswer, body: [UInt8])? {
         var octets = octets
         return cut(from: &octets).map { ($0, octets) }
     }
 
-    /// Reads the head, and leaves the body that lies beside it; nil where the octets are no such thing.
+    /// Reads the head and leaves the body that is stored with it; nil if the bytes are invalid.
     static func cut(from octets: inout [UInt8]) -> CachedAnswer? {
         guard let length = headLength(octets),
             let answer = answer(octets, (octets.count - 4 - length)..<(octets.count - 4)),

@@ -1,6 +1,6 @@
 internal import SallyportBase
 
-/// Names a stored entry: 16 random octets.
+/// The identifier of a stored entry: 16 random bytes.
 struct EntryID: Sendable, Hashable {
     let octets: [UInt8]
 

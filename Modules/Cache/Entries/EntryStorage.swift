@@ -1,10 +1,10 @@
 internal import SallyportCore
 internal import SallyportSecureStore
 
-/// Where entries lie: in reserved collections of the store.
+/// The storage of entries, in reserved collections of the store.
 ///
-/// An entry is a record with the answer's head and, where it is short, its body; a longer body lies in a record of its
-/// own, in pieces. A small record of the index goes with each, so that opening reads no content.
+/// An entry is a record with the answer's head and, if it is short, its body; a longer body has its own record, in
+/// pieces. Each entry also has a small index record, so that opening the cache reads no content.
 struct EntryStorage: Sendable {
     typealias Change = @Sendable (WriteTransaction) throws -> Void
 
@@ -13,7 +13,7 @@ struct EntryStorage: Sendable {
     let bodies: StoreCollection<[UInt8], [UInt8]>
     let index: StoreCollection<[UInt8], [UInt8]>
 
-    /// Bodies up to this length lie beside their heads.
+    /// Bodies up to this length are stored with their heads.
     static let inlineLimit = 64 << 10
 
     init(_ store: SecureStore) {
@@ -23,8 +23,7 @@ struct EntryStorage: Sendable {
         index = store.reservedCollection("cache.index", of: [UInt8].self, keyedBy: [UInt8].self)
     }
 
-    /// All slots; nil where the records of index and entries do not fit each other, so that nothing of them can be
-    /// relied upon.
+    /// All slots; nil if the index records and the entries do not match, so that neither can be trusted.
     func slots() throws -> [IndexSlot]? {
         try store.read { transaction in
             var slots: [IndexSlot] = []
@@ -38,7 +37,7 @@ struct EntryStorage: Sendable {
         }
     }
 
-    /// The head, and the body where it lies beside it; nil where there is none, or none that can be read.
+    /// The head, and the body if it is stored with it; nil if there is no readable entry.
     func answer(_ id: EntryID) -> (answer: CachedAnswer, body: [UInt8])? {
         guard var octets = try? store.read({ try $0.value(for: id.octets, in: entries) }),
             let answer = CachedAnswer.cut(from: &octets)
@@ -46,7 +45,7 @@ struct EntryStorage: Sendable {
         return (answer, octets)
     }
 
-    /// A body of its own; nil where there is none.
+    /// A separately stored body; nil if there is none.
     func body(_ id: EntryID) -> StoredChunks? { (try? store.chunks(of: id.octets, in: bodies)) ?? nil }
 
     // MARK: Changes
@@ -58,7 +57,7 @@ struct EntryStorage: Sendable {
         }
     }
 
-    /// Puts a record in place of that of an entry which is still there.
+    /// Replaces the record of an entry, if the entry still exists.
     func replace(_ slot: IndexSlot, _ record: [UInt8]) -> Change {
         { transaction in
             guard try transaction.value(for: slot.id.octets, in: index) != nil else { return }

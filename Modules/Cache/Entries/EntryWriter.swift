@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportSecureStore
 internal import Synchronization
 
-/// Writes a response into the store while its body goes to the app: the bytes as they were sent, in pieces.
+/// Writes a response into the store while the app reads its body: the bytes as they were sent, in pieces.
 ///
 /// Never waits for the store: if the store cannot keep up, if the body is not read to its end or if it is too long, the
 /// entry is given up. What was received of a response that breaks off is kept as a part (RFC 9111 §3.3).
@@ -17,7 +17,7 @@ final class EntryWriter: Sendable {
         var start: UInt64
     }
 
-    /// More than this may not wait for the writer, for all entries together.
+    /// The most bytes that may wait for the writer, for all entries together.
     static let pendingLimit = 16 << 20
 
     private struct State {
@@ -86,7 +86,7 @@ final class EntryWriter: Sendable {
         }
     }
 
-    /// No entry comes of it.
+    /// The entry is given up.
     func abandon(_ landing: Flight.Landing) {
         let (isFirst, stream) = state.withLock { state in
             defer { (state.isOver, state.buffer, state.stream) = (true, [], nil) }
@@ -98,7 +98,7 @@ final class EntryWriter: Sendable {
         lead?.land(landing)
     }
 
-    /// What was received of a body.
+    /// The received part of a body.
     private struct Outcome {
         var buffer: [UInt8]
         var stream: DetachedStream?
@@ -153,7 +153,7 @@ final class EntryWriter: Sendable {
         return ContentRange(first: 0, last: length - 1, total: total)
     }
 
-    /// A body that is shorter or longer than its length says is no whole one (RFC 9112 §8).
+    /// A body that is shorter or longer than its declared length is not complete (RFC 9112 §8).
     private func isAsLongAsSaid(_ length: Int64) -> Bool {
         if let parts = draft.answer.parts { return length == parts.count }
         guard let text = draft.answer.fields[.contentLength] else { return true }

@@ -1,22 +1,22 @@
 internal import SallyportBase
 internal import SallyportCore
 
-/// What is known in memory of a stored entry: hashes, figures and the names of fields, nothing of its content.
+/// The in-memory data of a stored entry: hashes, numbers and names of fields, but no content.
 struct IndexSlot: Sendable, Hashable {
     let id: EntryID
-    /// Of the URL.
+    /// The hash of the URL.
     var url: UInt64
-    /// Of the URL's host, for ``SecureCache/remove(host:)``.
+    /// The hash of the URL's host, for ``SecureCache/remove(host:)``.
     var host: UInt64
-    /// Of the URL's origin, for credentials that are cleared.
+    /// The hash of the URL's origin, for credentials that are cleared.
     var origin: UInt64
     var principal: UInt64
     /// A code for the ``TrustScope`` under which the response was received.
     var scope: UInt64
-    /// The fields of requests that the answer was chosen by, and the code of what they said.
+    /// The names of the request fields that the answer varies by, and the code of their values.
     var names: [String]
     var variation: UInt64
-    /// In octets, with what is stored besides the body.
+    /// In bytes, including the head.
     var size: Int64
     var received: CacheTime
     /// When the server made the response: of several that match a request, the latest is used (RFC 9111 §4).
@@ -27,7 +27,7 @@ struct IndexSlot: Sendable, Hashable {
 
     func isOlder(than other: IndexSlot) -> Bool { (dated, received) <= (other.dated, other.received) }
 
-    /// What the records of an entry take besides its body, fields and URL.
+    /// The size of an entry's records besides its body, fields and URL.
     static let overhead: Int64 = 512
 
     private static let version: UInt8 = 2
@@ -41,7 +41,7 @@ struct IndexSlot: Sendable, Hashable {
         return writer.octets
     }
 
-    /// Nil where the octets are no slot.
+    /// Nil if the bytes are not a slot.
     init?(id: EntryID, octets: [UInt8]) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let url = reader.number(8), let host = reader.number(8),

@@ -1,7 +1,7 @@
-/// SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf): a keyed digest of 64 bits, quick for short texts.
+/// SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf): a keyed digest of 64 bits, fast for short texts.
 ///
-/// Names what the cache has in memory and in its index. Whoever does not know the store's secret can neither tell from a
-/// hash what it is of nor make two texts that have the same.
+/// Names the entries in memory and in the index. Without the store's secret, it is not possible to tell what a hash
+/// stands for, or to create two texts with the same hash.
 struct KeyHash: Sendable {
     private var v0: UInt64
     private var v1: UInt64
@@ -10,9 +10,9 @@ struct KeyHash: Sendable {
     private var tail: UInt64 = 0
     private var count: UInt64 = 0
 
-    /// - Parameter key: the first 16 octets of it are used.
+    /// - Parameter key: its first 16 bytes are used.
     init(key: [UInt8]) {
-        precondition(key.count >= 16, "The key of a hash has 16 octets.")
+        precondition(key.count >= 16, "The key of a hash has 16 bytes.")
         let k0 = UInt64(littleEndian: key[0..<8])
         let k1 = UInt64(littleEndian: key[8..<16])
         v0 = k0 ^ 0x736f_6d65_7073_6575
@@ -61,13 +61,13 @@ struct KeyHash: Sendable {
         octets.withUnsafeBufferPointer { unsafe combine(all: $0) }
     }
 
-    /// Eight at once, wherever the last word ended: each request is hashed.
+    /// Eight bytes at a time, wherever the last word ended: each request is hashed.
     private mutating func combine(all octets: UnsafeBufferPointer<UInt8>) {
         let bytes = UnsafeRawBufferPointer(octets)
         var place = 0
         let shift = 8 * (count & 7)
         while place + 8 <= bytes.count {
-            // SAFETY: eight bytes lie behind `place`.
+            // SAFETY: there are eight bytes at `place`.
             let word = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
             absorb(tail | word &<< shift)
             tail = shift == 0 ? 0 : word &>> (64 - shift)
@@ -91,7 +91,7 @@ struct KeyHash: Sendable {
         return v0 ^ v1 ^ v2 ^ v3
     }
 
-    /// The hash of a text and nothing else.
+    /// The hash of this text only.
     func code(of text: String) -> UInt64 {
         var hash = self
         hash.combine(text)

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// A load that other loads may wait for, since its answer may be stored for them.
 ///
-/// One load leads. Those that follow wait for it in short steps and go on their own where it proves of no use: nothing
-/// that happens to the leader fails them.
+/// One load leads. Its followers wait in short steps and load on their own if waiting does not help: a failure of the
+/// leader never makes them fail.
 final class Flight: Sendable {
     enum Landing: Sendable {
         /// An answer was stored: look again.
@@ -18,15 +18,15 @@ final class Flight: Sendable {
 
     private let landing = AwaitedValue<Landing>()
     private let start = ContinuousClock.now
-    /// When the leader came on last, in nanoseconds since the start; negative before it has the head.
+    /// When the leader last made progress, in nanoseconds since the start; negative until it has the head.
     private let progress = Atomic<Int64>(-1)
-    /// The cache looks at it under its lock.
+    /// The cache reads it under its lock.
     private let committing = Atomic(false)
 
-    /// Whether the whole answer is there and only has to be written.
+    /// Whether the whole answer has arrived and is being written.
     var isCommitting: Bool { committing.load(ordering: .acquiring) }
 
-    /// The leader has come on: it has the head, or more of the body.
+    /// The leader has made progress: it has the head, or more of the body.
     func progressed() {
         let elapsed = start.duration(to: .now).components
         progress.store(elapsed.seconds * 1_000_000_000 + elapsed.attoseconds / 1_000_000_000, ordering: .relaxed)
@@ -34,16 +34,16 @@ final class Flight: Sendable {
 
     func commits() { committing.store(true, ordering: .releasing) }
 
-    /// The first landing counts.
+    /// Only the first landing counts.
     func land(_ landing: Landing) { self.landing.set(landing) }
 
-    /// How long followers wait for an answer's head, and how long for a leader that does not read on.
+    /// How long followers wait for an answer's head, and for a leader that stops reading.
     struct Patience: Sendable {
         var head: Duration = .seconds(10)
         var body: Duration = .seconds(1)
     }
 
-    /// Waits for the landing; ``Landing/notStorable`` where waiting longer makes no sense.
+    /// Waits for the landing; returns ``Landing/notStorable`` if further waiting makes no sense.
     ///
     /// - Throws: ``LoadError/Code/cancelled``.
     func follow(_ patience: Patience, until deadline: ContinuousClock.Instant) async throws(LoadError) -> Landing {
@@ -57,7 +57,7 @@ final class Flight: Sendable {
         return .notStorable
     }
 
-    /// Whether the head is there and nothing came behind it for a while.
+    /// Whether the head has arrived and no part of the body followed for a while.
     private func hasStopped(_ patience: Duration) -> Bool {
         let last = progress.load(ordering: .relaxed)
         return last >= 0 && start + .nanoseconds(last) + patience <= .now

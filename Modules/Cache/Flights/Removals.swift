@@ -1,8 +1,8 @@
-/// What was removed of late, so that an answer that was asked for before is not stored behind the removal.
+/// Recent removals, so that an answer that was requested before a removal is not stored after it.
 struct Removals: Sendable {
     private static let limit = 256
     private(set) var count: UInt64 = 0
-    /// By URL, when; those that fell out of it count for all.
+    /// By URL; a removal that no longer fits into the table counts for all URLs.
     private var last: [UInt64: UInt64] = [:]
     private var ofAll: UInt64 = 0
 

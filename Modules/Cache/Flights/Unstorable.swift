@@ -1,4 +1,4 @@
-/// The requests whose last answers could not be stored, as far as a small table remembers: nobody waits for such a one.
+/// A small table of the requests whose last answers could not be stored: other loads do not wait for such a request.
 struct Unstorable: Sendable {
     private static let length = 4096
     private var table: [UInt64] = []

@@ -1,11 +1,11 @@
 internal import HTTPTypes
 
-/// Which octets of a whole an answer 206 has (RFC 9110 §14.4).
+/// The range of bytes in a 206 answer (RFC 9110 §14.4).
 struct ContentRange: Sendable, Hashable {
     var first: Int64
-    /// The last one is part of it.
+    /// Inclusive.
     var last: Int64
-    /// Of the whole, in octets.
+    /// The length of the whole, in bytes.
     var total: Int64
 
     var count: Int64 { last - first + 1 }
@@ -17,7 +17,7 @@ struct ContentRange: Sendable, Hashable {
         (self.first, self.last, self.total) = (first, last, total)
     }
 
-    /// Nil for anything but one range of octets of a known whole.
+    /// Nil unless it is one range of bytes with a known total.
     init?(of fields: HTTPFields) {
         guard fields[values: .contentRange].count == 1, let text = fields[.contentRange]?.trimmed,
             text.lowercased().hasPrefix("bytes ")
@@ -40,10 +40,10 @@ struct ContentRange: Sendable, Hashable {
 struct ByteRange: Sendable, Hashable {
     /// Nil for a suffix.
     var first: Int64?
-    /// The last octet; of a suffix its length; nil for the rest.
+    /// The last byte; for a suffix, its length; nil for everything up to the end.
     var last: Int64?
 
-    /// Nil for several ranges, other units and what is malformed: such requests are the server's to answer.
+    /// Nil for several ranges, other units and malformed fields: such requests go to the server.
     init?(_ fields: HTTPFields) {
         guard fields[values: .range].count == 1, let text = fields[.range]?.trimmed,
             text.lowercased().hasPrefix("bytes=")
@@ -58,7 +58,7 @@ struct ByteRange: Sendable, Hashable {
         if let first, let last, last < first { return nil }
     }
 
-    /// Which octets of a whole are meant; nil where it has none of them.
+    /// The requested bytes of a whole; nil if it has none of them.
     func resolved(total: Int64) -> ContentRange? {
         if let first {
             return ContentRange(first: first, last: min(last ?? .max, total - 1), total: total)

@@ -3,10 +3,10 @@ internal import SallyportBase
 
 /// The directives of `Cache-Control`, of a request or of an answer (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
-/// Unknown directives are ignored (§5.2.3). Of what is repeated, contradictory or malformed, the strictest reading counts:
-/// the smallest age, the larger demand; a number that is none is zero.
+/// Unknown directives are ignored (§5.2.3). If directives are repeated, contradictory or malformed, the strictest
+/// reading counts: the smallest age, the larger demand; an invalid number is zero.
 struct CacheControl: Sendable, Hashable {
-    /// How stale an answer a request takes (§5.2.1.2).
+    /// How stale an answer may be for a request (§5.2.1.2).
     enum Staleness: Sendable, Hashable {
         case any
         case seconds(Int64)
@@ -14,9 +14,9 @@ struct CacheControl: Sendable, Hashable {
 
     var maxAge: Int64?
     var noStore = false
-    /// Without field names.
+    /// `no-cache` without field names.
     var noCache = false
-    /// The fields that must not be used again unvalidated (§5.2.2.4).
+    /// The fields that must not be reused without validation (§5.2.2.4).
     var noCacheFields: Set<HTTPField.Name> = []
     var mustRevalidate = false
     var mustUnderstand = false
@@ -38,7 +38,7 @@ struct CacheControl: Sendable, Hashable {
         }
     }
 
-    /// A number of seconds no larger than this is meant (§1.2.2).
+    /// Larger numbers of seconds are reduced to this (§1.2.2).
     static let longest: Int64 = 1 << 31
 
     private mutating func take(_ directive: DirectiveList.Directive) {
@@ -63,7 +63,7 @@ struct CacheControl: Sendable, Hashable {
     private mutating func takeNoCache(_ value: String?) {
         guard let value else { return noCache = true }
         let names = value.split(separator: ",").map { HTTPField.Name(String($0).trimmed) }
-        // A list that cannot be read names everything.
+        // An unreadable list counts for all fields.
         guard !names.isEmpty, !names.contains(nil) else { return noCache = true }
         noCacheFields.formUnion(names.compactMap(\.self))
     }
@@ -81,7 +81,7 @@ struct CacheControl: Sendable, Hashable {
         min(old ?? .max, Self.seconds(directive.value) ?? 0)
     }
 
-    /// Delta-seconds (§1.2.2); nil for what is none. Too many of them are ``longest``.
+    /// Delta-seconds (§1.2.2); nil if it is not a number. Overflow gives ``longest``.
     static func seconds(_ text: String?) -> Int64? {
         guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int64(text).map { min($0, longest) } ?? longest
@@ -89,12 +89,12 @@ struct CacheControl: Sendable, Hashable {
 }
 
 extension CacheControl {
-    /// Of an answer, or of a request that has the field.
+    /// The directives of an answer, or of a request that has the field.
     init(_ fields: HTTPFields) { self.init(fields[values: .cacheControl]) }
 }
 
 extension String {
-    /// Without the optional white space around it.
+    /// Without optional white space at both ends.
     var trimmed: String { String(self[...].trimmingSpaces) }
 }
 

@@ -1,7 +1,7 @@
 /// The directives of one line: names in lower case, values without quotes.
 ///
-/// Commas within quotes belong to a value. Where a quote has no end, quotes mean nothing from there on, so that none can
-/// hide a directive.
+/// Commas within quotes belong to a value. If a quote is never closed, quotes have no meaning from there on, so that
+/// they cannot hide a directive.
 struct DirectiveList: Sequence, IteratorProtocol {
     struct Directive: Hashable {
         var name: String
@@ -20,7 +20,7 @@ struct DirectiveList: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// Up to the next comma that stands outside quotes.
+    /// Up to the next comma outside quotes.
     private mutating func takeItem() -> Substring.UTF8View {
         let end = endOfItem()
         let item = rest[..<end]
@@ -63,11 +63,11 @@ struct DirectiveList: Sequence, IteratorProtocol {
         guard text.utf8.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
         var result: [UInt8] = []
         var isEscaped = false
-        for octet in text.utf8.dropFirst().dropLast() {
-            if !isEscaped, octet == UInt8(ascii: "\\") {
+        for byte in text.utf8.dropFirst().dropLast() {
+            if !isEscaped, byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else {
-                result.append(octet)
+                result.append(byte)
                 isEscaped = false
             }
         }

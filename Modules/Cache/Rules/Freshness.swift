@@ -2,15 +2,15 @@ internal import HTTPTypes
 
 /// How long an answer may be used, and how old it is (RFC 9111 §4.2).
 struct Freshness: Sendable, Hashable {
-    /// In seconds, from the moment when the server made the answer.
+    /// In seconds, from the time at which the server created the answer.
     var lifetime: Int64
-    /// Whether the server said so; else it is guessed (§4.2.2).
+    /// Whether the server said so; otherwise it is a heuristic (§4.2.2).
     var isExplicit: Bool
 
-    /// A tenth of the time since the last change, and no more than this.
+    /// The heuristic is a tenth of the time since the last change, but at most this.
     static let longestGuess: Int64 = 24 * 60 * 60
 
-    /// Statuses whose answers may be used for a guessed time (RFC 9110 §15.1).
+    /// Statuses whose answers may be reused heuristically (RFC 9110 §15.1).
     static func allowsGuess(_ status: HTTPResponse.Status) -> Bool {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status.code)
     }
@@ -34,12 +34,12 @@ struct Freshness: Sendable, Hashable {
         self.isExplicit = isExplicit
     }
 
-    /// When the server made the answer; when it came where it does not say so (RFC 9110 §6.6.1).
+    /// When the server created the answer; without a `Date` field, when it was received (RFC 9110 §6.6.1).
     static func date(of fields: HTTPFields, received: CacheTime) -> CacheTime {
         fields[values: .date].first.flatMap { HTTPDate.parse($0, now: received) } ?? received
     }
 
-    /// Nil without the field. What is no date lies in the past (§5.3), and of several the earliest counts.
+    /// Nil without the field. An invalid date counts as past (§5.3), and of several dates the earliest counts.
     private static func expiry(in fields: HTTPFields, received: CacheTime) -> CacheTime? {
         guard fields.contains(.expires) else { return nil }
         let times = fields[values: .expires].map {
@@ -56,10 +56,10 @@ struct Freshness: Sendable, Hashable {
     }
 }
 
-/// How old an answer is (RFC 9111 §4.2.3).
+/// The age of an answer (RFC 9111 §4.2.3).
 struct Age: Sendable, Hashable {
     let received: CacheTime
-    /// When it was received, in seconds.
+    /// The age when the answer was received, in seconds.
     let initial: Int64
 
     init(of fields: HTTPFields, requested: CacheTime, received: CacheTime) {
@@ -73,7 +73,7 @@ struct Age: Sendable, Hashable {
         self.received = received
     }
 
-    /// In seconds; nil where the clock was turned back to before the answer came, so that nobody knows.
+    /// In seconds; nil if the clock was set back to before the answer came, so that the age is unknown.
     func seconds(at now: CacheTime) -> Int64? {
         guard now.milliseconds >= received.milliseconds - 1000 else { return nil }
         return min(CacheControl.longest, initial.clampedSum(now.seconds(since: received)))

@@ -1,10 +1,10 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// What a request says that matters to a cache.
+/// The parts of a request that matter to a cache.
 struct RequestTerms: Sendable {
     var control = CacheControl()
-    /// The conditions that the app itself made (RFC 9110 §13.1).
+    /// The conditional fields that the app itself has set (RFC 9110 §13.1).
     var conditions: Set<HTTPField.Name> = []
     var hasRange = false
 
@@ -16,7 +16,7 @@ struct RequestTerms: Sendable {
         var lines: [String] = []
         var hasPragma = false
         for field in fields {
-            // All names that matter begin with one of these letters; most fields are passed over with one look.
+            // All relevant names begin with one of these letters; most fields are skipped at once.
             switch field.name.canonicalName.utf8.first {
             case UInt8(ascii: "c"): if field.name == .cacheControl { lines.append(field.value) }
             case UInt8(ascii: "i"): if Self.conditionNames.contains(field.name) { conditions.insert(field.name) }
@@ -28,7 +28,7 @@ struct RequestTerms: Sendable {
         if !lines.isEmpty { control = CacheControl(lines) } else if hasPragma { control.noCache = true }
     }
 
-    /// Counts where there is no `Cache-Control` (RFC 9111 §5.4).
+    /// Applies if there is no `Cache-Control` (RFC 9111 §5.4).
     private static func isNoCache(_ value: String) -> Bool {
         DirectiveList(value).contains { $0.name == "no-cache" }
     }

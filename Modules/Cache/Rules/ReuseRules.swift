@@ -1,21 +1,21 @@
 internal import HTTPTypes
 internal import SallyportLoading
 
-/// Whether what is stored may answer a request (RFC 9111 §4.2, §5.2), and how.
+/// Whether and how a stored answer may be used for a request (RFC 9111 §4.2, §5.2).
 struct ReuseRules {
     enum Decision: Equatable {
-        /// As it is.
+        /// Used without asking the server.
         case use(isStale: Bool)
-        /// As it is, and the server is asked behind it (RFC 5861 §3).
+        /// Used at once, while the server is asked in the background (RFC 5861 §3).
         case useAndValidate
-        /// The server is asked first. `onError`: where it fails, the stored answer may be used (RFC 5861 §4).
-        /// `isShared`: others that ask the same may wait for its answer.
+        /// The server is asked first. `onError`: if that fails, the stored answer may be used (RFC 5861 §4).
+        /// `isShared`: loads with the same request may wait for its answer.
         case validate(onError: Bool, isShared: Bool)
     }
 
     let policy: CachePolicy
     let request: CacheControl
-    /// The limit that the app set, in seconds.
+    /// The limit that the app has set, in seconds.
     let longestAge: Int64?
 
     func decide(_ answer: CachedAnswer, now: CacheTime) -> Decision {
@@ -33,8 +33,8 @@ struct ReuseRules {
             ? .use(isStale: false) : .validate(onError: mayFail(control, 0), isShared: false)
     }
 
-    /// Whether a fresh answer is young enough for the request (§5.2.1.1, §5.2.1.3). One that never changes while it is
-    /// fresh is (RFC 8246 §2).
+    /// Whether a fresh answer is young enough for the request (§5.2.1.1, §5.2.1.3). An immutable answer always is (RFC
+    /// 8246 §2).
     private func suits(_ age: Int64, _ lifetime: Int64, _ control: CacheControl) -> Bool {
         if let minFresh = request.minFresh, lifetime.clampedSum(-age) < minFresh { return false }
         return control.isImmutable || age <= request.maxAge ?? .max
@@ -57,6 +57,6 @@ struct ReuseRules {
         !control.mustRevalidate && staleness <= max(control.staleIfError ?? -1, request.staleIfError ?? -1)
     }
 
-    /// The answers of servers that count as errors (RFC 5861 §4).
+    /// Server errors for which a stale answer may be used (RFC 5861 §4).
     static func isError(_ status: HTTPResponse.Status) -> Bool { [500, 502, 503, 504].contains(status.code) }
 }

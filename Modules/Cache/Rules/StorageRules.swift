@@ -2,27 +2,27 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Whether an answer may be stored, and what of it (RFC 9111 §3), as a private cache that lies in the app.
+/// Whether an answer may be stored, and which parts of it (RFC 9111 §3), in a private cache inside the app.
 struct StorageRules {
     enum Verdict: Equatable {
         case store
-        /// The answer, or its request, does not allow it, or it could never be used again.
+        /// The answer or its request forbids it, or it could never be reused.
         case refuse
     }
 
-    /// Whether anything speaks for storing: without a date of expiry, an age or a validator an answer is used never
-    /// again. Most answers of services have none, and cost no more than this look.
+    /// Whether storing could be useful: without an expiry date, an age or a validator, an answer is never reused. Most
+    /// answers of services have none of these, and this quick check is all that they cost.
     static func isWorthALook(_ head: HTTPResponse) -> Bool {
         AnswerInterests(fields: head.headerFields, status: head.status.code).contains(.storable)
     }
 
-    /// Whether a line of `Cache-Control` says `no-store` so plainly that nothing else of the answer can matter. What is said
-    /// otherwise is read by ``CacheControl``.
+    /// Whether a line of `Cache-Control` clearly contains `no-store`, so that nothing else in the answer matters. Any
+    /// other spelling is parsed by ``CacheControl``.
     static func isForbidden(by line: String) -> Bool { AnswerInterests.forbidStoring(line) }
 
     /// - Parameters:
-    ///   - terms: what the request says.
-    ///   - control: what the answer says.
+    ///   - terms: the request's conditions.
+    ///   - control: the answer's directives.
     static func verdict(
         on head: HTTPResponse, _ control: CacheControl, to terms: RequestTerms, received: CacheTime
     ) -> Verdict {
@@ -45,18 +45,18 @@ struct StorageRules {
             || Freshness.allowsGuess(status)
     }
 
-    /// Never the challenges of servers and proxies, nor what says that something stored holds, or that a request of
-    /// this moment failed.
+    /// Never for challenges of servers and proxies, for the confirmation of a stored answer, or for failures that
+    /// depend on the time of the request.
     static func isStorable(_ status: HTTPResponse.Status) -> Bool {
         (200...599).contains(status.code) && ![304, 401, 407, 412, 416, 417, 421].contains(status.code)
     }
 
-    /// The statuses whose caching this cache understands (§3: "must-understand").
+    /// The statuses that this cache understands (§3: "must-understand").
     static func isUnderstood(_ status: HTTPResponse.Status) -> Bool {
         [200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 501].contains(status.code)
     }
 
-    /// Whether it can be used once without, or be validated.
+    /// Whether it can be reused without validation at least once, or can be validated.
     private static func isUseful(_ head: HTTPResponse, _ control: CacheControl, _ received: CacheTime) -> Bool {
         if !Validators(head.headerFields).isEmpty { return true }
         guard !control.noCache else { return false }

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 
-/// What tells one answer from another of the same resource (RFC 9110 §8.8).
+/// The validators of an answer (RFC 9110 §8.8).
 struct Validators: Sendable, Hashable {
-    /// As it stands in the field, `W/` with it; nil where it is malformed.
+    /// The tag as the field contains it, including `W/`; nil if it is malformed.
     var tag: String?
     var modified: String?
 
@@ -23,8 +23,9 @@ struct Validators: Sendable, Hashable {
     /// Without `W/` (RFC 9110 §8.8.3.2: weak comparison).
     static func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
 
-    /// Whether an answer with `other` speaks of what is stored with these (RFC 9111 §4.3.4). A strong validator must be
-    /// the same; a weak one is compared weakly; one that says nothing means what was asked about.
+    /// Whether an answer with `other` refers to the stored answer with these validators (RFC 9111 §4.3.4). A strong
+    /// validator must be identical; a weak one is compared weakly; without validators, the answer refers to what was
+    /// asked about.
     func areConfirmed(by other: Validators) -> Bool {
         if let strong = other.strongTag { return strong == strongTag }
         if let tag = other.tag { return self.tag.map(Self.opaque) == Self.opaque(tag) }
@@ -33,9 +34,9 @@ struct Validators: Sendable, Hashable {
     }
 }
 
-/// Asks a server whether what is stored still holds (RFC 9111 §4.3.1).
+/// Asks a server whether a stored answer is still valid (RFC 9111 §4.3.1).
 enum Validation {
-    /// The request with the conditions; nil where nothing stored can be asked about.
+    /// The request with conditions; nil if the stored answer has no validator.
     static func fields(_ fields: HTTPFields, asking validators: Validators) -> HTTPFields? {
         guard !validators.isEmpty else { return nil }
         var fields = fields
@@ -44,7 +45,7 @@ enum Validation {
         return fields
     }
 
-    /// The stored fields with those of a 304 (§3.2, §4.3.4). What speaks of the stored octets stays.
+    /// The stored fields updated by those of a 304 (§3.2, §4.3.4). Fields that describe the stored bytes stay.
     static func merged(_ stored: HTTPFields, with fresh: HTTPFields, _ control: CacheControl) -> HTTPFields {
         var merged = stored
         // The stored Age and Date belong to the earlier response. The age is now computed from the fields of this one
@@ -59,7 +60,7 @@ enum Validation {
 
     private static let ofContent: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]
 
-    /// Whether the answer to a `HEAD` says that the stored one holds (§4.3.5): nothing that it says differs.
+    /// Whether the answer to a `HEAD` confirms the stored one (§4.3.5): none of its fields differs.
     static func isConfirmed(_ stored: HTTPFields, byHead fresh: HTTPFields) -> Bool {
         let names: [HTTPField.Name] = [.eTag, .lastModified, .contentLength]
         return names.allSatisfy { !fresh.contains($0) || fresh[$0] == stored[$0] }

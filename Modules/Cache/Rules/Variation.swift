@@ -1,11 +1,11 @@
 internal import HTTPTypes
 
-/// `Vary`: which fields of a request an answer was chosen by (RFC 9111 §4.1).
+/// `Vary`: the request fields by which the server chose an answer (RFC 9111 §4.1).
 struct Variation: Sendable, Hashable {
-    /// More names than this are refused, as `*` is.
+    /// More names than this are treated as `*`.
     static let limit = 32
 
-    /// In lower case and order, without repetitions; nil where the answer matches no other request.
+    /// In lower case, sorted, without repetitions; nil if the answer matches no other request.
     static func names(in fields: HTTPFields) -> [String]? {
         guard fields.contains(.vary) else { return [] }
         var names: Set<String> = []
@@ -18,8 +18,8 @@ struct Variation: Sendable, Hashable {
         return names.sorted()
     }
 
-    /// As ``names(in:)``, and with `Authorization` where the request that was answered had it: what one user was told is
-    /// told to nobody who does not show the same, whatever the server forgot to say.
+    /// As ``names(in:)``, plus `Authorization` if the original request had it: an answer for one user is never given to
+    /// another, even if the server omitted the name.
     static func names(in fields: HTTPFields, answering request: HTTPFields) -> [String]? {
         guard let named = names(in: fields), request.contains(.authorization) else { return names(in: fields) }
         return Set(named).union([HTTPField.Name.authorization.canonicalName]).sorted()
@@ -52,7 +52,7 @@ enum FieldValue {
         return (kind.isOrdered ? members : members.sorted()).joined(separator: ",")
     }
 
-    /// What is known of a field that lists preferences.
+    /// What is known about a field that lists preferences.
     private struct Kind {
         /// Whether the order of members matters. Servers may give it a meaning for languages (RFC 9110 §12.5.4).
         var isOrdered: Bool

@@ -22,13 +22,13 @@ extension CachedLoad {
             let stored = cache.read(slot, of: request.url, context.principal, under: place.trust)
         else { return (.miss, "nothing is stored") }
         guard let decision = try? presentDecision(), stored.answer.way == CachedAnswer.Way(decision.route) else {
-            return (.miss, "what is stored came by another kind of route")
+            return (.miss, "the stored answer came by another kind of route")
         }
-        guard part(of: stored) != nil else { return (.miss, "what is stored has not all that is asked for") }
+        guard part(of: stored) != nil else { return (.miss, "the stored answer is incomplete for this request") }
         switch rules.decide(stored.answer, now: cache.now()) {
         case .use(isStale: false): return (.hit, "what is stored is fresh")
-        case .use(isStale: true), .useAndValidate: return (.stale, "what is stored may be used though it is stale")
-        case .validate: return (.revalidated, "the server is asked whether what is stored holds")
+        case .use(isStale: true), .useAndValidate: return (.stale, "the stored answer may be used though it is stale")
+        case .validate: return (.revalidated, "the server is asked whether the stored answer is valid")
         }
     }
 }

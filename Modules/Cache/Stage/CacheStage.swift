@@ -17,8 +17,8 @@ public struct CacheStage: LoadStage {
     private let isOn: Bool
 
     /// - Parameters:
-    ///   - gate: says how servers are reached now.
-    ///   - policy: that of requests which do not say.
+    ///   - gate: decides how servers are reached now.
+    ///   - policy: for requests that do not say.
     public init(cache: SecureCache, gate: any AccessGate, policy: CachePolicy = .useProtocolCachePolicy) {
         self.init(SharedCache(cache), gate: gate, policy: policy, isOn: true)
     }
@@ -43,8 +43,8 @@ public struct CacheStage: LoadStage {
         return try await CachedLoad(request, in: context, next: next, at: place).run()
     }
 
-    /// Passes what the cache has nothing to do with, and where nothing is stored and the last answer could not be: the way
-    /// of most loads of services, which pay one hash and one lock for it.
+    /// Passes requests that the cache does not handle, and those with no entry and an unstorable last answer: most
+    /// loads of services, for which this costs one hash and one lock.
     public func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage {
         guard let cache = cache(for: request) else {
             let isConcerned = Invalidation.isPossible(after: request.method)
@@ -59,7 +59,7 @@ public struct CacheStage: LoadStage {
         return .passes(watching: .storable, note: moment).telling(.miss)
     }
 
-    /// Stores what is worth it after all.
+    /// Stores the answer if it turns out to be storable after all.
     public func answered(
         _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
@@ -69,7 +69,7 @@ public struct CacheStage: LoadStage {
         return load.received(response, at: start.removals, requested: start.requested, lead: nil)
     }
 
-    /// When a request went past the cache.
+    /// The state when a request bypassed the cache.
     private struct Start: Sendable {
         /// See ``SecureCache/removalCount``.
         let removals: UInt64
@@ -78,9 +78,9 @@ public struct CacheStage: LoadStage {
 
     private func policy(of request: LoadRequest) -> CachePolicy { request.differing?.options.cachePolicy ?? policy }
 
-    /// The cache where it has anything to do with a request; else nil.
+    /// The cache, if it handles the request; otherwise nil.
     ///
-    /// Content of a GET has no meaning that a cache could know (RFC 9110 §9.3.1).
+    /// The content of a GET has no defined meaning for a cache (RFC 9110 §9.3.1).
     private func cache(for request: LoadRequest) -> SecureCache? {
         guard isOn, request.body == nil, request.method == .get || request.method == .head,
             request.url.endpoint != nil
@@ -88,7 +88,7 @@ public struct CacheStage: LoadStage {
         return shared.active
     }
 
-    /// The place where an answer to the request would be found; nil if the cache has nothing to do with it.
+    /// Where an answer to the request would be found; nil if the cache does not handle the request.
     func place(for request: LoadRequest, in context: LoadContext) -> CachedLoad.Place? {
         guard let cache = cache(for: request), let endpoint = request.url.endpoint else { return nil }
         let (key, trust) = key(of: request, in: context, for: cache)
@@ -103,7 +103,7 @@ public struct CacheStage: LoadStage {
         return (cache.keys.key(of: request.url, context.principal, trust), trust)
     }
 
-    /// Makes invalid what an unsafe request may have changed (RFC 9111 §4.4).
+    /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4).
     private func invalidate(after response: LoadResponse, to request: LoadRequest) {
         guard Invalidation.isPossible(after: request.method), isOn, let cache = shared.active,
             let urls = Invalidation.urls(after: response.head, to: request.url)
@@ -112,9 +112,9 @@ public struct CacheStage: LoadStage {
     }
 }
 
-/// What an unsafe request makes invalid (RFC 9111 §4.4).
+/// What an unsafe request invalidates (RFC 9111 §4.4).
 enum Invalidation {
-    /// Whether a request of the method may change what is stored.
+    /// Whether a request with this method may change stored answers.
     static func isPossible(after method: HTTPRequest.Method) -> Bool {
         switch method {
         case .get, .head, .options, .trace, .connect: false
@@ -122,7 +122,7 @@ enum Invalidation {
         }
     }
 
-    /// The request's URL, and those of the same origin that the answer names; nil after an error.
+    /// The request's URL, and the URLs of the same origin that the answer names; nil after an error.
     static func urls(after head: HTTPResponse, to url: RequestURL) -> [RequestURL]? {
         guard (200..<400).contains(head.status.code) else { return nil }
         let names: [HTTPField.Name] = [.location, .contentLocation]

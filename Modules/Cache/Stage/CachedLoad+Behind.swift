@@ -5,7 +5,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension CachedLoad {
-    /// Asks the server about an entry that has answered already (RFC 5861 §3), in a task that nobody waits for.
+    /// Asks the server about an entry that was already used as an answer (RFC 5861 §3), in a background task.
     func validateBehind(_ stored: StoredAnswer) {
         let behind = CachedLoad(request, in: LoadContext(behind: context), next: next, at: place)
         cache.goOnBehind(key) { await behind.validate(stored) }
@@ -27,13 +27,13 @@ extension CachedLoad {
 }
 
 extension SecureCache {
-    /// What is asked of servers behind answers that were given already, at once (RFC 5861 §3). One more is not asked, and the
-    /// next use of its entry asks.
+    /// The most revalidations that run in the background at once (RFC 5861 §3). Beyond that, the entry's next use asks
+    /// the server.
     static let limitBehind = 16
-    /// The longest that one takes.
+    /// The time limit of one revalidation.
     static let timeBehind = Duration.seconds(60)
 
-    /// Runs `body`, once for each key at a time, in a task that is not awaited.
+    /// Runs `body` in a background task, once for each key at a time.
     fileprivate func goOnBehind(_ key: RequestKey, _ body: @escaping @Sendable () async -> Void) {
         guard state.withLock({ $0.behind.insert(key).inserted }) else { return }
         let hasBegun = revalidations.begin(atMost: Self.limitBehind) { [weak self] in
@@ -47,7 +47,7 @@ extension SecureCache {
 }
 
 extension LoadContext {
-    /// For what goes on after the load: nobody answers questions, follows it or waits.
+    /// The context for work after the load: without a delegate and without observers.
     fileprivate init(behind context: LoadContext) {
         self.init(
             requestID: context.requestID, logger: context.logger, deadline: .now + SecureCache.timeBehind,

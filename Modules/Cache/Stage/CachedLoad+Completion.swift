@@ -132,7 +132,7 @@ actor CombinedBody: BodySource {
             position += 1
         }
         guard left == 0 else {
-            throw LoadError(.protocolViolation, at: .response, "The rest of an answer has another length than it says.")
+            throw LoadError(.protocolViolation, at: .response, "The rest of an answer has a wrong length.")
         }
         return nil
     }

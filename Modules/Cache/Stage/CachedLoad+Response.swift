@@ -3,17 +3,17 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportSecureStore
 
-/// What of a stored body answers a request.
+/// The part of a stored answer that a request needs.
 enum StoredPart: Sendable {
     /// The answer as it is stored.
     case whole
-    /// The head alone.
+    /// Only the head.
     case head
     case range(ContentRange)
 }
 
 extension CachedLoad {
-    /// Nil where the entry has not what the request asks for.
+    /// Nil if the entry does not contain what the request asks for.
     func part(of stored: StoredAnswer) -> StoredPart? {
         let answer = stored.answer
         guard isGet else { return answer.parts == nil ? .head : nil }
@@ -26,18 +26,18 @@ extension CachedLoad {
         return .range(range)
     }
 
-    /// Whether `If-Range` means the stored answer (RFC 9110 §13.1.5): by a strong tag, or by a date that is the same.
+    /// Whether `If-Range` refers to the stored answer (RFC 9110 §13.1.5): by a strong tag, or by an equal date.
     func isMeant(_ answer: CachedAnswer) -> Bool {
         guard let value = request.headerFields[.ifRange]?.trimmed else { return false }
         if value.hasPrefix("\"") || value.hasPrefix("W/") { return value == answer.validators.strongTag }
         guard let modified = answer.validators.modified, value == modified,
             let time = HTTPDate.parse(modified, now: answer.received)
         else { return false }
-        // A date is strong where it lies a while before the answer (RFC 9110 §8.8.2.2).
+        // A date is strong if it is sufficiently older than the answer (RFC 9110 §8.8.2.2).
         return Freshness.date(of: answer.fields, received: answer.received).seconds(since: time) >= 60
     }
 
-    /// Nil where the body cannot be read.
+    /// Nil if the body cannot be read.
     func response(from stored: StoredAnswer, _ part: StoredPart) -> LoadResponse? {
         var head = stored.answer.head
         head.headerFields[.age] = "\(stored.answer.age.seconds(at: cache.now()) ?? 0)"
@@ -80,8 +80,8 @@ extension CachedLoad {
             })
     }
 
-    /// What is missing of a body whose record was removed or damaged while it was read: the server's, where it still
-    /// answers the same.
+    /// The rest of a body whose record was removed or damaged while it was read: loaded from the server, if that still
+    /// has the same answer.
     private func rest(of stored: StoredAnswer, from position: Int64) async throws(LoadError) -> ResponseBody {
         cache.drop(stored.slot)
         let failure = LoadError(.connectionLost, at: .response, "A stored body was lost while it was read.")

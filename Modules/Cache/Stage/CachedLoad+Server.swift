@@ -3,17 +3,17 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-// MARK: To the server, and what comes back
+// MARK: Requests to the server, and their answers
 
 extension CachedLoad {
-    /// Sends a request, and stores its answer where it may be stored.
+    /// Sends a request, and stores its answer if that is allowed.
     func forward(_ sent: LoadRequest, lead: FlightLead?) async throws(LoadError) -> LoadResponse {
         let (start, requested) = (cache.removalCount, cache.now())
         let response = try await next.load(sent, in: context)
         return received(response, at: start, requested: requested, lead: lead)
     }
 
-    /// What the server said of an entry.
+    /// The server's answer about an entry.
     enum Validated {
         /// The entry is still valid; with the fields that the server sent now.
         case holds(StoredAnswer, sent: HTTPFields)
@@ -36,7 +36,7 @@ extension CachedLoad {
         }
         await response.drain()
         guard stored.answer.validators.areConfirmed(by: Validators(response.head.headerFields)) else {
-            // It speaks of another answer than the one that is stored (§4.3.4).
+            // It refers to another answer than the stored one (§4.3.4).
             cache.drop(stored.slot)
             return .other(try await forward(request, lead: lead))
         }
@@ -58,13 +58,13 @@ extension CachedLoad {
             stored, with: fields, for: selecting, requested: requested, received: cache.now(), lead: lead)
     }
 
-    /// An answer of the server in place of what is stored, which nobody may use any more, stored or not; a failing
-    /// server says nothing of it.
+    /// A new answer outdates the stored one, which is removed even if the new one cannot be stored; an error of the
+    /// server outdates nothing.
     func replaceIfOutdated(_ stored: StoredAnswer, by response: LoadResponse) {
         if response.head.status.code < 500, !response.facts.isForThisLoadOnly { cache.drop(stored.slot) }
     }
 
-    /// Looks at an answer, which comes back with a body that is stored while it is read, or as it is.
+    /// Processes an answer: returns it with a body that is stored while it is read, or unchanged.
     func received(
         _ response: LoadResponse, at start: UInt64, requested: CacheTime, lead: FlightLead?
     ) -> LoadResponse {
@@ -118,10 +118,10 @@ extension CachedLoad {
         return EntryWriter(draft, in: storage, of: cache, limit: limit, lead: lead)
     }
 
-    // MARK: Learning
+    // MARK: Updates of entries
 
-    /// What an answer says of an entry that it is not stored in place of: that to a condition of the app's own (§4.3.4),
-    /// and that to a `HEAD` (§4.3.5).
+    /// Updates an entry from an answer that does not replace it: one to the app's own condition (§4.3.4), or one to a
+    /// `HEAD` (§4.3.5).
     private func learn(from response: LoadResponse, requested: CacheTime) {
         let head = response.head
         guard head.status.code == 304 || (!isGet && head.status.code == 200),

@@ -4,9 +4,9 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// One `GET` or `HEAD` on its way past the cache.
+/// One `GET` or `HEAD` that the cache handles.
 struct CachedLoad: Sendable {
-    /// What it is looked up by, and where.
+    /// The cache and the keys for the look-up.
     struct Place: Sendable {
         let cache: SecureCache
         let gate: any AccessGate
@@ -18,7 +18,8 @@ struct CachedLoad: Sendable {
     }
 
     let request: LoadRequest
-    /// What answers are chosen by: ``request``, with a mark in place of a proof that is made only when it is sent.
+    /// The request by which answers are selected: ``request``, with a mark instead of a proof that is made only when
+    /// sending.
     let selecting: LoadRequest
     let context: LoadContext
     let next: LoadChain
@@ -40,7 +41,7 @@ struct CachedLoad: Sendable {
     var policy: CachePolicy { place.policy }
     var key: RequestKey { place.key }
 
-    /// How often a load looks again, after entries that were damaged and flights that came to nothing.
+    /// How often a load looks again, after damaged entries and failed flights.
     private static let rounds = 4
 
     var isGet: Bool { request.method == .get }
@@ -48,8 +49,8 @@ struct CachedLoad: Sendable {
     /// Whether nothing may be sent (RFC 9111 §5.2.1.7).
     var staysInside: Bool { policy == .returnCacheDataDontLoad || terms.control.onlyIfCached }
 
-    /// Whether the request is one for its server alone: by its policy, by conditions of the app's own, whose answer is
-    /// the app's too, or by ranges that are not understood here.
+    /// Whether only the server can answer the request: because of its policy, the app's own conditions, whose answer
+    /// the app needs, or ranges that are not understood here.
     var isForServer: Bool {
         switch policy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return true
@@ -61,7 +62,8 @@ struct CachedLoad: Sendable {
         return isRange && ByteRange(request.headerFields) == nil
     }
 
-    /// Whether the load may wait for an equal one. A leg of an authentication may not: its answer is one to its connection.
+    /// Whether the load may wait for an equal one. A request in an authentication may not: its answer depends on the
+    /// connection.
     var mayJoin: Bool {
         isGet && !terms.hasRange && terms.conditions.isEmpty && !terms.control.noStore && !staysInside
             && policy != .reloadRevalidatingCacheData && context.connection?.isLeg != true
@@ -97,7 +99,7 @@ struct CachedLoad: Sendable {
         return landing == .ended && mayJoin
     }
 
-    /// With what tells caches on the way to ask the server too.
+    /// With directives that make caches on the way ask the server too.
     private func reloading() -> LoadRequest {
         guard policy == .reloadIgnoringLocalAndRemoteCacheData else { return request }
         var request = request
@@ -112,7 +114,7 @@ struct CachedLoad: Sendable {
         return try await forward(request, lead: lead).told(.miss)
     }
 
-    /// - Throws: `notInCache` by the policy; by the directive there is an answer (RFC 9111 §5.2.1.7).
+    /// - Throws: `notInCache` because of the policy; for the directive there is an answer instead (RFC 9111 §5.2.1.7).
     func nothingStored() throws(LoadError) -> LoadResponse {
         guard policy != .returnCacheDataDontLoad else { throw Self.nothingStored }
         return LoadResponse(
@@ -124,7 +126,7 @@ struct CachedLoad: Sendable {
         LoadError(.notInCache, at: .request, "Nothing is stored that may answer the request.")
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
     func note(_ result: CacheResult) {
         if result == .miss { cache.count(.miss) }
@@ -133,7 +135,7 @@ struct CachedLoad: Sendable {
 }
 
 extension LoadResponse {
-    /// The response with what the cache did for it.
+    /// The response with the cache's result.
     func told(_ result: CacheResult) -> LoadResponse {
         var told = self
         told.facts.cache = result

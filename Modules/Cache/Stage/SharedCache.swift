@@ -1,15 +1,15 @@
 internal import SallyportBase
 internal import Synchronization
 
-/// Which cache the sessions of an instance use: the instance's own, or none.
+/// The cache that the sessions of an instance use: the instance's own, or none.
 package final class SharedCache: Sendable {
     package let original: SecureCache
-    /// Each load reads it, and takes no lock for it.
+    /// Read by each load without a lock.
     private let isOriginal = Atomic(true)
 
     package init(_ original: SecureCache) { self.original = original }
 
-    /// What the app has put there; caching is on only while it is the original.
+    /// The object that the app has set; caching is on only while it is the original.
     package var current: SecureCache? {
         get {
             guard let substitute = original.state.withLock({ $0.substitute }) else { return original }

@@ -5,9 +5,9 @@ internal import SallyportLoading
 internal import SallyportSecureStore
 internal import Synchronization
 
-/// A stored body as it is read, piece by piece: no snapshot of the store is held between two of them.
+/// A stored body, read piece by piece: no snapshot of the store is held between two pieces.
 actor StoredBody: BodySource {
-    /// Gives what follows so many bytes, when the store no longer does.
+    /// Provides the bytes after the first `given` ones if the store can no longer.
     typealias Recovery = @Sendable (_ given: Int64) async throws(LoadError) -> ResponseBody
 
     private let recover: Recovery
@@ -15,7 +15,7 @@ actor StoredBody: BodySource {
     private var skip: Int64
     private var left: Int64
     private var given: Int64 = 0
-    /// What the server sends in place of what was lost.
+    /// The server's bytes in place of those that were lost.
     private nonisolated let rest = SetOnce<ResponseBody>()
     private nonisolated let isDiscarded = Atomic(false)
 
@@ -49,7 +49,7 @@ actor StoredBody: BodySource {
     private func recovered() async throws(LoadError) -> [UInt8]? {
         let body = try await recover(given)
         rest.set(body)
-        // Of a discard meanwhile, either this one sees the flag or that one sees the body.
+        // If the body is discarded meanwhile, either this side sees the flag or the other side sees the body.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         return try await take(from: body)
     }

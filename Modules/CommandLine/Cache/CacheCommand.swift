@@ -3,10 +3,10 @@ import SallyportCache
 import SallyportCore
 import SallyportSecureStore
 
-/// Looks after the cache in an app's store.
+/// Shows and clears the cache in an app's store.
 struct CacheCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cache", abstract: "Look after the cache in an app's store.",
+        commandName: "cache", abstract: "Show and clear the cache in an app's store.",
         subcommands: [StatCommand.self, ShowCommand.self, ClearCommand.self])
 }
 
@@ -22,7 +22,7 @@ extension CacheCommand {
             defer { store.close() }
             let statistics = SecureCache(store: store, gate: nil).statistics
             let report = CacheReport(entries: statistics.entries, octets: statistics.octets)
-            output.print(report, "\(report.entries) answers, \(report.octets) octets")
+            output.print(report, "\(report.entries) answers, \(report.octets) bytes")
         }
     }
 
@@ -49,7 +49,7 @@ extension CacheCommand {
             let left = entry.fresh > 0 ? "fresh for \(entry.fresh) s" : "stale for \(-entry.fresh) s"
             return
                 ([
-                    "\(entry.status), \(entry.length) octets\(part), for \(OneLine.of(entry.principal)), by \(entry.way)\(vary)"
+                    "\(entry.status), \(entry.length) bytes\(part), for \(OneLine.of(entry.principal)), by \(entry.way)\(vary)"
                 ]
                 + ["  \(entry.age) s old, \(left)"] + fields).joined(separator: "\n")
         }
@@ -58,7 +58,7 @@ extension CacheCommand {
     struct ClearCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear", abstract: "Remove all stored answers, or those of a host.")
-        @Option(help: "Only this host's, on every port.") var host: String?
+        @Option(help: "Only answers of this host, on every port.") var host: String?
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 

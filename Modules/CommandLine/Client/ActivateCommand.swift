@@ -29,7 +29,7 @@ struct ActivateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Links have at most 2,048 octets; a file's last line end is not part of it.
+    /// A link has at most 2,048 bytes; the last line break of a file is removed.
     private func readLink() throws -> String {
         if let linkFile { return try InputFile.text(linkFile, limit: 4096) }
         if link == "-" { return try InputFile.text("-", limit: 4096) }

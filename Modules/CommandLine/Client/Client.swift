@@ -8,7 +8,7 @@ import SallyportSecureStore
 import SallyportURLLoading
 import SallyportWire
 
-/// An activated app as the program's commands meet it.
+/// An activated app, as used by the program's commands.
 struct Client {
     private let location: StoreLocationOptions
 
@@ -19,7 +19,7 @@ struct Client {
     // MARK: Activation
 
     func activate(link: String, version: String?, waits: Bool) async throws -> ActivationReport {
-        // Before anything is made: a link that is none leaves no store behind.
+        // Checked first: an invalid link must not create a store.
         _ = try ActivationLink(link)
         if let version { _ = try Self.checked(version: version) }
         protection.warnIfNew()
@@ -62,12 +62,12 @@ struct Client {
         return version
     }
 
-    // MARK: What the store knows
+    // MARK: Stored information
 
-    /// From the store alone.
+    /// Read from the store only.
     func status() async throws -> StatusReport { try await withStored(StatusReport.init) }
 
-    /// From the store alone.
+    /// Read from the store only.
     func explain(_ url: String) async throws -> ExplanationReport {
         try await withStored { stored in
             let explanation = try stored.explain(url)
@@ -125,6 +125,6 @@ struct Client {
         }
     }
 
-    /// What fails is told by the command; logs are for services.
+    /// The command itself reports failures; logs are for services.
     private static let silent = Logger(label: "sallyport") { _ in SwiftLogNoOpLogHandler() }
 }

@@ -3,7 +3,7 @@ import Sallyport
 import SallyportCore
 import SallyportSocket
 
-/// A stream of bytes between the program's own streams and a server.
+/// Connects standard input and output to a server by a byte stream.
 struct ConnectCommand: SharedAppCommand {
     static let configuration = CommandConfiguration(
         commandName: "connect", abstract: "Connect standard input and output to a server, as the policy says.",
@@ -13,14 +13,14 @@ struct ConnectCommand: SharedAppCommand {
             """)
     @Argument(help: ArgumentHelp("The server.", valueName: "host:port")) var address: String
     @OptionGroup var location: StoreLocationOptions
-    @Flag(help: "Speak TLS with the server.") var tls = false
+    @Flag(help: "Use TLS with the server.") var tls = false
     @Option(
-        help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, the best first.", valueName: "name"))
+        help: ArgumentHelp("With --tls: a protocol to offer by ALPN. Repeatable, preferred first.", valueName: "name"))
     var alpn: [String] = []
     @OptionGroup var connection: ConnectionOptions
-    @Option(name: .customLong("connect-timeout"), help: "Seconds until the connection must stand. Default: 10.")
+    @Option(name: .customLong("connect-timeout"), help: "Time limit for connecting, in seconds. Default: 10.")
     var connectTimeout: Int?
-    @Option(name: .customLong("idle-timeout"), help: "Seconds in which nothing may come or go. Default: no limit.")
+    @Option(name: .customLong("idle-timeout"), help: "Time limit without any byte, in seconds. Default: no limit.")
     var idleTimeout: Int?
     @OptionGroup var output: OutputOptions
 
@@ -49,7 +49,7 @@ struct ConnectCommand: SharedAppCommand {
             let configuration = try command.socketConfiguration()
             let settings = try Settings.reader(file: command.connection.config)
             try await Client(command.location).withInstance(settings) { sallyport in
-                // A connection may outlive lease and certificate, and a withdrawal must end it.
+                // A connection may outlive the lease and the certificate, and a withdrawal must end it.
                 async let _ = command.follow(sallyport)
                 let connection = try await sallyport.sockets.connect(
                     to: endpoint, isSecure: command.tls, configuration)

@@ -6,21 +6,21 @@ import SallyportReachability
 import SallyportSecureStore
 import SallyportURLLoading
 
-/// Finds out what keeps an app from its servers.
+/// Finds out why an app cannot reach its servers.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Check everything from the store to a server, and say what is wrong and what to do.",
         discussion: """
-            Opens the store read-only and changes nothing; works beside the app. Ends with 0 where nothing failed, \
-            else as the first failure says.
+            Opens the store read-only and changes nothing; works beside the app. Ends with 0 if nothing failed, \
+            otherwise with the status of the first failure.
             """)
     @Argument(help: "Servers to reach, as https://HOST[:PORT], http://HOST[:PORT] or HOST:PORT.")
     var servers: [String] = []
     @OptionGroup var location: StoreLocationOptions
     @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
     var ca: String?
-    @Option(name: .customLong("max-time"), help: "Seconds that each step may take.")
+    @Option(name: .customLong("max-time"), help: "Time limit of each step, in seconds.")
     var maxTime = 10
     @OptionGroup var output: OutputOptions
 

@@ -9,14 +9,14 @@ struct DoctorReport: Encodable, Sendable {
         /// `ok`, `warning`, `failed` or `skipped`.
         let outcome: String
         let message: String
-        /// What to do.
+        /// The recommended action.
         let advice: String?
     }
 
     /// Whether nothing failed.
     let sound: Bool
     let findings: [Line]
-    /// What the program ends with; nil where nothing failed.
+    /// The program's exit status; nil if nothing failed.
     let failure: CommandFailure?
 
     private enum CodingKeys: CodingKey { case sound, findings }

@@ -6,21 +6,21 @@ import SallyportCore
 import SallyportLoading
 import SallyportURLLoading
 
-/// One run of `fetch`: the URLs in their order, in one session.
+/// One run of `fetch`: the URLs in order, in one session.
 struct Fetch {
     private let command: FetchCommand
     private let session: SecureSession
     private let credential: Credential?
     private static let emptySum = Hexadecimal.text(SHA256().finalize())
 
-    /// - Parameter credential: answers the servers that ask.
+    /// - Parameter credential: for servers that require authentication.
     init(_ command: FetchCommand, by credential: Credential?, in session: SecureSession) {
         self.command = command
         self.credential = credential
         self.session = session
     }
 
-    /// - Throws: at the first URL that fails; what was done before is told.
+    /// - Throws: an error at the first URL that fails; earlier results have been printed.
     func run() async throws {
         var reports: [FetchReport] = []
         defer { tell(reports) }
@@ -60,7 +60,7 @@ struct Fetch {
             response, bytes: count, sha256: sum, file: command.file, duration: start.duration(to: .now))
     }
 
-    /// With `--fail`, the body of an error is not for the output.
+    /// With `--fail`, the body of an error is not written.
     private func isWanted(_ head: HTTPResponse) -> Bool { !command.fail || head.status.code < 400 }
 
     private func copy(_ body: ResponseBody) async throws -> (Int64, String) {
@@ -104,7 +104,7 @@ struct Fetch {
             file: isKept ? file : nil, duration: start.duration(to: .now))
     }
 
-    // MARK: What is told on the way
+    // MARK: Output
 
     private func tellHead(of response: LoadResponse) {
         tellWithheldPassword(response)
@@ -127,7 +127,7 @@ struct Fetch {
         if command.verbose { StandardStreams.error(OneLine.of(text)) }
     }
 
-    /// As in HTTP/1.1, whatever the version was; ends with the empty line.
+    /// As in HTTP/1.1, for any version; ends with the empty line.
     private static func text(of response: LoadResponse) -> String {
         let version = response.facts.hops.last?.connection.httpVersion ?? "HTTP"
         let fields = response.head.headerFields.map { "\($0.name.rawName): \($0.value)\n" }.joined()

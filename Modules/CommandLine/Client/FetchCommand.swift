@@ -4,7 +4,7 @@ import SallyportCore
 import SallyportLoading
 import SallyportURLLoading
 
-/// Loads URLs as an app would.
+/// Loads URLs like an app.
 struct FetchCommand: SharedAppCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch", abstract: "Load URLs through the secure session, in order.",
@@ -18,7 +18,7 @@ struct FetchCommand: SharedAppCommand {
     var method: String?
     @Option(
         name: [.customShort("H"), .customLong("header")],
-        help: "A field, as 'Name: value', or @FILE with a field a line. Repeatable.")
+        help: "A field, as 'Name: value', or @FILE with one field per line. Repeatable.")
     var headers: [String] = []
     @Option(name: [.customShort("d"), .customLong("data")], help: "The body, or @FILE; '@-' is standard input.")
     var data: String?
@@ -26,36 +26,36 @@ struct FetchCommand: SharedAppCommand {
     var file: String?
     @Flag(
         name: [.customShort("C"), .customLong("continue")],
-        help: "With -o: go on where an earlier fetch of the same was ended.")
+        help: "With -o: continue an earlier fetch that was interrupted.")
     var goesOn = false
     @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head of the answer too.")
     var include = false
-    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Say on standard error what happens.")
+    @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Report on standard error what happens.")
     var verbose = false
-    @Option(help: ArgumentHelp("Append a record of each load, a line of JSON.", valueName: "file")) var record: String?
-    @Flag(help: "End with 22 where the HTTP status is 400 or above, without the body.")
+    @Option(help: ArgumentHelp("Append a record of each load, as JSON.", valueName: "file")) var record: String?
+    @Flag(help: "Exit with status 22, without the body, if the HTTP status is 400 or above.")
     var fail = false
     @Flag(name: .customLong("no-redirect"), help: "Do not follow redirects.")
     var noRedirect = false
     @Flag(
         name: .customLong("insecure-redirects"),
-        help: "Follow redirects from https to http, where everybody on the way reads the request.")
+        help: "Follow redirects from https to http, where the network can read the request.")
     var insecureRedirects = false
     @Option(
         name: .customLong("header-scope"),
         help: ArgumentHelp(
-            "Where redirects carry the fields of -H: origin (the default), site, or hosts, as HOST[:PORT],….",
+            "To which servers redirects carry the fields of -H: origin (the default), site, or HOST[:PORT],….",
             valueName: "scope"))
     var headerScope: FieldScopeArgument?
-    @Flag(name: .customLong("no-cookies"), help: "Send no cookies, and keep none.")
+    @Flag(name: .customLong("no-cookies"), help: "Neither send nor store cookies.")
     var noCookies = false
-    @Option(help: ArgumentHelp("The jar of cookies; the instance's own by default.", valueName: "name"))
+    @Option(help: ArgumentHelp("The cookie jar; the instance's default jar if omitted.", valueName: "name"))
     var jar: String?
-    @Flag(help: "Answer from the instance's cache and store in it; without, every load asks its server.")
+    @Flag(help: "Use the instance's cache; without this option, every load asks its server.")
     var cache = false
     @OptionGroup var credentials: CredentialOptions
     @OptionGroup var connection: ConnectionOptions
-    @Option(name: .customLong("max-time"), help: "Seconds that each load may take.")
+    @Option(name: .customLong("max-time"), help: "Time limit of each load, in seconds.")
     var maxTime: Int?
     @OptionGroup var output: OutputOptions
 
@@ -91,7 +91,7 @@ struct FetchCommand: SharedAppCommand {
         }
     }
 
-    /// Nil where nobody wants to know how the loads go.
+    /// Nil if no records are wanted.
     private func teller() throws -> RecordTeller? {
         guard verbose || record != nil else { return nil }
         return try RecordTeller(isVerbose: verbose, file: record)
@@ -101,12 +101,12 @@ struct FetchCommand: SharedAppCommand {
         do {
             return try RequestURL(url)
         } catch {
-            // Without the text, which may hold a password.
+            // Without the text, which may contain a password.
             throw ValidationError("A URL of the command is not valid: \(error.message)")
         }
     }
 
-    /// Reads `Name: value`; an error does not show the text, which may hold a token.
+    /// Reads `Name: value`; an error does not contain the text, which may contain a token.
     static func field(_ text: String) throws -> HTTPField {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {

@@ -2,7 +2,7 @@ import Glibc
 import SallyportCore
 import SallyportLoading
 
-/// Tells how loads went: for people on standard error, and a line of JSON for each into a file.
+/// Reports how loads went: for people on standard error, and as a line of JSON for each load in a file.
 struct RecordTeller: Sendable {
     let isVerbose: Bool
     /// Records are told on any thread.
@@ -16,14 +16,14 @@ struct RecordTeller: Sendable {
         deinit { close(number) }
     }
 
-    /// - Throws: ``CommandFailure`` where the file cannot be written.
+    /// - Throws: ``CommandFailure`` if the file cannot be written.
     init(isVerbose: Bool, file path: String?) throws(CommandFailure) {
         self.isVerbose = isVerbose
         guard let path else {
             file = nil
             return
         }
-        // The servers that somebody spoke to are his own matter.
+        // Only the user may read which servers were contacted.
         let descriptor = open(Workplace.current.path(path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw CommandFailure(.inputOutput, name: "fileSystem", "The file of --record cannot be written.")
@@ -41,7 +41,7 @@ struct RecordTeller: Sendable {
     }
 }
 
-/// A record in lines for people.
+/// A record as lines for people.
 enum RecordText {
     static func lines(of record: LoadRecord) -> [String] {
         var lines = record.hops.enumerated().flatMap { self.lines(of: $1, number: $0 + 1) }
@@ -51,7 +51,7 @@ enum RecordText {
         }
         let head = record.head.map { ", head after \(time($0))" } ?? ""
         lines.append(
-            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) octets read"))
+            line("end", "\(record.outcome) after \(time(record.duration))\(head), \(record.bodyOctets) bytes read"))
         return lines
     }
 
@@ -63,8 +63,8 @@ enum RecordText {
         if let status = hop.connection.proxyStatus { lines.append(line("Proxy-Status", status)) }
         let times = hop.phases.named.map { "\($0.name) \(time($0.time))" }
         if !times.isEmpty { lines.append(line("time", times.joined(separator: ", "))) }
-        lines.append(line("sent", "head \(hop.sent.head), body \(hop.sent.body) octets"))
-        lines.append(line("received", "head \(hop.received.head), body \(hop.received.body) octets"))
+        lines.append(line("sent", "head \(hop.sent.head), body \(hop.sent.body) bytes"))
+        lines.append(line("received", "head \(hop.received.head), body \(hop.received.body) bytes"))
         return lines
     }
 

@@ -27,7 +27,7 @@ struct ActivationReport: Encodable, Sendable {
 struct StatusReport: Encodable, Sendable {
     /// `notAuthorized`, `authorized`, `locked` or `wiped`.
     let state: String
-    /// The documented code; 0 where there is none.
+    /// The result code; 0 if there is none.
     let code: Int
     let codeName: String
     let epoch: Int64?
@@ -73,9 +73,9 @@ struct ExplanationReport: Encodable, Sendable {
     let rule: String
     /// The TLS versions that the server is offered, such as `TLS1.2`; nil for plain http, and if no route leads there.
     let tls: [String]?
-    /// Where there is more to say: a port that the rule does not open, a withdrawn authorization.
+    /// Further facts, such as a port that the rule does not open, or a withdrawn authorization.
     let note: String?
-    /// The whole in words.
+    /// The whole explanation in words.
     let text: String
 
     init(_ explanation: Explanation, under stored: StoredAuthorization) {
@@ -89,7 +89,7 @@ struct ExplanationReport: Encodable, Sendable {
         text = [explanation.text, offer, note].compactMap(\.self).joined(separator: "; ")
     }
 
-    /// Decided by a connector as in an app; it makes no connection here.
+    /// Decided by a connector as in an app, without a connection.
     private static func versions(offeredTo url: String, under stored: StoredAuthorization) -> [String]? {
         guard let url = try? RequestURL(url), url.isSecure, let endpoint = url.endpoint,
             let policy = stored.contact?.policy

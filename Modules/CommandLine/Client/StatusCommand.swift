@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What is known of the authorization.
+/// Shows the state of the authorization.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show an app's authorization, as last known; makes no connection.")
@@ -13,7 +13,7 @@ struct StatusCommand: AsyncParsableCommand {
     }
 }
 
-/// Whether and how a URL would be reached.
+/// Shows whether and how a URL would be reached.
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain", abstract: "Say how a URL would be reached, and why; makes no connection.")

@@ -2,7 +2,7 @@ import Glibc
 import SallyportCore
 import SallyportLoading
 
-/// One run of `connect`: standard input goes to the server, and what the server sends to standard output.
+/// One run of `connect`: standard input is sent to the server, and the server's bytes are written to standard output.
 struct StreamFilter: Sendable {
     private let connection: ByteStream
     private let input = BlockingCalls("sallyport.input")
@@ -10,8 +10,8 @@ struct StreamFilter: Sendable {
 
     init(_ connection: ByteStream) { self.connection = connection }
 
-    /// Ends when both sides have ended theirs; at the server's end alone where standard input is a terminal, which nobody
-    /// would end. Whoever reads standard output may leave: then there is nothing more to do.
+    /// Returns when both sides have ended. If standard input is a terminal, the server's end is sufficient. If the
+    /// reader of standard output is gone, there is nothing more to do.
     func run() async throws {
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask { try await self.sendInput() }
@@ -49,7 +49,7 @@ struct StreamFilter: Sendable {
                 return true
             }
         }
-        // Whoever reads hears of the end, also where our side goes on.
+        // Closed, so that the reader sees the end, even while our side continues.
         _ = await output.call { Workplace.current.closeOutput() }
         return StandardStreams.inputIsTerminal
     }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import SallyportGateway
 
-/// What an administrator decides.
+/// The administrator's commands.
 struct AdminCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "admin",
-        abstract: "Decide who may use what: users, apps, policy, servers, routes, instances.",
+        abstract: "Manage users, apps, policies, servers, routes and instances.",
         discussion: """
-            Speaks to the running gateway over a Unix socket in its data directory, or opens the directory itself where \
-            no gateway runs. What the gateway knows can be written as one file: see 'admin show' and 'admin apply'.
+            Connects to the running gateway by a Unix socket in its data directory, or opens the directory itself if \
+            no gateway runs. The whole configuration can be one file: see 'admin show' and 'admin apply'.
             """,
         subcommands: [
             UserCommand.self, AppCommand.self, PolicyCommand.self, EntitleCommand.self, UnentitleCommand.self,
@@ -19,13 +19,13 @@ struct AdminCommand: ParsableCommand {
         ])
 }
 
-/// A command that is one question to the gateway.
+/// A command that sends one request to the gateway.
 protocol ConsoleCommand: AsyncParsableCommand {
     var location: DataLocationOptions { get }
     var output: OutputOptions { get }
-    /// What is asked.
+    /// The request.
     func request() throws -> AdministrationCommand
-    /// What is said, in words, of an acknowledgement.
+    /// The text that is printed for an acknowledgement.
     var acknowledgement: String { get }
 }
 
@@ -39,8 +39,8 @@ extension ConsoleCommand {
     }
 }
 
-/// Asks before an instance is wiped.
+/// Asks for confirmation before an instance is wiped.
 struct ConfirmationOptions: ParsableArguments {
-    @Flag(help: "Do it even where it wipes instances.")
+    @Flag(help: "Confirm that instances are wiped.")
     var yes = false
 }

@@ -3,10 +3,10 @@ import SallyportGateway
 
 struct AuthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "auth", abstract: "Say which authentication schemes apps may answer.",
+        commandName: "auth", abstract: "Set which authentication schemes apps may use.",
         discussion: """
-            Schemes are basic, digest, negotiate, ntlm and ntlmv1. All but ntlmv1 are allowed at first; 'admin show' \
-            prints which are.
+            Schemes are basic, digest, negotiate, ntlm and ntlmv1. All but ntlmv1 are allowed by default; 'admin show' \
+            lists the allowed ones.
             """,
         subcommands: [Allow.self, Forbid.self])
 
@@ -23,7 +23,7 @@ struct AuthCommand: ParsableCommand {
     struct Forbid: ConsoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "Forbid a scheme.",
-            discussion: "An app passes over its challenges, and sends no credential by it any more.")
+            discussion: "Apps then skip its challenges and send no credential with it.")
         @Argument(help: ArgumentHelp("The scheme's name.", valueName: "scheme")) var scheme: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

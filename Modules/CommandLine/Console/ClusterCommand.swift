@@ -4,7 +4,7 @@ import SallyportGateway
 
 struct ClusterCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cluster", abstract: "Name clusters of relays.", subcommands: [Set.self, Remove.self])
+        commandName: "cluster", abstract: "Manage clusters of relays.", subcommands: [Set.self, Remove.self])
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")

@@ -1,6 +1,6 @@
 import SallyportGateway
 
-/// The gateway as an administrator's command meets it: the running one, or its directory.
+/// The gateway, as used by an administrator's command: the running one, or its directory.
 struct Console {
     private let location: DataLocationOptions
 

@@ -3,11 +3,11 @@ import SallyportGateway
 
 struct ApplyCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
-        commandName: "apply", abstract: "Make the gateway as a YAML file says, in one transaction.",
-        discussion: "What the file does not name stays, unless --prune is given. 'admin show' prints such a file.")
+        commandName: "apply", abstract: "Apply a YAML file to the gateway, in one transaction.",
+        discussion: "Entries that are not in the file stay, unless --prune is given. 'admin show' prints such a file.")
     @Option(name: .short, help: "The file, '-' for standard input; at most 1 MiB.") var file: String
-    @Flag(help: "Remove what the file does not name.") var prune = false
-    @Flag(help: "Show the difference and change nothing.") var dryRun = false
+    @Flag(help: "Remove entries that the file does not name.") var prune = false
+    @Flag(help: "Show the differences without changing anything.") var dryRun = false
     @OptionGroup var confirmation: ConfirmationOptions
     @OptionGroup var location: DataLocationOptions
     @OptionGroup var output: OutputOptions

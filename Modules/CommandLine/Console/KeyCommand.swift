@@ -22,7 +22,7 @@ struct KeyCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the access keys of the last 30 days, without the keys themselves.",
             discussion: "A key is unused, used or expired. Removing a user or an entitlement destroys the unused ones.")
-        @Option(help: "Only this user's.") var user: String?
+        @Option(help: "Only keys of this user.") var user: String?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -32,7 +32,7 @@ struct KeyCommand: ParsableCommand {
     struct Revoke: ConsoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "Destroy access keys that were not used.",
-            discussion: "What a used one activated is an instance: 'admin wipe' takes that back.")
+            discussion: "A used key has activated an instance, which 'admin wipe' wipes.")
         @Argument(help: "The key, as 'admin key list' names it.") var id: String?
         @Option(help: "All unused keys of this user.") var user: String?
         @OptionGroup var location: DataLocationOptions

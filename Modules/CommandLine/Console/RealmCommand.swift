@@ -4,17 +4,17 @@ import SallyportGateway
 
 struct RealmCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "realm", abstract: "Say where the KDCs of Kerberos realms are.",
+        commandName: "realm", abstract: "Manage the KDCs of Kerberos realms.",
         subcommands: [Add.self, Remove.self, List.self])
 
     struct Add: ConsoleCommand {
         static let configuration = CommandConfiguration(
             abstract: "Add a KDC of a realm.",
             discussion: """
-                Lists no server: apps reach the KDC where its route is not deny. Several of one realm are tried in the \
+                Adds no server: apps reach the KDC unless its route is deny. The KDCs of a realm are tried in the \
                 order in which they were added.
                 """)
-        @Argument(help: "The realm, spelt as its users are.") var realm: String
+        @Argument(help: "The realm, spelt as in its users' names.") var realm: String
         @Argument(help: ArgumentHelp("HOST[:PORT]; port 88 by default.", valueName: "kdc")) var kdc: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions

@@ -9,12 +9,12 @@ struct RouteCommand: ParsableCommand {
 
     struct Set: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the route of a domain and all below it, or deny a network.",
+            abstract: "Set the route of a domain and its subdomains, or deny a network.",
             discussion: """
-                A network (10.0.0.0/8, fd00::/8, or one address) can be denied only. Nothing is connected to its \
-                addresses then, whatever name leads there, on any port, by the relay and by the app itself.
+                A network (10.0.0.0/8, fd00::/8, or one address) can only be denied. No connection is then made to its \
+                addresses, under any name and on any port, by the relay or by the app itself.
                 """)
-        @Argument(help: "The domain, a network, or 'default' for what nothing else matches.") var domain: String
+        @Argument(help: "The domain, a network, or 'default' for all other names.") var domain: String
         @Argument(help: "relay, relay:CLUSTER, direct or deny.") var route: RouteArgument
         @Option(help: ArgumentHelp("Ports that the relay opens. Default: 80,443.", valueName: "list"))
         var ports: PortList?

@@ -10,14 +10,14 @@ struct ServerCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Add a server that apps may reach.",
             discussion: """
-                With --app it is a server of that app, routed for it and told to it; without, an additional server, \
+                With --app it is a server of that app, which can look it up; without, an additional server, \
                 routed for all.
                 """)
         @Argument(help: "HOST:PORT") var server: EndpointArgument
-        @Option(help: ArgumentHelp("The app whose server it is.", valueName: "entitlement")) var app: String?
+        @Option(help: ArgumentHelp("The app that owns the server.", valueName: "entitlement")) var app: String?
         @Option(help: "Among the app's servers: 1 is tried first.") var priority: Int?
         @Option(help: "relay, relay:CLUSTER, direct or deny.") var route = RouteArgument.relay
-        @Option(help: ArgumentHelp("Where the name leads inside.", valueName: "ip")) var address: String?
+        @Option(help: ArgumentHelp("The server's address inside the network.", valueName: "ip")) var address: String?
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

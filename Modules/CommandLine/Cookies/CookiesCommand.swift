@@ -4,32 +4,32 @@ import SallyportCookies
 import SallyportCore
 import SallyportSecureStore
 
-/// Looks after the cookies in an app's store.
+/// Shows and changes the cookies in an app's store.
 struct CookiesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cookies", abstract: "Look after the cookies in an app's store.",
+        commandName: "cookies", abstract: "Show and change the cookies in an app's store.",
         subcommands: [ListCommand.self, RemoveCommand.self, ImportCommand.self, ExportCommand.self])
 }
 
-/// Which cookies a command is about.
+/// Selects the cookies for a command.
 struct CookieJarOptions: ParsableArguments {
     @OptionGroup var location: StoreLocationOptions
 
-    @Option(help: ArgumentHelp("A named jar; the instance's own by default.", valueName: "name"))
+    @Option(help: ArgumentHelp("A named jar; the instance's default jar if omitted.", valueName: "name"))
     var jar: String?
 
-    @Option(help: ArgumentHelp("In whose name; the instance itself by default.", valueName: "name"))
+    @Option(help: ArgumentHelp("The principal; the instance itself by default.", valueName: "name"))
     var principal: String?
 
     var owner: Principal { principal.map { Principal($0) } ?? .instance }
 
-    /// Gives a command the jar, and closes the store.
+    /// Runs a command with the jar, and closes the store.
     func withJar<Result>(
         _ options: StoreOptions, _ body: (CookieJar) async throws -> Result
     ) async throws -> Result {
         if let jar, !(1...CookieJar.maximumNameLength).contains(jar.utf8.count) {
             throw CommandFailure(
-                .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) octets.")
+                .usage, name: "invalidName", "A jar's name has 1 to \(CookieJar.maximumNameLength) bytes.")
         }
         let store = try await SecureStore.open(
             at: location.store, protectedBy: location.protector.protection(of: location.store).protector(),
@@ -51,7 +51,7 @@ struct CookieFormatArgument: ExpressibleByArgument, Sendable, Hashable {
         self.format = format
     }
 
-    /// JSON begins with a bracket, which no line of a cookie file does.
+    /// JSON begins with a bracket, as no line of a cookie file does.
     init(guessing file: [UInt8]) {
         let first = file.first { $0 != 0x20 && $0 != 0x0a && $0 != 0x0d && $0 != 0x09 }
         format = first == UInt8(ascii: "[") ? .json : .netscape
@@ -64,8 +64,8 @@ extension CookiesCommand {
     struct ListCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List cookies without their values; works beside the running app.",
-            discussion: "Session cookies are in the memory of the app alone, and not seen here.")
-        @Option(help: ArgumentHelp("Those that a request for this URL sends.", valueName: "url"))
+            discussion: "Session cookies are only in the app's memory, and are not listed.")
+        @Option(help: ArgumentHelp("Only cookies that a request for this URL would send.", valueName: "url"))
         var url: String?
         @Flag(help: "Print values, which are secrets.") var showValues = false
         @OptionGroup var cookies: CookieJarOptions
@@ -88,9 +88,9 @@ extension CookiesCommand {
     struct RemoveCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "remove", abstract: "Remove cookies; the app must not run.")
-        @Option(help: "Those of the name.") var name: String?
-        @Option(help: "Those of the domain, and of all below it.") var domain: String?
-        @Flag(help: "Every cookie of the jar, whoever's it is.") var all = false
+        @Option(help: "Only cookies with this name.") var name: String?
+        @Option(help: "Only cookies of this domain and its subdomains.") var domain: String?
+        @Flag(help: "All cookies of the jar, of every principal.") var all = false
         @OptionGroup var cookies: CookieJarOptions
         @OptionGroup var output: OutputOptions
 
@@ -114,9 +114,9 @@ extension CookiesCommand {
 
     struct ImportCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "import", abstract: "Take the persistent cookies of a file; the app must not run.")
+            commandName: "import", abstract: "Import the persistent cookies of a file; the app must not run.")
         @Argument(help: "The file; '-' is standard input.") var file: String
-        @Option(help: "How it is written; seen from its beginning by default.") var format: CookieFormatArgument?
+        @Option(help: "The file's format; detected by default.") var format: CookieFormatArgument?
         @OptionGroup var cookies: CookieJarOptions
         @OptionGroup var output: OutputOptions
 
@@ -135,11 +135,11 @@ extension CookiesCommand {
         static let configuration = CommandConfiguration(
             commandName: "export",
             abstract: "Write cookies with their values to standard output, or into a new file; works beside the app.")
-        @Option(name: .shortAndLong, help: "A file that is not there yet; made with mode 0600.") var output: String?
-        @Option(help: "How to write it; netscape by default.") var format: CookieFormatArgument?
+        @Option(name: .shortAndLong, help: "A new file, created with mode 0600.") var output: String?
+        @Option(help: "The format; netscape by default.") var format: CookieFormatArgument?
         @OptionGroup var cookies: CookieJarOptions
 
-        @Flag(help: "Failures as JSON, and with --output what was done.") var json = false
+        @Flag(help: "Print failures as JSON, and with --output the result too.") var json = false
 
         func run() async throws {
             let (octets, count) = try await cookies.withJar(.readOnly) { jar in

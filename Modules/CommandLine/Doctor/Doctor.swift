@@ -9,7 +9,7 @@ import SallyportWire
 
 /// Checks everything between a store and a server, step by step, and says in words what is wrong and what to do.
 ///
-/// Changes nothing: the store is only read, no event stream is opened, and what the gateway sends is not kept.
+/// Changes nothing: the store is only read, no event stream is opened, and the gateway's answers are not stored.
 struct Doctor: Sendable {
     /// A server to look at.
     struct Server: Sendable, Hashable {
@@ -26,7 +26,7 @@ struct Doctor: Sendable {
     private let clock: any AuthorizationClock
 
     /// - Parameters:
-    ///   - trust: who may issue the certificates of servers.
+    ///   - trust: the authorities that may issue servers' certificates.
     ///   - limit: the longest time for each step.
     init(
         _ stored: StoredAuthorization, trusting trust: ServerTrust = .system, within limit: Duration = .seconds(10),
@@ -39,7 +39,7 @@ struct Doctor: Sendable {
         self.clock = clock
     }
 
-    /// What each check found, in their order. Those that need what an earlier one missed are skipped.
+    /// The findings of all checks, in order. Checks that depend on a failed one are skipped.
     func examine(_ servers: [Server]) async -> [Finding] {
         var findings = StoreFindings.of(stored, contact, at: clock.wall)
         guard let contact else { return findings }
@@ -73,7 +73,7 @@ struct Doctor: Sendable {
         }
     }
 
-    /// Asks what holds now.
+    /// Requests the current configuration.
     private func ask(
         _ contact: StoredContact, _ client: TransportControlClient
     ) async -> (findings: [Finding], policy: StoredPolicy?) {
@@ -90,7 +90,7 @@ struct Doctor: Sendable {
         let identity = GatewayFindings.identity(status: answer.status, isExpired: isExpired)
         guard answer.status == 200 else { return ([identity], nil) }
         do throws(AuthorizationError) {
-            // The certificate of who signed is judged by the time of the signature: the clock is another finding.
+            // The signer's certificate is checked for the time of the signature: a wrong clock is a separate finding.
             let signed = StoredContact.claimedTime(answer.body) ?? now
             let policy = try contact.confirm(answer.body, at: signed)
             let status = GatewayFindings.status(policy.state(at: policy.signed))
@@ -125,7 +125,7 @@ struct Doctor: Sendable {
         return findings.isEmpty ? [.skipped(.relay, "The policy names no relays.")] : findings
     }
 
-    /// A request that is no CONNECT: a relay refuses it, once it has taken the certificate.
+    /// A request other than CONNECT, which a relay refuses after it has accepted the certificate.
     private func knock(_ relay: Endpoint, _ cluster: RelayAccess) async -> RelayAttempt {
         let transport = Transport()
         var path = ConnectionPath(trust: .gateway(cluster.authorities), identity: cluster.identity)
@@ -169,7 +169,7 @@ struct Doctor: Sendable {
     }
 }
 
-/// Puts queries with what a store knows.
+/// Sends queries with the identity from a store.
 private struct ContactNames: NameSource {
     let contact: StoredContact
     let client: TransportControlClient

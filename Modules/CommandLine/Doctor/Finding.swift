@@ -1,48 +1,48 @@
-/// What one check found, in words.
+/// The result of one check, in words.
 struct Finding: Sendable, Hashable {
-    /// In the order in which they are made.
+    /// In the order in which they run.
     enum Check: String, Sendable, Hashable, CaseIterable {
-        /// The store opens, and holds an activation.
+        /// The store can be opened, and contains an activation.
         case store, activation
-        /// Of the instance.
+        /// The instance's certificate.
         case certificate
-        /// What the store holds of it.
+        /// The stored configuration and its lease.
         case configuration, lease
-        /// Of the gateway: that its name is known, that its control port takes connections, that it is the pinned one.
+        /// The gateway: its name is known, its control port accepts connections, and its authority is the pinned one.
         case name, port, authority
-        /// Of this machine.
+        /// This machine's clock.
         case clock
-        /// That the gateway takes the instance's certificate, and what it says of the instance now.
+        /// The gateway accepts the instance's certificate, and the instance's present status.
         case identity, status
-        /// That names inside are answered for.
+        /// Names in the enterprise's DNS are resolved.
         case names
-        /// Each relay: that it is reached, is the right one, and takes the certificate.
+        /// Each relay: it is reached, it is the right one, and it accepts the certificate.
         case relay
-        /// Each server that was asked about.
+        /// Each requested server.
         case server
     }
 
     enum Outcome: String, Sendable, Hashable {
         case ok
-        /// All works, but not for long, or not as well as it could.
+        /// Everything works, but not for long, or not as well as it could.
         case warning
         case failed
-        /// Something before it failed, or there is nothing to check.
+        /// An earlier check failed, or there is nothing to check.
         case skipped
     }
 
-    /// What stands in the way, as exit statuses tell it apart.
+    /// The kind of failure, as the exit status distinguishes it.
     enum Trouble: Sendable, Hashable {
         case usage, unreachable, store, protocolError, notAuthorized
     }
 
     let check: Check
     let outcome: Outcome
-    /// What is so.
+    /// The finding.
     let message: String
-    /// What to do; nil where nothing is to be done.
+    /// The recommended action; nil if there is none.
     let advice: String?
-    /// Nil where the check did not fail.
+    /// Nil unless the check failed.
     let trouble: Trouble?
 
     static func ok(_ check: Check, _ message: String) -> Finding {

@@ -1,14 +1,14 @@
 import SallyportAuthorization
 import SallyportCore
 
-/// What answers and failures of the gateway's control port say: values only.
+/// Findings from answers and failures of the gateway's control port: values only.
 enum GatewayFindings {
-    /// How far clocks may be apart: what is within it is the network's delay.
+    /// The acceptable difference between clocks, which the network's delay may cause.
     static let fineSkew: Int64 = 60
-    /// From here on certificates and tickets are judged wrongly.
+    /// From this difference on, certificates and tickets are judged wrongly.
     static let badSkew: Int64 = 300
 
-    /// Of a sign of life: name, port and authority.
+    /// The findings of a probe: name, port and authority.
     static func contact(_ gateway: Endpoint, _ failure: LoadError?) -> [Finding] {
         let name = Finding.ok(.name, "The gateway's name, \(gateway.host), is known.")
         let port = Finding.ok(.port, "The gateway takes connections at \(gateway).")
@@ -55,8 +55,8 @@ enum GatewayFindings {
     }
 
     /// - Parameters:
-    ///   - signed: when the gateway says that it is.
-    ///   - now: when this machine does.
+    ///   - signed: the time according to the gateway.
+    ///   - now: the time according to this machine.
     static func clock(signed: Int64, now: Int64) -> Finding {
         let skew = now - signed
         let apart = "\(StoreFindings.span(abs(skew))) \(skew > 0 ? "ahead of" : "behind") the gateway's"
@@ -68,9 +68,9 @@ enum GatewayFindings {
         return .ok(.clock, "This machine's clock agrees with the gateway's.")
     }
 
-    /// Of the question for the configuration: whether the gateway takes the certificate.
+    /// The findings of the request for the configuration: whether the gateway accepts the certificate.
     ///
-    /// - Parameter isExpired: whether the certificate has ended, by this machine's clock.
+    /// - Parameter isExpired: whether the certificate has expired, by this machine's clock.
     static func identity(status: Int, isExpired: Bool = false) -> Finding {
         switch status {
         case 200: .ok(.identity, "The gateway takes the instance's certificate.")
@@ -113,7 +113,7 @@ enum GatewayFindings {
 }
 
 extension LoadError {
-    /// Who takes connections and breaks the handshake runs, but is hardly the one that is meant.
+    /// A server that accepts connections but breaks the handshake is probably not the gateway.
     func adviceWhereNobodyAnswers(at port: UInt16) -> String {
         code == .connectionLost && step == .serverTLS
             ? "see that nothing else has port \(port), and that nothing between breaks TLS"

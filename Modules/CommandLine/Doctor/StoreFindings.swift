@@ -1,7 +1,7 @@
 import SallyportAuthorization
 import SallyportCore
 
-/// What a store by itself says: values only.
+/// Findings from the store itself: values only.
 enum StoreFindings {
     /// - Parameter now: Unix seconds.
     static func of(_ stored: StoredAuthorization, _ contact: StoredContact?, at now: Int64) -> [Finding] {
@@ -83,7 +83,7 @@ enum StoreFindings {
         }
     }
 
-    /// A time in the largest unit of which there are two.
+    /// A duration in the largest unit of which there are at least two.
     static func span(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         for (length, unit) in [(86_400 as Int64, "days"), (3600, "hours"), (60, "minutes")] where seconds >= 2 * length

@@ -2,7 +2,7 @@ import SallyportAuthorization
 import SallyportCore
 import SallyportReachability
 
-/// What relays, look-ups of names and servers say: values only.
+/// Findings of relays, name look-ups and servers: values only.
 enum WayFindings {
     static func relay(_ relay: Endpoint, _ cluster: String, _ attempt: RelayAttempt) -> Finding {
         let name = "relay \(relay) of cluster \(cluster)"
@@ -91,7 +91,7 @@ enum WayFindings {
     }
 }
 
-/// What came of a handshake with a relay.
+/// The result of a handshake with a relay.
 enum RelayAttempt: Sendable {
     case answered
     case failed(LoadError)

@@ -5,12 +5,12 @@ import SallyportGateway
 /// Shows and changes the gateway's authority and the signer of its configurations.
 struct AuthorityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "authority", abstract: "Replace the gateway's authority; take out a signer that leaked.",
+        commandName: "authority", abstract: "Replace the gateway's authority, or revoke a leaked signer.",
         subcommands: [Status.self, Rotate.self, Revoke.self])
 
     struct Status: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the authorities, and the certificates that the gateway has from them.")
+            abstract: "Show the authorities, and the gateway's certificates issued by them.")
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -21,8 +21,8 @@ struct AuthorityCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Announce a new authority; with --finish, put it in force.",
             discussion: """
-                Apps learn of it with their next configuration. It comes into force by itself after 37 days, as long as an \
-                app that is away can renew its certificate, or with --finish. Apps that have not heard of it then need a \
+                Apps learn of it with their next configuration. It comes into force after 37 days, in which an \
+                off-line app can still renew its certificate, or with --finish. Apps that do not know it then need a \
                 new activation; --finish lists them and does nothing, unless --yes is given.
                 """)
         @Flag(help: "Put the announced authority in force.") var finish = false
@@ -39,12 +39,12 @@ struct AuthorityCommand: ParsableCommand {
 
     struct Revoke: ConsoleCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take out the signer of configurations, whose key may have leaked.",
+            abstract: "Revoke the signer of configurations, whose key may have leaked.",
             discussion: """
-                Another signer is made, and another certificate of the server. An app that has had a configuration of the \
-                new signer believes the old one no more: running ones within seconds, others at their next contact. \
-                Former authorities are given up too, so that apps with a certificate of theirs need a new activation: \
-                where there are such authorities, nothing is done unless --yes is given.
+                Creates a new signer and a new server certificate. An app that has received a configuration of the \
+                new signer no longer trusts the old one: running apps within seconds, others at their next contact. \
+                Former authorities are dropped too, so that apps with a certificate of theirs need a new activation: \
+                if there are such authorities, nothing is done unless --yes is given.
                 """)
         @Flag(help: "Do it even where apps need a new activation then.") var yes = false
         @OptionGroup var location: DataLocationOptions

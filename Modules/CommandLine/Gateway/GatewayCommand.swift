@@ -3,17 +3,17 @@ import Logging
 import SallyportCore
 import SallyportGateway
 
-/// The other side of the door.
+/// The gateway's commands.
 struct GatewayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "gateway", abstract: "Make and run a gateway.",
+        commandName: "gateway", abstract: "Create and run a gateway.",
         subcommands: [InitCommand.self, RunCommand.self, CertificateCommand.self, AuthorityCommand.self])
 
     struct InitCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "init", abstract: "Make a gateway's data: its authority, keys and an empty policy.")
+            commandName: "init", abstract: "Create a gateway's data: its authority, keys and an empty policy.")
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("The name that apps reach it by. Default: this machine's.", valueName: "host"))
+        @Option(help: ArgumentHelp("The name at which apps reach it. Default: this machine's.", valueName: "host"))
         var name: String?
         @OptionGroup var output: OutputOptions
 
@@ -28,26 +28,26 @@ struct GatewayCommand: ParsableCommand {
             commandName: "run", abstract: "Run a gateway until SIGTERM or SIGINT, which drain and stop it.",
             discussion: """
                 Prints one line when it is ready, with the addresses that it listens on. \
-                What has not ended 15 s after the signal is cut off.
+                Connections that are still open 15 s after the signal are closed.
                 """)
         @OptionGroup var location: DataLocationOptions
-        @Option(help: ArgumentHelp("Where to listen for apps.", valueName: "host:port"))
+        @Option(help: ArgumentHelp("The address to listen on for apps.", valueName: "host:port"))
         var control = BindArgument(host: "0.0.0.0", port: 17433)
-        @Option(help: ArgumentHelp("Where to listen for tunnels.", valueName: "host:port"))
+        @Option(help: ArgumentHelp("The address to listen on for tunnels.", valueName: "host:port"))
         var relay = BindArgument(host: "0.0.0.0", port: 17533)
-        @Option(help: ArgumentHelp("The address that connections to servers come from.", valueName: "address"))
+        @Option(help: ArgumentHelp("The source address of connections to servers.", valueName: "address"))
         var egress: String?
-        @Option(help: ArgumentHelp("The resolver of names inside. Default: the system's.", valueName: "host[:port]"))
+        @Option(help: ArgumentHelp("The resolver of internal names. Default: the system's.", valueName: "host[:port]"))
         var dns: String?
         @Option(
-            help: ArgumentHelp("Where to verify auth tokens without TLS, for development.", valueName: "host:port"))
+            help: ArgumentHelp("For development: verify auth tokens here without TLS.", valueName: "host:port"))
         var verificationPlain: BindArgument?
-        @Flag(help: "Let --verification-plain listen where other machines reach it.") var insecure = false
-        @Option(help: "Tunnels that one instance may have open.")
+        @Flag(help: "Let --verification-plain listen on addresses that other machines can reach.") var insecure = false
+        @Option(help: "The most open tunnels of one instance.")
         var maxTunnels = 1024
-        @Option(help: "Connections without a certificate that one address may have open (of IPv6, one /64).")
+        @Option(help: "The most open connections without a certificate from one address (for IPv6, one /64).")
         var maxPerSource = 64
-        @Option(help: "Connections without a certificate that all addresses together may have open.")
+        @Option(help: "The most open connections without a certificate from all addresses.")
         var maxUnauthenticated = 4096
         @Option(help: "trace, debug, info, notice, warning or error.")
         var logLevel = LogLevelArgument.notice
@@ -95,10 +95,10 @@ struct GatewayCommand: ParsableCommand {
 
     struct CertificateCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "certificate", abstract: "Issue key and certificate for a foreign relay.",
+            commandName: "certificate", abstract: "Issue a key and a certificate for a foreign relay.",
             discussion: "Writes HOST.key, HOST.pem and ca.pem, for Squid, Apache httpd or Envoy as a relay.")
         @Argument(help: "The relay's host name.") var host: String
-        @Option(name: .short, help: ArgumentHelp("Where to write.", valueName: "dir")) var outputDirectory: String
+        @Option(name: .short, help: ArgumentHelp("The output directory.", valueName: "dir")) var outputDirectory: String
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 

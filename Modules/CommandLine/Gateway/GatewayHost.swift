@@ -6,7 +6,7 @@ import SallyportSecureStore
 import ServiceLifecycle
 import UnixSignals
 
-/// A gateway and its data as the program's commands meet them.
+/// A gateway and its data, as used by the program's commands.
 struct GatewayHost {
     private let location: DataLocationOptions
 
@@ -14,7 +14,7 @@ struct GatewayHost {
 
     private var protection: Protection { location.protector.protection(of: location.data) }
 
-    /// What `gateway init` made.
+    /// The result of `gateway init`.
     struct Made: Encodable {
         let data: String
         let name: String
@@ -39,7 +39,7 @@ struct GatewayHost {
     struct Addresses: Encodable {
         let control: String
         let relay: String
-        /// Without TLS, where it was asked for.
+        /// Without TLS, if that was requested.
         let verification: String?
         let ready = true
 
@@ -70,7 +70,7 @@ struct GatewayHost {
         _ = try? await ready
     }
 
-    /// What `gateway certificate` wrote.
+    /// The files written by `gateway certificate`.
     struct Files: Encodable {
         let key: String
         let certificate: String

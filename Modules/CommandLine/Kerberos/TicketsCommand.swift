@@ -6,20 +6,20 @@ import SallyportLoading
 import SallyportKerberos
 import SallyportSecureStore
 
-/// Tickets are looked at and removed; no KDC is asked.
+/// Tickets are listed and removed; no KDC is contacted.
 private struct NoTunnels: RoutedTunnels {
     func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         throw LoadError(.unsupported, at: .routing, "No KDC is asked here.")
     }
 }
 
-/// Looks after the Kerberos tickets in an app's store.
+/// Shows and removes the Kerberos tickets in an app's store.
 struct TicketsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tickets", abstract: "Look after the Kerberos tickets in an app's store.",
+        commandName: "tickets", abstract: "Show and remove the Kerberos tickets in an app's store.",
         subcommands: [ListCommand.self, ClearCommand.self])
 
-    /// Gives a command the tickets, and closes the store.
+    /// Runs a command with the tickets, and closes the store.
     static func withKerberos<Result>(
         _ location: StoreLocationOptions, _ options: StoreOptions, _ body: (Kerberos) async throws -> Result
     ) async throws -> Result {
@@ -48,7 +48,7 @@ extension TicketsCommand {
     struct ClearCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear", abstract: "Remove tickets; the app must not run.")
-        @Option(help: ArgumentHelp("Whose; everybody's by default.", valueName: "name")) var principal: String?
+        @Option(help: ArgumentHelp("Only tickets of this principal.", valueName: "name")) var principal: String?
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -61,11 +61,11 @@ extension TicketsCommand {
     }
 }
 
-/// A ticket, without what it opens.
+/// A ticket, without its secret parts.
 private struct TicketReport: Encodable {
     let principal: String
     let user: String
-    /// None for the ticket that others are asked for with.
+    /// Nil for the ticket-granting ticket.
     let service: String?
     let ends: Date
     let renewableUntil: Date?

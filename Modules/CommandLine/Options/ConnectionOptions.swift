@@ -3,19 +3,19 @@ import SallyportConnecting
 import SallyportCore
 import SallyportURLLoading
 
-/// Whom a session trusts, and what it shows of itself.
+/// The authorities that a session trusts, and its client certificate.
 struct ConnectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
     var ca: String?
     @Option(
         help: ArgumentHelp(
-            "A client certificate, PEM, shown to the servers of the command that ask for one.", valueName: "file"))
+            "A client certificate, PEM, for those servers of the command that request one.", valueName: "file"))
     var cert: String?
-    @Option(help: ArgumentHelp("The private key of --cert, where it is not in the same file.", valueName: "file"))
+    @Option(help: ArgumentHelp("The private key of --cert, if it is not in the same file.", valueName: "file"))
     var key: String?
     @Option(
         help: ArgumentHelp(
-            "Settings, JSON, as {\"ControlTLSVersions\": \"TLS1.1\"}; the environment goes before it.",
+            "Settings, JSON, as {\"ControlTLSVersions\": \"TLS1.1\"}; the environment takes precedence.",
             valueName: "file"))
     var config: String?
 
@@ -23,7 +23,7 @@ struct ConnectionOptions: ParsableArguments {
         if key != nil, cert == nil { throw ValidationError("--key goes with --cert.") }
     }
 
-    /// - Parameter urls: the hosts that are shown the certificate.
+    /// - Parameter urls: the hosts to which the certificate is presented.
     func session(for urls: [RequestURL]) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         if let ca { configuration.trust = try .systemAnd(pemFile: Workplace.current.path(ca)) }
@@ -34,7 +34,7 @@ struct ConnectionOptions: ParsableArguments {
         return configuration
     }
 
-    /// What is shown to servers that ask for a certificate; nil for nothing.
+    /// The certificate for servers that request one; nil for none.
     func identity() throws -> ClientIdentity? {
         try cert.map {
             try ClientIdentity.pem(certificates: Workplace.current.path($0), key: key.map(Workplace.current.path))

@@ -4,14 +4,14 @@ import SallyportCore
 import SallyportLoading
 import SallyportURLLoading
 
-/// Who asks, where a server wants to know.
+/// The credential for servers that require authentication.
 struct CredentialOptions: ParsableArguments {
-    @Option(help: "Who asks: NAME, or NAME@REALM for Kerberos. The password is asked for on the terminal.")
+    @Option(help: "The user: NAME, or NAME@REALM for Kerberos. The terminal prompts for the password.")
     var user: String?
 
     @Option(
         help: ArgumentHelp(
-            "The one method to answer: basic, digest, ntlm or negotiate. Over plain http, basic is answered only so.",
+            "The only method to use: basic, digest, ntlm or negotiate. Over plain http, basic needs this option.",
             valueName: "scheme"))
     var auth: AuthenticationMethodArgument?
 
@@ -25,7 +25,7 @@ struct CredentialOptions: ParsableArguments {
         if let user, user.isEmpty { throw ValidationError("--user takes a name.") }
     }
 
-    /// Nil without `--user`. Never in an argument, which every process of the machine can see.
+    /// Nil without `--user`. The password is never an argument, which every process of the machine could see.
     func credential() throws -> Credential? {
         guard let user else { return nil }
         return Credential(user: user, password: try password(of: user), persistence: .forSession)
@@ -44,7 +44,8 @@ struct CredentialOptions: ParsableArguments {
         return Redacted(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
     }
 
-    /// Nil where every method may be answered: a delegate is asked about servers' chains too, and each costs a handshake.
+    /// Nil if every method may be answered: a delegate is also asked about servers' chains, which costs a handshake
+    /// each.
     var answers: CommandAnswers? { (auth?.method).map(CommandAnswers.init) }
 }
 
@@ -60,7 +61,7 @@ struct AuthenticationMethodArgument: ExpressibleByArgument, Sendable, Hashable {
     static var allValueStrings: [String] { ["basic", "digest", "ntlm", "negotiate"] }
 }
 
-/// Answers servers by one method. Proxies and connections are not meant.
+/// Answers servers by one method. It does not answer proxies or connections.
 struct CommandAnswers: SessionDelegate {
     let method: AuthenticationMethod
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What every command takes.
+/// The options of every command.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print one JSON value; failures as {\"error\":{\"code\",\"name\",\"message\"}} on standard error.")
     var json = false
@@ -11,7 +11,7 @@ struct OutputOptions: ParsableArguments {
     }
 }
 
-/// What a command without an answer of its own prints under `--json`.
+/// What a command without its own output prints under `--json`.
 struct Acknowledgement: Encodable {
     let done = true
 }

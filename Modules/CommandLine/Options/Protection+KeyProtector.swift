@@ -5,7 +5,7 @@ extension Protection {
     /// The longest passphrase file that is read, in bytes.
     private static let passphraseLimit = 4096
 
-    /// What opens the store.
+    /// The protector that opens the store.
     func protector() throws(CommandFailure) -> any KeyProtector {
         switch self {
         case .keyFile(let path), .defaultKeyFile(let path): return .keyFile(path)
@@ -34,7 +34,7 @@ extension Protection {
         return text
     }
 
-    /// Says that a default key protects little, where it is about to be made. Call before the store is opened.
+    /// Warns that a default key protects little, if one is about to be created. Call it before the store is opened.
     func warnIfNew() {
         guard case .defaultKeyFile(let path) = self, !FileManager.default.fileExists(atPath: path) else { return }
         StandardStreams.error(Self.warning(for: path))

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What protects the keys of a store.
+/// How the keys of a store are protected.
 struct ProtectorOptions: ParsableArguments {
     @Option(name: .customLong("key-file"), help: "A file with the store's key. Default: DIR/key.")
     var keyFile: String?
@@ -26,15 +26,15 @@ struct ProtectorOptions: ParsableArguments {
     }
 }
 
-/// Where a store's key comes from.
+/// The source of a store's key.
 enum Protection: Sendable, Hashable {
     case keyFile(String)
     case passphraseFile(String)
     case systemdCredential(String)
-    /// Beside the data, made with the store.
+    /// Beside the data, created with the store.
     case defaultKeyFile(String)
 
-    /// Printed where the default key is made.
+    /// Printed when the default key is created.
     static func warning(for path: String) -> String {
         """
         warning: the store's key lies beside it, in \(path): it protects nothing against a copy of the directory; \

@@ -3,7 +3,7 @@ import Foundation
 
 /// The program's settings: the environment, then a JSON file.
 enum Settings {
-    /// The longest file, in octets.
+    /// The longest file, in bytes.
     static let limit = 1 << 20
 
     /// - Parameter file: one JSON object, whose values are strings, numbers, booleans, arrays of strings, or objects of

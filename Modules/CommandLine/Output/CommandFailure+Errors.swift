@@ -9,7 +9,7 @@ import SallyportSecureStore
 import SallyportWire
 
 extension CommandFailure {
-    /// The modules' errors as the program tells them; nil for an error of the command line itself.
+    /// Converts a module's error to the program's; nil for an error of the command line itself.
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

@@ -1,7 +1,7 @@
 /// Why a command failed: what is printed, and how the program ends.
 struct CommandFailure: Error, Sendable, Hashable, CustomStringConvertible {
     let status: ExitStatus
-    /// The documented code (-302, …) where there is one, the exit status otherwise.
+    /// The result code (-302, …) if there is one, otherwise the exit status.
     let code: Int
     let name: String
     /// One sentence, without secrets.
@@ -39,7 +39,7 @@ private struct FailureReport: Encodable {
     let error: Details
 }
 
-/// Text of others on one line of ours: a message must not break the line or steer the terminal.
+/// Shows foreign text on one line: it must not break the line or control the terminal.
 enum OneLine {
     static func of(_ text: String) -> String {
         String(

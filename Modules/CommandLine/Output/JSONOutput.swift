@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// One JSON value a command, keys sorted so that it can be compared.
+/// One JSON value per command, with sorted keys so that outputs can be compared.
 enum JSONOutput {
     static func text(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()

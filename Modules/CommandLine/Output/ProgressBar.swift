@@ -1,6 +1,6 @@
 import SallyportURLLoading
 
-/// A line on the terminal that shows how far a transfer has come; redrawn at most ten times a second.
+/// A line on the terminal that shows the progress of a transfer; redrawn at most ten times a second.
 struct ProgressBar {
     private static let width = 30
     private var lastDrawn: ContinuousClock.Instant?

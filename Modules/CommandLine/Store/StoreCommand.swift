@@ -1,10 +1,10 @@
 import ArgumentParser
 import SallyportSecureStore
 
-/// Looks after a store: an app's, or a gateway's data.
+/// Maintains a store: an app's, or a gateway's data.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store", abstract: "Look after a store: an app's, or a gateway's data.",
+        commandName: "store", abstract: "Maintain a store: an app's, or a gateway's data.",
         subcommands: [
             StatCommand.self, VerifyCommand.self, BackupCommand.self, RestoreCommand.self, RotateCommand.self,
             CompactCommand.self,
@@ -73,7 +73,7 @@ extension StoreCommand {
     struct RestoreCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "restore",
-            abstract: "Put a backup in the place of a store, or where there is none; an app then authorizes anew.")
+            abstract: "Replace or create a store with a backup; an app must then authorize again.")
         @Argument(help: "The backup.") var backup: String
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
@@ -88,7 +88,7 @@ extension StoreCommand {
 
     struct RotateCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "rotate", abstract: "Make a new data key, encrypt every record anew, and forget the old key.")
+            commandName: "rotate", abstract: "Create a new data key, re-encrypt every record, and forget the old key.")
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -103,7 +103,7 @@ extension StoreCommand {
 
     struct CompactCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "compact", abstract: "Write a store's file anew, without its free space.")
+            commandName: "compact", abstract: "Rewrite a store's file without its free space.")
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
@@ -111,7 +111,7 @@ extension StoreCommand {
             let done = try await SecureStore.compact(at: location.store, protectedBy: location.keyProtector())
             output.print(
                 CompactionReport(before: done.before, after: done.after),
-                "\(done.before) octets before, \(done.after) after")
+                "\(done.before) bytes before, \(done.after) after")
         }
     }
 }

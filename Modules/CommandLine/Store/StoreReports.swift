@@ -12,13 +12,13 @@ struct StoreReport: Encodable, Sendable {
     let collections: [Collection]
     let records: Int
     let expiring: Int
-    /// Octets.
+    /// Bytes.
     let fileSize: Int
     let usedSize: Int
     let lastCommit: UInt64
     let readers: Int
     let dataKeys: Int
-    /// Whether it came from a backup, and no authorization followed.
+    /// Whether it came from a backup and was not authorized since.
     let restored: Bool
 
     init(_ statistics: StoreStatistics, isRestored: Bool) {
@@ -44,7 +44,7 @@ struct StoreReport: Encodable, Sendable {
         return """
             \(table.text)
             \(records) records in all, with Sallyport's own; \(expiring) expire
-            \(fileSize) octets, \(usedSize) in use; \(lastCommit) commits; \(readers) readers; \(keys)
+            \(fileSize) bytes, \(usedSize) in use; \(lastCommit) commits; \(readers) readers; \(keys)
             """ + (restored ? "\nrestored from a backup" : "")
     }
 }
@@ -60,7 +60,7 @@ struct CheckReport: Encodable, Sendable {
 
     let sound: Bool
     let findings: [Finding]
-    /// Of which only the number is known.
+    /// The number of findings that are not listed.
     let omitted: Int
     let records: Int
     let collections: Int
@@ -101,7 +101,7 @@ struct CopyReport: Encodable, Sendable {
     }
 }
 
-/// What `store compact` prints, in octets.
+/// What `store compact` prints, in bytes.
 struct CompactionReport: Encodable, Sendable {
     let before: Int
     let after: Int

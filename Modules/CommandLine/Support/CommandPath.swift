@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// The command that arguments name, and what the first word that names none may have meant.
+/// The command that the arguments name, and a suggestion for the first word that is not a command.
 struct CommandPath {
     /// `sallyport gateway run`
     let name: String
-    /// Nil where the words do name a command.
+    /// Nil if the words name a command.
     let suggestion: String?
 
     init(arguments: [String], root: any ParsableCommand.Type) {

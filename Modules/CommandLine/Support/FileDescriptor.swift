@@ -19,7 +19,7 @@ struct FileDescriptor: ~Copyable {
 
     deinit { if isOwned, number >= 0 { close(number) } }
 
-    /// All that is there, or ``Failure/tooLarge`` where that is more than `limit` octets.
+    /// All that is there, or ``Failure/tooLarge`` where that is more than `limit` bytes.
     func read(upTo limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
@@ -36,7 +36,7 @@ struct FileDescriptor: ~Copyable {
     }
 }
 
-/// What the system calls an error.
+/// The system's text for an error.
 enum SystemText {
     static func of(_ number: Int32) -> String { String(cString: strerror(number)) }
 }

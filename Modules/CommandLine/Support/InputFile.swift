@@ -1,6 +1,6 @@
-/// Files that a command is given.
+/// Files that are given to a command.
 enum InputFile {
-    /// Of a file that is sent to a gateway, in octets.
+    /// The longest file that is sent to a gateway, in bytes.
     static let limit = 1 << 20
 
     /// The text of a file; `-` is standard input.
@@ -11,7 +11,7 @@ enum InputFile {
         return text
     }
 
-    /// The octets of a file; `-` is standard input. Reads no more than the limit and one octet.
+    /// The bytes of a file; `-` is standard input. Reads no more than the limit and one byte.
     static func bytes(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
         do throws(FileDescriptor.Failure) {
             return try FileDescriptor(reading: path).read(upTo: limit)
@@ -22,7 +22,7 @@ enum InputFile {
 
     private static func failure(_ failure: FileDescriptor.Failure, path: String, limit: Int) -> CommandFailure {
         switch failure {
-        case .tooLarge: CommandFailure(.usage, name: "tooLarge", "\(path) is longer than \(limit) octets.")
+        case .tooLarge: CommandFailure(.usage, name: "tooLarge", "\(path) is longer than \(limit) bytes.")
         case .system(let number):
             CommandFailure(.inputOutput, name: "file", "\(path) cannot be read: \(SystemText.of(number)).")
         }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Files that a command makes.
+/// Files that a command creates.
 enum NewFile {
-    /// Writes a file that must not be there yet.
+    /// Writes a file that must not exist yet.
     static func write(_ text: String, to path: String, mode: mode_t) throws(CommandFailure) {
         try write(Array(text.utf8), to: path, mode: mode)
     }
 
-    /// Writes a file that must not be there yet.
+    /// Writes a file that must not exist yet.
     static func write(_ octets: [UInt8], to path: String, mode: mode_t) throws(CommandFailure) {
         let number = open(Workplace.current.path(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard number >= 0 else {

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import SallyportBase
 
-/// Where a body goes that is not downloaded into a file of its own: standard output, a device, a pipe, or nowhere.
+/// The output for a body that is not downloaded into a file: standard output, a device, a pipe, or nothing.
 struct OutputFile: ~Copyable {
     private let number: Int32?
     private let isOwned: Bool

@@ -1,6 +1,6 @@
 /// A line that is typed without being shown, key by key, as a terminal hands them on that makes nothing of them itself.
 struct PasswordLine {
-    /// Of a password, in octets.
+    /// Of a password, in bytes.
     static let limit = 4096
 
     enum End: Equatable {
@@ -27,7 +27,7 @@ struct PasswordLine {
         return nil
     }
 
-    /// A character of UTF-8 goes with all of its octets.
+    /// A character of UTF-8 goes with all of its bytes.
     private mutating func removeLast() {
         while let last = octets.popLast(), last & 0xc0 == 0x80 {}
     }

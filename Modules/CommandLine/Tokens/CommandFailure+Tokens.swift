@@ -37,7 +37,7 @@ extension CommandFailure {
 }
 
 extension CommandFailure {
-    /// A verdict: its number where the documented service has one, else the exit status.
+    /// The failure for a result: with the service's number if it has one, otherwise with the exit status.
     init(_ error: AuthTokenVerificationError) {
         let cause = (error.underlying as? LoadError).map { " \($0)" } ?? ""
         self.init(

@@ -9,7 +9,7 @@ import SallyportCore
 /// Auth tokens, as an app gets them and as an app server checks them.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Get and verify auth tokens, which tell servers who uses an app.",
+        commandName: "token", abstract: "Get and verify auth tokens, which identify an app's user to servers.",
         subcommands: [GetCommand.self, VerifyCommand.self])
 }
 
@@ -18,10 +18,10 @@ extension TokenCommand {
         static let configuration = CommandConfiguration(
             commandName: "get", abstract: "Get a token, as an app would.",
             discussion: """
-                Prints the token on standard output: whoever has it can use it for five minutes, unless it is bound to a \
+                Prints the token on standard output: anyone with it can use it for five minutes, unless it is bound to a \
                 key and the server demands a proof.
                 """)
-        @Option(help: ArgumentHelp("What the server gave: letters and digits, at most 256.", valueName: "text"))
+        @Option(help: ArgumentHelp("The server's challenge: letters and digits, at most 256.", valueName: "text"))
         var challenge = ""
         @Option(help: ArgumentHelp("The server that the token is for, by convention its full name.", valueName: "name"))
         var server = ""
@@ -59,17 +59,17 @@ extension TokenCommand {
                 Reads the token from standard input, or from --token-file. Off-line with --keys, a file or the URL of the \
                 published keys; on-line with --online, the URL of the service. Does not use the token up.
                 """)
-        @Option(help: ArgumentHelp("The user that the app says it has.", valueName: "user")) var user: String
+        @Option(help: ArgumentHelp("The user that the app names.", valueName: "user")) var user: String
         @Option(help: ArgumentHelp("The name of this server; empty by default.", valueName: "name")) var server = ""
-        @Option(help: ArgumentHelp("The challenge that it gave; not compared by default.", valueName: "text"))
+        @Option(help: ArgumentHelp("The challenge that this server issued; not checked by default.", valueName: "text"))
         var challenge: String?
-        @Option(help: ArgumentHelp("Where the token is.", valueName: "file")) var tokenFile = "-"
+        @Option(help: ArgumentHelp("The file with the token.", valueName: "file")) var tokenFile = "-"
         @Option(
             help: ArgumentHelp(
                 "The published keys: a file, or https://GATEWAY/.well-known/jwks.json.", valueName: "url"))
         var keys: String?
         @Option(
-            help: ArgumentHelp("Who must have issued it: https://GATEWAY; that of --keys by default.", valueName: "url")
+            help: ArgumentHelp("The issuer: https://GATEWAY; that of --keys by default.", valueName: "url")
         )
         var issuer: String?
         @Option(help: ArgumentHelp("The service: https://GATEWAY/verifyGDAuthToken.", valueName: "url"))

@@ -14,7 +14,7 @@ struct TokenVerification {
 
     static func isURL(_ text: String) -> Bool { text.contains("://") }
 
-    /// TLS, but on this machine: keys that anybody may have sent prove nothing.
+    /// Requires TLS, except to this machine: keys from an unauthenticated source prove nothing.
     static func check(_ text: String) throws {
         guard let url = try? RequestURL(text), let endpoint = url.endpoint else {
             throw ValidationError("--keys and --online take http and https URLs.")

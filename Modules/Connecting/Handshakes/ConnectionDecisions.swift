@@ -11,7 +11,7 @@ struct ConnectionDecisions: Sendable {
         var endpoint: Endpoint
     }
 
-    /// What a server that asks for a certificate is shown.
+    /// The certificate for a server that requests one.
     enum Presentation: Sendable, Hashable {
         case nothing
         case identity(ClientIdentity)
@@ -21,19 +21,20 @@ struct ConnectionDecisions: Sendable {
     struct Standing: Sendable {
         var trust: TrustDecision?
         var presentation: Presentation?
-        /// The chain that verified when the server showed it last.
+        /// The chain that was verified when the server last presented it.
         var shown: ServerTrustEvaluation?
         /// The server's last request for a certificate.
         var wish: CertificateRequest?
     }
 
-    /// How many servers' last questions are kept; beyond, they are put by a handshake again.
+    /// The number of servers whose last questions are kept. For other servers, a new handshake raises the question
+    /// again.
     static let questionLimit = 1000
 
     private var trust: [Place: TrustDecision] = [:]
     private var presentations: [Place: Presentation] = [:]
-    /// What the last handshakes put in question that the server may put again: so that each load's own delegate is
-    /// asked without one.
+    /// Questions of the last handshakes that the server may raise again, so that each load's own delegate can be asked
+    /// without another handshake.
     private var shown: [Place: ServerTrustEvaluation] = [:]
     private var wishes: [Place: CertificateRequest] = [:]
 
@@ -48,7 +49,7 @@ struct ConnectionDecisions: Sendable {
 
     mutating func set(_ decision: TrustDecision?, at place: Place) { trust[place] = decision }
 
-    /// Forgets what was decided on a server's chain, in all sessions.
+    /// Forgets the decisions about a server's chain, in all sessions.
     ///
     /// - Returns: whether anything was trusted.
     mutating func forgetTrust(at endpoint: Endpoint) -> Bool {
@@ -71,7 +72,7 @@ struct ConnectionDecisions: Sendable {
 
     // MARK: Answers of a session's delegate
 
-    /// What the app has said to the same question before; nil where it has not, or said that it holds for one load.
+    /// The app's earlier answer to the same question; nil if there is none, or if it was for one load only.
     func answer(to challenge: AuthenticationChallenge, at place: Place) -> ChallengeDisposition? {
         guard let fingerprint = challenge.serverTrust?.fingerprint else {
             return switch presentations[place] {
@@ -105,7 +106,7 @@ struct ConnectionDecisions: Sendable {
 
     // MARK: End
 
-    /// The session of the scope is gone.
+    /// Forgets all decisions of a session that has ended.
     mutating func forget(_ scope: ConnectionPartition.Scope) {
         trust = trust.filter { $0.key.scope != scope }
         presentations = presentations.filter { $0.key.scope != scope }

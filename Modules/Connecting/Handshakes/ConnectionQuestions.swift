@@ -2,17 +2,17 @@ package import Logging
 package import SallyportCore
 package import SallyportLoading
 
-/// Who is asked what a handshake puts in question, and until when.
+/// Where a connection's questions during the handshake go, and until when they must be answered.
 package struct ConnectionQuestions: Sendable {
     /// Nil if there is no delegate to ask: verification decides then.
     package var responder: (any ChallengeResponder)?
-    /// Of the load that asks; 0 for a connection that is no load's.
+    /// The load for which the question is asked; 0 for a connection without a load.
     package var requestID: UInt64
     package var principal: Principal
-    /// When there must be an answer.
+    /// The deadline for the answer.
     package var deadline: ContinuousClock.Instant
     package var logger: Logger
-    /// Takes note of the connection; nil if no record is asked for.
+    /// Records the connection; nil if no record is wanted.
     package var recorder: LoadRecorder?
 
     package init(of context: LoadContext) {
@@ -24,7 +24,7 @@ package struct ConnectionQuestions: Sendable {
         recorder = context.recorder
     }
 
-    /// Those of a connection that is no load's.
+    /// The questions of a connection without a load.
     ///
     /// - Parameter deadline: for answers; has no effect without a responder.
     package init(

@@ -3,11 +3,11 @@ package import SallyportCore
 internal import SallyportLoading
 package import SallyportTransport
 
-// What was decided about servers, as a handshake's dialogue asks for it.
+// The decisions about servers, as ``HandshakeDialogue`` uses them.
 extension Connector {
     typealias Place = ConnectionDecisions.Place
 
-    /// What is known of a server, and what it is offered next.
+    /// What is known of a server, and the TLS versions to offer next.
     func begin(_ offer: TLSVersionOffer, at place: Place) -> (TLSVersionStep, ConnectionDecisions.Standing) {
         dropOutdated()
         return (history.step(offer, to: place.endpoint, at: .now), decisions.standing(at: place))
@@ -17,7 +17,7 @@ extension Connector {
     func set(_ shown: ServerTrustEvaluation, at place: Place) { change { $0.set(shown, at: place) } }
     func set(_ wish: CertificateRequest, at place: Place) { change { $0.set(wish, at: place) } }
 
-    /// What another load has decided on the chain since, or was decided for good; nil where there is nothing.
+    /// A decision on the chain that another load has made since, or that was stored for good; nil if there is none.
     ///
     /// - Parameter countsRefusals: whether a decision of the session against the chain counts too.
     func decision(
@@ -36,9 +36,9 @@ extension Connector {
         return decision
     }
 
-    /// Trusts a chain in the session, and for good where the app said so.
+    /// Trusts a chain in the session, and for good if the app said so.
     ///
-    /// - Throws: why the store cannot keep it. It is not trusted then.
+    /// - Throws: the store's error if the decision cannot be stored. The chain is not trusted then.
     func trust(_ fingerprint: ChainFingerprint, at place: Place, forGood: Bool) async throws(LoadError) {
         let edition = edition
         do throws(LoadError) {
@@ -55,18 +55,18 @@ extension Connector {
     /// How many loads wait for the app's answers.
     var waiterCount: Int { questions.waiterCount }
 
-    /// Asks the app, or waits with those that have asked the same.
+    /// Asks the app, or waits with the loads that have asked the same.
     ///
     /// The app answers in a task of its own, because the load that asked first may be cancelled while others wait; it
     /// is cancelled when none waits any more. Docs/Concurrency.md lists it.
     ///
-    /// - Returns: nil where the caller's task was cancelled.
+    /// - Returns: nil if the caller's task was cancelled.
     func answer(
         to challenge: AuthenticationChallenge, _ question: PendingQuestions.Question,
         by responder: any ChallengeResponder
     ) async -> ChallengeDisposition? {
         dropOutdated()
-        // A load that comes with the question when it has just been answered finds the answer.
+        // A load that arrives just after the question was answered finds the answer.
         if responder.isOfSession, let known = decisions.answer(to: challenge, at: question.place) { return known }
         if Task.isCancelled { return nil }
         let (number, signal, isFirst) = questions.join(question)
@@ -91,10 +91,10 @@ extension Connector {
 
     // MARK: Forgetting
 
-    /// Forgets that a server's chain is trusted though it does not verify, in all scopes and in the store.
+    /// Forgets that a server's chain is trusted though it fails verification, in all scopes and in the store.
     ///
     /// - Returns: whether there was such a decision.
-    /// - Throws: why the store cannot be written.
+    /// - Throws: the store's error if the change cannot be stored.
     package func forgetTrust(at endpoint: Endpoint) async throws(LoadError) -> Bool {
         dropOutdated()
         let wasTrusted = decisions.forgetTrust(at: endpoint)
@@ -102,10 +102,10 @@ extension Connector {
         return wasTrusted || wasStored
     }
 
-    /// The session of the scope is gone.
+    /// Forgets all decisions of a session that has ended.
     package func forget(_ scope: ConnectionPartition.Scope) { decisions.forget(scope) }
 
-    /// Drops what was decided before access was withdrawn.
+    /// Drops the decisions that were made before access was withdrawn.
     func dropOutdated() {
         let present = edition
         guard decisionsEdition != present else { return }
@@ -113,7 +113,7 @@ extension Connector {
         decisions = ConnectionDecisions()
     }
 
-    /// - Parameter edition: of the access under which the change was decided; nothing is kept across a withdrawal.
+    /// - Parameter edition: the edition of access under which the change was decided; a withdrawal invalidates it.
     private func change(ofEdition edition: UInt64? = nil, _ body: (inout ConnectionDecisions) -> Void) {
         dropOutdated()
         if let edition, edition != decisionsEdition { return }

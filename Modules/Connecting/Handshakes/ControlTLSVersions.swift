@@ -1,40 +1,40 @@
 internal import SallyportBase
 public import SallyportCore
 
-/// Versions of TLS that are offered to application servers besides 1.2 and 1.3: the documented setting
-/// `ControlTLSVersions`.
+/// TLS versions that are offered to application servers besides 1.2 and 1.3: the setting `ControlTLSVersions`.
 ///
-/// An item is `TLS1.1` (or `GDEnableTLS1.1`), which adds TLS 1.1, or `TLS1.0`, which adds 1.0 and 1.1; both are unsafe.
-/// `TLS1.2` (or `GDEnableTLS1.2`) adds nothing and is logged. `HOST=ITEM` adds for one host alone. A handshake offers TLS
-/// 1.2 and 1.3 first. Where that ends with an alert, a close or a reset, one more is tried that offers only what was
-/// added, and says so (RFC 7507); never at a host that was once authenticated with a higher version. Whoever stands
-/// between can force this at a first contact: name the hosts that need it.
+/// An item is `TLS1.1` (or `GDEnableTLS1.1`), which adds TLS 1.1, or `TLS1.0`, which adds 1.0 and 1.1; both are
+/// insecure. `TLS1.2` (or `GDEnableTLS1.2`) adds nothing and is logged. `HOST=ITEM` adds versions for one host only. A
+/// handshake offers TLS 1.2 and 1.3 first. If the server ends it with an alert, a close or a reset, one more handshake
+/// offers only the added versions and tells the server that it is a fallback (RFC 7507). A host that was once
+/// authenticated with a higher version is never offered a lower one. An attacker on the network can force the fallback
+/// at the first contact; name the hosts that need it.
 ///
-/// Holds for application servers alone, never for the gateway. On relayed connections the administrator's blocks and
-/// floor hold above it.
+/// Applies to application servers only, never to the gateway. On relayed connections, the versions that the
+/// administrator blocks and the administrator's minimum take precedence.
 public struct ControlTLSVersions: Sendable, Hashable {
-    /// The documented names of the setting; the first that has a value counts. In the environment they are
-    /// `CONTROL_TLSVERSIONS` and `GDCONTROL_TLSVERSIONS`.
+    /// The names of the setting; the first that has a value counts. In the environment they are `CONTROL_TLSVERSIONS`
+    /// and `GDCONTROL_TLSVERSIONS`.
     public static let names = ["ControlTLSVersions", "GDControlTLSVersions"]
-    /// The longest list.
+    /// The greatest number of items.
     public static let limit = 1000
 
     private var everywhere = TLSVersions([])
     private var byHost: [Host: TLSVersions] = [:]
-    /// The items that add nothing.
+    /// The items that have no effect.
     public private(set) var ineffective: [String] = []
 
     /// Adds nothing.
     public init() {}
 
-    /// - Throws: `invalidConfiguration` for an item that is none of those.
+    /// - Throws: `invalidConfiguration` for an invalid item.
     public init(_ items: [String]) throws(LoadError) {
         guard items.count <= Self.limit else { throw Self.invalid("has more than \(Self.limit) items") }
         for item in items { try take(item) }
     }
 
-    /// All that may be offered to a host: TLS 1.2 and 1.3, what was added for it, and what lies above a minimum of the
-    /// session's own; within the session's bounds.
+    /// The versions that may be offered to a host: TLS 1.2 and 1.3, the versions added for the host, and those above a
+    /// minimum that the session sets; all within the session's bounds.
     func allowed(for host: Host, from minimum: TLSVersion?, to maximum: TLSVersion?) -> TLSVersions {
         let base = minimum == nil ? TLSVersions.standard.union(versions(for: host)) : .all
         return base.within(minimum, maximum)

@@ -4,11 +4,12 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// One connection with TLS, with what its handshakes put in question: the chain that the server shows, the certificate
-/// that it wants to see, and lower versions of TLS.
+/// The questions of one TLS connection: the server's chain, the certificate that the server requests, and lower TLS
+/// versions.
 ///
-/// No handshake is held open while the app thinks: it ends, and the connection is made anew with the answer. Nothing of a
-/// request was sent by then. Only a handshake on a stream that stands is held, since it cannot be made anew.
+/// A handshake is not kept open while the app decides: it ends, and a new connection is made with the answer. No part
+/// of a request has been sent by then. Only a handshake on an existing stream is kept open, since the stream cannot be
+/// replaced.
 struct HandshakeDialogue {
     /// How many chains one connection asks about: a server may change its certificate between question and answer.
     static let limit = 3
@@ -17,11 +18,11 @@ struct HandshakeDialogue {
     private let questions: ConnectionQuestions
     private let connector: Connector
     private let scope: ConnectionPartition.Scope
-    /// What is shown to the server unasked.
+    /// The certificate that is presented without asking the app.
     private let identity: ClientIdentity?
     private(set) var path: ConnectionPath
     private let offer: TLSVersionOffer
-    /// Offered once more, where the present offer ends the handshake.
+    /// The versions to offer if the present handshake fails.
     private var fallback: TLSVersions?
     private var chains = 0
 
@@ -41,17 +42,17 @@ struct HandshakeDialogue {
         self.path.identity = identity
     }
 
-    /// Whether the app itself took the server's chain, whatever the session trusts, or showed a certificate that its
-    /// settings do not name. What is answered then is for this load: how long the app's word holds is the app's to say,
-    /// and it may take it back.
+    /// Whether the app accepted the server's chain itself, independently of the session's trust, or presented a
+    /// certificate that its settings do not name. The answer is then for this load only: the app decides how long its
+    /// decision lasts, and may revoke it.
     var isByAppsWord: Bool {
         if case .decided(_, isTrusted: true) = path.decision { return true }
         return path.identity != identity
     }
 
-    /// Tries until there is an answer, or nothing more to ask.
+    /// Tries until there is an answer or no question is left.
     ///
-    /// - Parameter failure: of a try on the same path, where there was one.
+    /// - Parameter failure: the error of an earlier try on the same path, if there was one.
     mutating func run<Value>(
         after failure: LoadError? = nil, _ attempt: (ConnectionPath) async throws(LoadError) -> Value
     ) async throws(LoadError) -> Value {
@@ -80,14 +81,14 @@ struct HandshakeDialogue {
         }
     }
 
-    /// Of the server, as challenges name it.
+    /// The server's name in challenges.
     private var origin: String { "https://\(endpoint)" }
 
     private var place: ConnectionDecisions.Place { ConnectionDecisions.Place(scope: scope, endpoint: endpoint) }
 
     /// Chooses what is offered.
     ///
-    /// - Returns: what holds before the first handshake; nil where there is nothing to ask, and nothing was decided.
+    /// - Returns: what is known before the first handshake; nil if there is no question and no decision.
     private mutating func begin() async -> ConnectionDecisions.Standing? {
         let mayBeAsked = questions.responder != nil || connector.hasDecisions
         guard mayBeAsked || offer.fallback != nil else { return nil }
@@ -108,7 +109,8 @@ struct HandshakeDialogue {
             path.decision = standing.trust ?? .ask
         } else if let responder = questions.responder {
             path.decision = responder.isOfSession ? standing.trust ?? .ask : .ask
-            // A load's own delegate judges what the server showed last. Whether it still shows it is seen then.
+            // A load's own delegate judges the chain that the server presented last. The handshake shows whether it
+            // still does.
             guard !responder.isOfSession, let shown = standing.shown else { return }
             try await decide(shown, LoadError(.serverNotTrusted, at: .serverTLS, "\(shown)", underlying: shown))
         }
@@ -129,7 +131,7 @@ struct HandshakeDialogue {
 
 extension HandshakeDialogue {
     private mutating func decide(_ evaluation: ServerTrustEvaluation, _ error: LoadError) async throws(LoadError) {
-        // What was decided on this chain stands.
+        // The existing decision on this chain applies.
         if case .decided(evaluation.fingerprint, _) = path.decision { throw error }
         chains += 1
         guard chains <= Self.limit else { throw error }
@@ -140,7 +142,7 @@ extension HandshakeDialogue {
             return
         }
         guard let responder = questions.responder else {
-            // There is no delegate to ask. The server may have got a chain that verifies since one was trusted.
+            // There is no delegate to ask. The server may have a verifiable chain again since another one was trusted.
             guard path.decision != .verification else { throw error }
             path.decision = .verification
             return
@@ -241,7 +243,7 @@ extension HandshakeDialogue {
             "Trying lower versions of TLS.", metadata: ["request": "\(questions.requestID)"])
     }
 
-    /// The handshake was good.
+    /// The handshake succeeded.
     private func noteVersions() async {
         guard offer.fallback != nil else { return }
         await connector.reached(endpoint, withLowerVersions: path.isFallback)

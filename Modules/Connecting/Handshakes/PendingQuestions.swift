@@ -3,21 +3,21 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// Questions that the app thinks about, and the loads that wait for its answers: the same question is asked once, and all
-/// loads that wait for it get the answer. An answer is kept until each of them has taken it.
+/// Questions that the app has not answered yet, and the loads that wait for the answers. Equal questions are asked
+/// once, and all loads that wait get the answer, which is kept until each of them has taken it.
 struct PendingQuestions: Sendable {
-    /// What makes two questions the same.
+    /// Equal questions are asked once.
     struct Question: Hashable, Sendable {
         var place: ConnectionDecisions.Place
         var method: AuthenticationMethod
         /// The chain that is in question.
         var fingerprint: ChainFingerprint?
-        /// Set where the load's own delegate is asked too: then the question is the load's.
+        /// Set if the load's own delegate is asked too: then the question belongs to this load alone.
         var requestID: UInt64?
     }
 
     private struct Pending {
-        /// Of the load that asked first: tells this question from a later one that is equal.
+        /// The number of the load that asked first; distinguishes this question from a later, equal one.
         let number: UInt64
         var waiters: [UInt64: TaskSignal]
         var work: Task<Void, Never>?
@@ -27,7 +27,7 @@ struct PendingQuestions: Sendable {
     private var answers: [UInt64: ChallengeDisposition] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// How many loads wait for answers.
+    /// The number of loads that wait for answers.
     var waiterCount: Int { pending.values.reduce(0) { $0 + $1.waiters.count } }
 
     /// Adds a load, which waits for the signal, and then calls ``leave(_:_:)``.
@@ -44,7 +44,7 @@ struct PendingQuestions: Sendable {
     /// The task in which the app is asked.
     mutating func began(_ question: Question, _ work: Task<Void, Never>) { pending[question]?.work = work }
 
-    /// The app has answered: all that wait go on. Without effect if all have left.
+    /// Records the app's answer and wakes the waiting loads. Has no effect if all have left.
     ///
     /// - Parameter number: of the load that asked first.
     mutating func answered(_ question: Question, _ number: UInt64, with answer: ChallengeDisposition) {
@@ -55,10 +55,10 @@ struct PendingQuestions: Sendable {
         }
     }
 
-    /// A load waits no more.
+    /// Removes a waiting load.
     ///
-    /// - Returns: the answer; nil if there is none, because the load was cancelled. The app is no longer asked then, if
-    ///   no other load waits.
+    /// - Returns: the answer; nil if there is none because the load was cancelled. If no other load waits, the app's
+    ///   task is cancelled then.
     mutating func leave(_ question: Question, _ number: UInt64) -> ChallengeDisposition? {
         if let answer = answers.removeValue(forKey: number) { return answer }
         pending[question]?.waiters[number] = nil

@@ -1,9 +1,10 @@
 internal import SallyportCore
 
-/// In which order versions are offered: TLS 1.2 and 1.3 first, and lower ones only where a handshake with those failed.
+/// The order in which versions are offered: TLS 1.2 and 1.3 first, and lower ones only after a handshake with those
+/// failed.
 struct TLSVersionOffer: Sendable, Hashable {
     let first: TLSVersions
-    /// What is offered after the first; nil where there is nothing.
+    /// What is offered in the second handshake; nil if there is none.
     let fallback: TLSVersions?
 
     init(_ allowed: TLSVersions, fallsBack: Bool = true) {
@@ -17,20 +18,20 @@ struct TLSVersionOffer: Sendable, Hashable {
 /// What one handshake offers.
 struct TLSVersionStep: Sendable, Hashable {
     var versions: TLSVersions
-    /// Lower versions are offered because a handshake with higher ones failed, which the server is told (RFC 7507).
+    /// Lower versions are offered because a handshake with higher ones failed; the server is told so (RFC 7507).
     var isFallback = false
-    /// Offered once more where this handshake fails; nil where nothing is.
+    /// What is offered if this handshake fails; nil if nothing is.
     var next: TLSVersions?
 }
 
-/// Which servers were reached with which versions of TLS. In memory, as long as its connector.
+/// Which servers were reached with which TLS versions. Kept in memory for the life of the connector.
 struct TLSVersionHistory: Sendable {
-    /// How long a server that was reached with lower versions only is not offered higher ones.
+    /// How long a server that was reached only with lower versions is not offered higher ones.
     static let legacyLifetime = Duration.seconds(600)
 
-    /// Authenticated once with TLS 1.2 or above: they are never offered less.
+    /// Servers that were once authenticated with TLS 1.2 or above; they are never offered a lower version.
     private var modern: Set<Endpoint> = []
-    /// Reached with lower versions, until when that is taken for granted.
+    /// Servers that were reached with lower versions, and until when this is assumed to hold.
     private var legacy: [Endpoint: ContinuousClock.Instant] = [:]
 
     mutating func step(

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// One cookie as JSON. Name, value and path that are no UTF-8 stand as base64 in a field of their own.
+/// One cookie as JSON. Name, value and path that are not UTF-8 are base64 in fields of their own.
 struct CookieDocument: Codable {
     var name: String?
     var nameBase64: Data?
@@ -10,7 +10,7 @@ struct CookieDocument: Codable {
     var includesSubdomains: Bool?
     var path: String?
     var pathBase64: Data?
-    /// ISO 8601; absent where the cookie ends with the process.
+    /// ISO 8601; absent if the cookie ends with the process.
     var expires: String?
     var secure: Bool?
     var httpOnly: Bool?
@@ -22,7 +22,7 @@ struct CookieDocument: Codable {
         (path, pathBase64) = Self.text(cookie.entry.path)
         domain = cookie.domain
         includesSubdomains = cookie.includesSubdomains
-        // The style cuts off what stands behind the milliseconds, which a fraction in binary may lack a little of.
+        // The style truncates to milliseconds, and a binary fraction may be slightly too low.
         expires = cookie.expires?.addingTimeInterval(0.0002).formatted(Self.dates)
         secure = cookie.isSecure
         httpOnly = cookie.isHTTPOnly
@@ -64,8 +64,8 @@ struct CookieDocument: Codable {
         do {
             documents = try JSONDecoder().decode([CookieDocument].self, from: Data(file))
         } catch {
-            // What the decoder says may quote what it read.
-            throw CookieError(.invalidFile, "The file is no array of cookies.")
+            // The decoder's error might quote the file's content.
+            throw CookieError(.invalidFile, "The file is not an array of cookies.")
         }
         var cookies: [Cookie] = []
         for (index, document) in documents.enumerated() {
@@ -82,7 +82,7 @@ struct CookieDocument: Codable {
     static func file(of cookies: [Cookie]) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-        // No value of a cookie is one that an encoder could refuse.
+        // No value of a cookie can make the encoder fail.
         return (try? encoder.encode(cookies.map(CookieDocument.init))).map { Array($0) + [UInt8(ascii: "\n")] } ?? []
     }
 }

@@ -1,15 +1,15 @@
-/// How cookies are written down for others.
+/// The formats of cookie files for other programs.
 public enum CookieFileFormat: String, Sendable, Hashable, CaseIterable {
-    /// Lines of seven fields between tabs, as curl, wget and browsers' tools read and write them. Knows no `SameSite`,
-    /// and times to the second.
+    /// Lines of seven fields separated by tabs, as curl, wget and browsers' tools read and write them. It cannot
+    /// express `SameSite`, and its times are in seconds.
     case netscape
-    /// An array of objects; see Docs/Cookies.md for their fields. Loses nothing but the times of creation and use.
+    /// An array of objects; see Docs/Cookies.md for their fields. Only the times of creation and use are lost.
     case json
 
-    /// - Throws: `invalidFile` for the first line or entry that is none; `tooLarge`.
+    /// - Throws: `invalidFile` for the first invalid line or entry; `tooLarge`.
     func cookies(in file: [UInt8]) throws(CookieError) -> [Cookie] {
         guard file.count <= CookieJar.maximumFileLength else {
-            throw CookieError(.tooLarge, "A cookie file has at most \(CookieJar.maximumFileLength) octets.")
+            throw CookieError(.tooLarge, "A cookie file has at most \(CookieJar.maximumFileLength) bytes.")
         }
         let cookies =
             switch self {

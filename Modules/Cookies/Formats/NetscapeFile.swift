@@ -1,7 +1,8 @@
 internal import FoundationEssentials
 
-/// The Netscape cookie file: domain, whether hosts below get it, path, whether secure, seconds since 1970 (0 for a
-/// session cookie), name, value. A line that begins with `#HttpOnly_` is a cookie, with another `#` a comment.
+/// The Netscape cookie file: domain, whether hosts below receive the cookie, path, whether secure, seconds since 1970
+/// (0 for a session cookie), name, value. A line that begins with `#HttpOnly_` is a cookie, any other line with `#` a
+/// comment.
 enum NetscapeFile {
     private static let tab = UInt8(ascii: "\t")
     private static let newline = UInt8(ascii: "\n")
@@ -24,7 +25,7 @@ enum NetscapeFile {
     }
 
     private static func cookie(_ line: ArraySlice<UInt8>, _ isHTTPOnly: Bool) throws(CookieError) -> Cookie {
-        // Some writers leave an empty value out, with its tab.
+        // Some programs omit an empty value together with its tab.
         let fields = line.split(separator: tab, omittingEmptySubsequences: false)
         guard (6...7).contains(fields.count) else { throw invalid("It has not seven fields.") }
         guard let seconds = Int64(text(fields[4])) else { throw invalid("Its time is no number.") }

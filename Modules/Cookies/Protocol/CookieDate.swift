@@ -1,18 +1,18 @@
 internal import SallyportBase
 internal import SallyportLoading
 
-/// Reads the date of an `Expires` attribute (RFC 6265bis §5.1.1): by its tokens, whatever stands between them.
+/// Reads the date of an `Expires` attribute (RFC 6265bis §5.1.1) by its tokens, ignoring the delimiters between them.
 enum CookieDate {
-    /// Milliseconds since 1970; nil where the text is no date.
+    /// Milliseconds since 1970; nil if the text is not a date.
     static func parse(_ text: some Collection<UInt8>) -> Int64? {
         var fields = Fields()
         for token in text.split(whereSeparator: isDelimiter) { fields.take(Array(token)) }
         return fields.milliseconds
     }
 
-    /// `delimiter`: whatever is not letter, digit, colon, nor an octet above 0x7e.
-    private static func isDelimiter(_ octet: UInt8) -> Bool {
-        switch octet {
+    /// `delimiter`: everything except letters, digits, the colon and bytes above 0x7e.
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
         case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
         default: false
         }
@@ -24,7 +24,7 @@ enum CookieDate {
         var month: Int?
         var year: Int?
 
-        /// The first token that fits a field is that field; each token is one field at most.
+        /// The first matching token determines a field; each token determines one field at most.
         mutating func take(_ token: [UInt8]) {
             if time == nil, let found = Self.time(token) {
                 time = found
@@ -73,19 +73,19 @@ enum CookieDate {
             return months.firstIndex(of: name).map { $0 + 1 }
         }
 
-        private static func isDigit(_ octet: UInt8) -> Bool { (48...57).contains(octet) }
+        private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
     }
 }
 
-/// What the parsers share.
+/// Helpers that the parsers share.
 enum Octets {
-    static func lowercased(_ octet: UInt8) -> UInt8 { (65...90).contains(octet) ? octet | 0x20 : octet }
+    static func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
 
     static func isEqual(_ octets: some Collection<UInt8>, ignoringCase text: StaticString) -> Bool {
         octets.count == text.utf8CodeUnitCount && has(octets, prefix: text)
     }
 
-    /// Whether the octets begin with the text, which is in lower case, ignoring theirs (RFC 6265bis §5.4).
+    /// Whether the bytes begin with the text, ignoring case; the text must be in lower case (RFC 6265bis §5.4).
     static func has(_ octets: some Collection<UInt8>, prefix text: StaticString) -> Bool {
         guard octets.count >= text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in
@@ -93,9 +93,9 @@ enum Octets {
         }
     }
 
-    /// Without leading and trailing WSP: space and tab.
+    /// Removes leading and trailing WSP: space and tab.
     static func trimmed(_ octets: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        func isSpace(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         guard let first = octets.firstIndex(where: { !isSpace($0) }),
             let last = octets.lastIndex(where: { !isSpace($0) })
         else { return [] }
@@ -103,5 +103,5 @@ enum Octets {
     }
 
     /// Controls other than the tab, which end a cookie (RFC 6265bis §5.6).
-    static func isControl(_ octet: UInt8) -> Bool { octet < 0x20 && octet != 0x09 || octet == 0x7f }
+    static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7f }
 }

@@ -2,7 +2,7 @@
 enum CookiePath {
     static let root = [UInt8(ascii: "/")]
 
-    /// What a cookie gets that names no path.
+    /// The path of a cookie without a `Path` attribute.
     static func `default`(of requestPath: String) -> [UInt8] {
         let path = Array(requestPath.utf8)
         guard path.first == UInt8(ascii: "/"), let last = path.lastIndex(of: UInt8(ascii: "/")), last > 0 else {

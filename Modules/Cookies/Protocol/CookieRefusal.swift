@@ -1,8 +1,8 @@
-/// Why a cookie of a server is ignored. Holds nothing of the cookie.
+/// Why a server's cookie is ignored. Contains nothing of the cookie.
 enum CookieRefusal: String, Error, Hashable, CaseIterable {
     /// §5.6 step 1.
     case controlCharacter
-    /// §5.6 step 5: name and value have more than 4,096 octets, or by §5.3 the default path has.
+    /// §5.6 step 5: name and value have more than 4,096 bytes, or the default path of §5.3 has.
     case tooLong
     /// §5.7 step 2: neither name nor value.
     case empty
@@ -14,13 +14,13 @@ enum CookieRefusal: String, Error, Hashable, CaseIterable {
     case otherDomain
     /// §5.7 step 13: `Secure` over a connection that is not.
     case insecure
-    /// §5.7 step 16: it would lie over a secure cookie.
+    /// §5.7 step 16: it would shadow a secure cookie.
     case overSecure
     /// §5.7 step 18: from another site than the main document's.
     case crossSite
     /// §5.7 step 19: `SameSite=None` without `Secure`.
     case noneWithoutSecure
-    /// §5.7 steps 20 to 22: the name's prefix promises what does not hold.
+    /// §5.7 steps 20 to 22: the name's prefix requires what does not hold.
     case prefix
     /// The session's accept policy.
     case policy

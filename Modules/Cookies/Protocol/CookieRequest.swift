@@ -1,12 +1,12 @@
 internal import SallyportCore
 
-/// What of a request decides on cookies.
+/// The properties of a request that decide on its cookies.
 struct CookieRequest: Sendable {
     var host: Host
     var path: String
-    /// Over TLS end to end. A name such as `localhost` is not trusted without.
+    /// TLS end to end. A name such as `localhost` is not trusted without TLS.
     var isSecure: Bool
-    /// §5.2: of the site of its main document, or its own main document.
+    /// §5.2: same site as its main document, or a main document itself.
     var isSameSite: Bool
 
     /// Nil for a URL without a host.

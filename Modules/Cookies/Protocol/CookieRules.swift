@@ -1,8 +1,8 @@
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What becomes of a field (RFC 6265bis §5.7): a cookie, or the reason why not. Step 16, which depends on the cookies
-/// that there are, is ``CookieTable``'s.
+/// Turns a field into a cookie (RFC 6265bis §5.7) or a reason for ignoring it. Step 16, which depends on existing
+/// cookies, is in ``CookieTable``.
 struct CookieRules {
     /// 400 days (§5.5), in milliseconds.
     static let longestLife: Int64 = 400 * 86_400_000
@@ -25,13 +25,13 @@ struct CookieRules {
         return cookie
     }
 
-    /// Steps 7 to 10: nil for a cookie of the host alone.
+    /// Steps 7 to 10: nil for a cookie of this host only.
     private func domain(_ attribute: [UInt8], for host: Host) throws(CookieRefusal) -> Host? {
         guard !attribute.isEmpty else { return nil }
         guard attribute.allSatisfy({ $0 < 0x80 }) else { throw .invalidDomain }
         let text = String(decoding: attribute, as: UTF8.self)
         if case .address = host {
-            // An address matches itself only, and is then no domain.
+            // An address matches only itself, and is not a domain then.
             guard text == host.bareText else { throw .otherDomain }
             return nil
         }
@@ -44,7 +44,8 @@ struct CookieRules {
         return .name(text)
     }
 
-    /// The default path is as long as the URL's, which the standard does not limit; that of a cookie is kept for long.
+    /// The default path is as long as the URL's, which the standard does not limit; but a cookie is kept for a long
+    /// time.
     private func path(of field: SetCookie, for request: CookieRequest) throws(CookieRefusal) -> [UInt8] {
         if case .given(let path) = field.path { return path }
         let path = CookiePath.default(of: request.path)
@@ -77,12 +78,12 @@ enum DomainMatch {
     }
 }
 
-/// Names that promise how their cookie was set (§5.4, §5.7 steps 20 to 22; `__Http-` and `__Host-Http-` by
-/// draft-ietf-httpbis-layered-cookies). Read without regard to case.
+/// Name prefixes that require certain attributes (§5.4, §5.7 steps 20 to 22; `__Http-` and `__Host-Http-` by
+/// draft-ietf-httpbis-layered-cookies). Case is ignored.
 enum CookiePrefix {
     /// - Parameter namesPath: whether there was a `Path` attribute.
     static func holds(for cookie: CookieEntry, namesPath: Bool) -> Bool {
-        // A cookie without a name is sent as its value, which must not pass for a name.
+        // A cookie without a name is sent as its value, which must not look like a prefixed name.
         guard cookie.nameLength > 0 else { return !isPrefixed(cookie.value) }
         let isHost = cookie.isHostOnly && namesPath && cookie.path == CookiePath.root
         let name = cookie.name

@@ -1,25 +1,26 @@
 internal import CPSL
 public import SallyportCore
 
-/// Which domains the public registers below (https://publicsuffix.org): the system's list, or libpsl's own where that
-/// is newer.
+/// The domains below which anyone can register (https://publicsuffix.org): the system's list, or libpsl's built-in list
+/// if it is newer.
 @safe
 final class PublicSuffixList: @unchecked Sendable {
-    // SAFETY: the context is read by libpsl and never written after it was loaded.
+    // SAFETY: libpsl only reads the context after it was loaded.
     private let context: OpaquePointer?
 
     static let system = PublicSuffixList()
 
-    /// Where no list can be had, only names of one label count as public.
+    /// Without any list, only names of one label are public suffixes.
     private init() { unsafe context = psl_latest(nil) }
 
-    /// - Parameter domain: A-labels in lower case, as ``Host`` has them. A top-level domain that is on no list is public.
+    /// - Parameter domain: A-labels in lower case, as ``Host`` has them. A top-level domain that is not listed is
+    ///   public.
     func isPublic(_ domain: String) -> Bool {
         guard let context = unsafe context else { return !domain.utf8.contains(UInt8(ascii: ".")) }
         return unsafe psl_is_public_suffix(context, domain) == 1
     }
 
-    /// The domain that was registered, which the host is or lies below; nil for what is public itself.
+    /// The registered domain that equals or contains the host; nil if the host itself is a public suffix.
     func registrableDomain(of domain: String) -> String? {
         guard let context = unsafe context else { return nil }
         return unsafe domain.withCString { text in
@@ -48,7 +49,7 @@ struct Site: Hashable {
         }
     }
 
-    /// Two URLs of one origin are of one site without a look at the list.
+    /// Two URLs of the same origin are of the same site; the list is not needed.
     static func isSame(_ left: RequestURL, _ right: RequestURL) -> Bool {
         if left.scheme == right.scheme, left.endpoint == right.endpoint { return true }
         guard let left = Site(left), let right = Site(right) else { return false }

@@ -1,13 +1,13 @@
-/// A `Set-Cookie` field, read (RFC 6265bis §5.6): values only. Whether a cookie comes of it, ``CookieRules`` say.
+/// A parsed `Set-Cookie` field (RFC 6265bis §5.6). ``CookieRules`` decides whether it becomes a cookie.
 struct SetCookie: Sendable, Hashable {
-    /// Name and value together, in octets.
+    /// The greatest length of name and value together, in bytes.
     static let maximumLength = 4096
-    /// Of an attribute's value, in octets; a longer attribute is ignored.
+    /// The greatest length of an attribute's value, in bytes; a longer attribute is ignored.
     static let maximumAttributeLength = 1024
 
     var name: [UInt8]
     var value: [UInt8]
-    /// The last attribute of its name that could be read, of each.
+    /// If an attribute occurs several times, the last valid one counts.
     var expires: Int64?
     var maxAge: Int64?
     /// In lower case, without a leading dot.
@@ -17,9 +17,9 @@ struct SetCookie: Sendable, Hashable {
     var isHTTPOnly = false
     var sameSite = SameSite.default
 
-    /// What a `Path` attribute says.
+    /// The `Path` attribute.
     enum Path: Sendable, Hashable {
-        /// Empty, or it does not begin with a slash: the default path of the request.
+        /// It is empty or does not begin with a slash: the request's default path is used.
         case ofRequest
         case given([UInt8])
     }
@@ -61,7 +61,7 @@ struct SetCookie: Sendable, Hashable {
         }
     }
 
-    /// §5.6.2: digits, with a minus sign in front or without; what is too long for a number is as good as the cap.
+    /// §5.6.2: digits with an optional minus sign; a number that is too long is treated as the cap.
     private static func seconds(_ text: ArraySlice<UInt8>) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         let digits = text.dropFirst(isNegative ? 1 : 0)
@@ -73,11 +73,11 @@ struct SetCookie: Sendable, Hashable {
 
 /// Whether a cookie is sent with requests that come from another site (RFC 6265bis §5.6.7).
 public enum SameSite: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The server did not say: as ``lax``.
+    /// The server did not say: treated as ``lax``.
     case `default`
     /// Never.
     case strict
-    /// Never by this SDK, whose requests are no top-level navigations of another site.
+    /// Never in this SDK, whose requests are not top-level navigations from another site.
     case lax
     /// Always; such a cookie is ``Cookie/isSecure``.
     case none

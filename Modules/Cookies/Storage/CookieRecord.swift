@@ -2,10 +2,10 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A persistent cookie as the store keeps it, under its number.
+/// A persistent cookie as it is stored, under its number.
 ///
-/// Octets: version 1, flags, SameSite, then expiry, creation, last access and use (8 each), then principal, domain,
-/// path and pair, each behind its length (4), then the name's length (4). Numbers are big-endian.
+/// Bytes: version 1, flags, SameSite, then expiry, creation, last access and use (8 each), then principal, domain, path
+/// and pair, each after its length (4), then the name's length (4). Numbers are big-endian.
 struct CookieRecord {
     var principal: Principal
     var entry: CookieEntry
@@ -27,7 +27,7 @@ struct CookieRecord {
         return writer.octets
     }
 
-    /// Nil for anything but what ``octets`` gives.
+    /// Nil for anything that ``octets`` cannot have written.
     init?(_ octets: [UInt8], number: UInt64) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let flags = reader.byte(), flags < 8, let sameSite = reader.byte(),

@@ -6,7 +6,7 @@ struct CookieStorage: Sendable {
     let store: SecureStore
     private let name: String?
     private let cookies: StoreCollection<UInt64, [UInt8]>
-    /// By name, that there are such jars.
+    /// The list of the jars, by name.
     private let jars: StoreCollection<String, [UInt8]>
 
     /// - Parameter name: nil for the instance's jar.
@@ -22,18 +22,18 @@ struct CookieStorage: Sendable {
         store.reservedCollection("cookies.jars", of: [UInt8].self)
     }
 
-    /// The names of the jars that hold something, or did.
+    /// The names of the jars that have, or had, a cookie.
     static func names(in store: SecureStore) throws -> [String] {
         try store.read { try $0.keys(in: jars(of: store)) }
     }
 
-    /// What is to be done with a cookie's record.
+    /// A change to a cookie's record.
     enum Change: Sendable {
         case put([UInt8])
         case remove
     }
 
-    /// All cookies that can be read, and how many cannot: a damaged one is a lost one.
+    /// All readable cookies, and the number of unreadable ones: a damaged cookie is lost.
     func load() throws -> (records: [CookieRecord], lost: Int) {
         var (records, lost): ([CookieRecord], Int) = ([], 0)
         try store.read { transaction in

@@ -1,26 +1,26 @@
 internal import SallyportCore
 
-/// A cookie as it lies in the table (RFC 6265bis §5.7), its octets ready to be sent.
+/// A cookie in the table (RFC 6265bis §5.7), with its bytes ready to be sent.
 struct CookieEntry: Sendable, Hashable {
-    /// `name=value`; the value alone where there is no name.
+    /// `name=value`; only the value if there is no name.
     private(set) var pair: [UInt8]
     let nameLength: Int
     let host: Host
     let isHostOnly: Bool
     let path: [UInt8]
-    /// Milliseconds since 1970; ``session`` where it ends with the process.
+    /// Milliseconds since 1970; ``session`` if the cookie ends with the process.
     var expiry: Int64
     var created: Int64
-    /// When it was sent last, by the clock. What is evicted first goes by ``use`` instead, which no clock turns back.
+    /// When it was last sent, by the clock. Eviction goes by ``use`` instead, because the clock may be set back.
     var accessed: Int64
     let isSecure: Bool
     let isHTTPOnly: Bool
     let sameSite: SameSite
-    /// Where it stands in the order of creation; also its key in the store. Kept by what replaces the cookie.
+    /// The position in the order of creation, and the key in the store. A replacing cookie keeps it.
     var number: UInt64 = 0
-    /// Grows with each use of any cookie of the jar.
+    /// A counter that increases with each use of any cookie in the jar.
     var use: UInt64 = 0
-    /// What of ``accessed`` is in the store.
+    /// The value of ``accessed`` that is in the store.
     var writtenAccess: Int64 = 0
 
     static let session = Int64.max
@@ -56,20 +56,20 @@ struct CookieEntry: Sendable, Hashable {
     var name: ArraySlice<UInt8> { pair[..<nameLength] }
     var value: ArraySlice<UInt8> { nameLength == 0 ? pair[...] : pair[(nameLength + 1)...] }
 
-    /// Puts zeros in place of name and value, where nobody else holds them.
+    /// Overwrites name and value with zeros, unless other copies share their memory.
     mutating func overwrite() {
         for index in pair.indices { pair[index] = 0 }
     }
 
     func isExpired(at now: Int64) -> Bool { expiry <= now }
 
-    /// Whether it is the same cookie, of another value perhaps (§5.7 step 23).
+    /// Whether it is the same cookie, perhaps with another value (§5.7 step 23).
     func isSame(as other: CookieEntry) -> Bool {
         nameLength == other.nameLength && isHostOnly == other.isHostOnly && path == other.path && host == other.host
             && name == other.name
     }
 
-    /// Whether a request gets it; the domain is looked at before (§5.8.3).
+    /// Whether a request includes it; the domain was checked before (§5.8.3).
     func goes(with request: CookieRequest, isExactHost: Bool, at now: Int64) -> Bool {
         (isExactHost || !isHostOnly) && (request.isSecure || !isSecure) && (request.isSameSite || sameSite == .none)
             && !isExpired(at: now) && CookiePath.matches(request.path.utf8, path)

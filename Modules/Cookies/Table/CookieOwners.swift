@@ -1,7 +1,7 @@
 internal import SallyportCore
 
-/// The cookies of each principal. Those of the instance, in whose name most requests are made, are found without hashing a
-/// name.
+/// The cookies of each principal. Those of the instance, in whose name most requests are made, are found without
+/// hashing.
 struct CookieOwners {
     private var instance: PrincipalCookies?
     private var others: [Principal: PrincipalCookies] = [:]
@@ -13,7 +13,7 @@ struct CookieOwners {
         }
     }
 
-    /// Takes them out, so that they are changed without a copy.
+    /// Moves the cookies out, so that they can be changed without a copy.
     mutating func take(_ principal: Principal) -> PrincipalCookies? {
         guard principal == .instance else { return others.removeValue(forKey: principal) }
         defer { instance = nil }
@@ -22,7 +22,7 @@ struct CookieOwners {
 
     var all: [Principal] { (instance == nil ? [] : [.instance]) + others.keys }
 
-    /// Who has most.
+    /// The principal that has the most cookies.
     var largest: Principal? { all.max { count(of: $0) < count(of: $1) } }
 
     private func count(of principal: Principal) -> Int { self[principal]?.count ?? 0 }

@@ -1,10 +1,10 @@
 internal import SallyportCore
 
-// What is removed, and in which order (RFC 6265bis §5.7).
+// What is evicted, and in which order (RFC 6265bis §5.7).
 
 extension CookieTable {
-    /// Where there are too many in all: those of the principal that has most, the least lately used of them, a
-    /// twentieth at once. So a flood drives out its own principal's cookies before another's.
+    /// If the jar is full, evicts the least recently used cookies of the principal that has the most, a twentieth at
+    /// once. So a flood of cookies evicts its own principal's cookies first.
     mutating func removeExcess(at now: Int64, _ effects: inout [Effect]) {
         guard count > limits.inAll else { return }
         sweep(at: now, &effects)
@@ -16,7 +16,7 @@ extension CookieTable {
         }
     }
 
-    /// - Parameter principal: all of them where nil.
+    /// - Parameter principal: nil for all principals.
     mutating func remove(
         of principal: Principal?, because cause: CookieChange.Cause, _ effects: inout [Effect],
         where isUnwanted: (CookieEntry) -> Bool
@@ -30,7 +30,7 @@ extension CookieTable {
         }
     }
 
-    /// Overwrites names and values in memory, before the table is let go of. Copies that requests and apps hold stay.
+    /// Overwrites names and values in memory before the table is released. Copies that requests and apps hold remain.
     mutating func overwrite() {
         for principal in owners.all {
             guard var cookies = owners.take(principal) else { continue }
@@ -69,7 +69,7 @@ extension CookieBucket {
         }
     }
 
-    /// "Remove excess cookies": expired ones, then insecure ones, then all; of each the least lately used.
+    /// "Remove excess cookies": first expired ones, then insecure ones, then all; of each, the least recently used.
     private static func victim(in entries: [CookieEntry], at now: Int64) -> Int {
         func rank(_ entry: CookieEntry) -> (Int, UInt64) {
             (entry.isExpired(at: now) ? 0 : entry.isSecure ? 2 : 1, entry.use)

@@ -1,13 +1,13 @@
 internal import SallyportCore
 
-// What passes between the table and the store.
+// Exchange between the table and the store.
 
 extension CookieTable {
-    /// Takes cookies as they were stored.
+    /// Restores stored cookies.
     ///
     /// - Parameters:
-    ///   - unwanted: the numbers of those that are removed instead.
-    ///   - lost: how many could not be read.
+    ///   - unwanted: the numbers of the cookies to remove instead.
+    ///   - lost: the number of unreadable cookies.
     mutating func restore(
         _ records: [CookieRecord], without unwanted: Set<UInt64>, lost: Int, at now: Int64
     ) -> [Effect] {
@@ -19,13 +19,13 @@ extension CookieTable {
                 restore(record.entry, of: record.principal, at: now)
             }
         }
-        // Those that could not be read may have any numbers.
+        // Unreadable cookies may have any number.
         if lost > 0 { lastNumber += 1 << 20 }
         removeExcess(at: now, &effects)
         return effects
     }
 
-    /// Takes a cookie as it was stored, with its number; what the clock has made too long is cut to 400 days.
+    /// Restores a stored cookie with its number; if the clock was set back, its remaining life is reduced to 400 days.
     private mutating func restore(_ entry: CookieEntry, of principal: Principal, at now: Int64) {
         var entry = entry
         entry.expiry = min(entry.expiry, now + CookieRules.longestLife)
@@ -40,7 +40,7 @@ extension CookieTable {
         nextExpiry = min(nextExpiry, entry.expiry)
     }
 
-    /// The cookies whose last use the store does not know yet.
+    /// The cookies whose last use is not in the store yet.
     mutating func takeUnwrittenUses() -> [Effect] {
         var effects: [Effect] = []
         for principal in owners.all {

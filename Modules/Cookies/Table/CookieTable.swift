@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// All cookies of a jar, in memory: values and their rules, without clock, lock or I/O (RFC 6265bis §5.7, §5.8).
+/// All cookies of a jar, in memory: values and rules, without clock, lock or I/O (RFC 6265bis §5.7, §5.8).
 struct CookieTable {
     /// How many cookies are kept (§6.1).
     struct Limits {
@@ -8,12 +8,12 @@ struct CookieTable {
         var inAll = 20_000
     }
 
-    /// What a change did, for the store and for those who follow.
+    /// The effect of a change, for the store and for observers.
     enum Effect {
-        /// A cookie is new, or another than before.
+        /// A cookie is new, or differs from the one before.
         case set(CookieEntry, replacing: CookieEntry?, of: Principal)
         case removed(CookieEntry, CookieChange.Cause, of: Principal)
-        /// It was sent again after a day: only the time of its use is another.
+        /// It was used again after a day: only the time of its use has changed.
         case touched(CookieEntry, of: Principal)
     }
 
@@ -22,15 +22,15 @@ struct CookieTable {
     var count = 0
     var lastNumber: UInt64 = 0
     var lastUse: UInt64 = 0
-    /// No cookie expires before.
+    /// No cookie expires before this time.
     var nextExpiry = Int64.max
     var lastSweep = Int64.min
 
     // MARK: Reading
 
-    /// What goes with a request, ready to be sent; nil where nothing does.
+    /// The `Cookie` field of a request; nil if no cookie matches.
     ///
-    /// - Parameter effects: what the store may hear of the use.
+    /// - Parameter effects: the changes to store because of this use.
     mutating func field(
         for request: CookieRequest, of principal: Principal, now clock: () -> Int64, _ effects: inout [Effect]
     ) -> [UInt8]? {
@@ -89,7 +89,7 @@ struct CookieTable {
         return buckets.flatMap(\.entries).filter { !$0.isExpired(at: now) }.sorted { $0.number < $1.number }
     }
 
-    /// What would go with a request; nobody's last use changes.
+    /// The cookies that a request would include. Does not count as a use.
     func all(for request: CookieRequest, of principal: Principal, at now: Int64) -> [CookieEntry] {
         guard let cookies = owners[principal] else { return [] }
         var found: [CookieEntry] = []
@@ -101,7 +101,7 @@ struct CookieTable {
 
     // MARK: Setting
 
-    /// §5.7 steps 16, 23 and 24, and what is evicted for it.
+    /// §5.7 steps 16, 23 and 24, and the evictions that follow.
     ///
     /// - Parameter isSecure: whether it came over a secure connection, or from the app.
     mutating func set(
@@ -126,7 +126,7 @@ struct CookieTable {
         owners[principal] = cookies.count == 0 ? nil : cookies
     }
 
-    /// A new cookie with its place in the order: that of the one that it replaces, or the last.
+    /// A new cookie with its number: that of the cookie that it replaces, or the next one.
     private mutating func numbered(_ new: CookieEntry, replacing old: CookieEntry?) -> CookieEntry {
         var entry = new
         if let old {
@@ -142,7 +142,8 @@ struct CookieTable {
         return entry
     }
 
-    /// Step 16: a secure cookie of the name, of a domain above or below, whose path the new one's would reach.
+    /// Step 16: there is a secure cookie with this name, of a domain above or below, whose path the new one would
+    /// match.
     private func liesOverSecure(_ new: CookieEntry, of principal: Principal, at now: Int64) -> Bool {
         guard let cookies = owners[principal] else { return false }
         for bucket in cookies.buckets {
@@ -159,7 +160,7 @@ struct CookieTable {
 }
 
 extension CookieEntry {
-    /// Whether the store hears of its use: once a day.
+    /// Whether its use must be stored: once a day.
     func mustTell(at now: Int64) -> Bool {
         isPersistent && (now &- writtenAccess).magnitude >= 86_400_000
     }

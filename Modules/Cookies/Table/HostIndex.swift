@@ -1,12 +1,12 @@
 internal import SallyportCore
 
-/// Finds the place of a host, and of each domain above it, without making a string of any.
+/// Finds the place of a host, and of each domain above it, without creating strings.
 struct HostIndex {
-    /// Slots by digest, each with the first place; places of one digest are linked by ``CookieBucket/next``. A power of
-    /// two of them, at most half of them taken. A place of -1 is none.
+    /// Slots by digest, each with the first place; places with the same digest are linked by ``CookieBucket/next``.
+    /// Their number is a power of two; at most half of them are in use. A place of -1 means none.
     private var slots = [Slot](repeating: Slot(), count: 16)
     private var count = 0
-    /// So that nobody outside chooses names of one digest.
+    /// Random, so that an attacker cannot choose names with the same digest.
     private let seed = UInt64.random(in: .min ... .max)
 
     private struct Slot {
@@ -20,7 +20,7 @@ struct HostIndex {
         return slot
     }
 
-    /// The first place of a digest; nil where there is none.
+    /// The first place of a digest; nil if there is none.
     func first(_ digest: UInt64) -> Int? {
         let place = slots[slot(of: digest)].place
         return place >= 0 ? place : nil
@@ -44,7 +44,7 @@ struct HostIndex {
         count = 0
     }
 
-    /// Of a host; for a name what ``forEachDomain(of:_:)`` gives for the whole of it.
+    /// The digest of a host; for a name, the one that ``forEachDomain(of:_:)`` computes for the whole name.
     func digest(of host: Host) -> UInt64 {
         switch host {
         case .address(.v4(let number)): return step(step(seed, 4), UInt64(number))
@@ -58,8 +58,8 @@ struct HostIndex {
         return mixed ^ (mixed >> 29)
     }
 
-    /// Calls `body` with the digest of each domain of a name that has cookies, the shortest first, and where in the name
-    /// it begins.
+    /// Calls `body` with the digest of each domain of a name that has cookies, the shortest first, and with the
+    /// domain's start in the name.
     func forEachDomain(of name: String, _ body: (_ place: Int, _ start: Int) -> Void) {
         var name = name
         name.withUTF8 { octets in
@@ -67,20 +67,20 @@ struct HostIndex {
             var index = octets.count
             while index > 0 {
                 index -= 1
-                let octet = unsafe octets[index]
-                if octet == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
-                digest = step(digest, UInt64(octet))
+                let byte = unsafe octets[index]
+                if byte == UInt8(ascii: "."), let place = first(digest) { body(place, index + 1) }
+                digest = step(digest, UInt64(byte))
             }
             if let place = first(digest) { body(place, 0) }
         }
     }
 }
 
-/// The cookies of one domain, those that are sent first in front.
+/// The cookies of one domain, in the order in which they are sent.
 struct CookieBucket {
     let host: Host
     var entries: [CookieEntry] = []
-    /// The next place of the same digest.
+    /// The next place with the same digest.
     var next: Int?
 
     init(_ host: Host) { self.host = host }

@@ -9,7 +9,7 @@ struct PrincipalCookies {
 
     // MARK: Finding
 
-    /// Calls `body` with the place of each domain that a host matches and that there are cookies of.
+    /// Calls `body` with the place of each domain that has cookies and matches a host.
     func forEachMatch(of host: Host, _ body: (_ place: Int, _ isExact: Bool) -> Void) {
         guard case .name(let name) = host else {
             if let place = place(of: host) { body(place, true) }
@@ -39,7 +39,7 @@ struct PrincipalCookies {
 
     // MARK: Changing
 
-    /// The cookies of exactly this domain, which may be changed but for their number.
+    /// The cookies of exactly this domain; everything but their number may be changed.
     mutating func withBucket<Result>(at place: Int, _ body: (inout CookieBucket) -> Result) -> Result {
         let before = buckets[place].entries.count
         defer {
@@ -51,7 +51,7 @@ struct PrincipalCookies {
         return body(&buckets[place])
     }
 
-    /// The place of a domain, made where there is none.
+    /// The place of a domain, which is created if there is none.
     mutating func ensurePlace(of host: Host) -> Int {
         if let place = place(of: host) { return place }
         if emptyBuckets > 64, emptyBuckets > buckets.count / 2 { rebuild() }
@@ -64,7 +64,7 @@ struct PrincipalCookies {
         return buckets.count - 1
     }
 
-    /// Removes cookies; gives them.
+    /// Removes cookies and returns them.
     mutating func remove(where isUnwanted: (CookieEntry) -> Bool) -> [CookieEntry] {
         var removed: [CookieEntry] = []
         for place in buckets.indices where buckets[place].entries.contains(where: isUnwanted) {
@@ -76,7 +76,7 @@ struct PrincipalCookies {
         return removed
     }
 
-    /// Leaves out the domains that have no cookie any more.
+    /// Drops the domains that have no cookie any more.
     private mutating func rebuild() {
         let kept = buckets.filter { !$0.entries.isEmpty }
         buckets = []

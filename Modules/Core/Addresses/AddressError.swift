@@ -1,4 +1,4 @@
-/// Why a text is not an address that this project connects to.
+/// Why a text is not a valid address.
 public struct AddressError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong with the text.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -11,7 +11,7 @@ public struct AddressError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let invalidHost = Code(value: .invalidHost)
         /// Not a number from 1 to 65535.
         public static let invalidPort = Code(value: .invalidPort)
-        /// A user name or password stands in the URL; credentials are given with the request instead.
+        /// The URL contains a user name or password; credentials are given with the request instead.
         public static let credentialsInURL = Code(value: .credentialsInURL)
         /// The URL names no host.
         public static let noHost = Code(value: .noHost)
@@ -20,7 +20,7 @@ public struct AddressError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// What was expected. Never the text that was given: it may hold a secret.
+    /// What was expected. The given text is not included, because it may contain a secret.
     public let message: String
 
     package init(_ code: Code, _ message: String) {

@@ -12,7 +12,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Reads `HOST:PORT`, with IPv6 in brackets; `HOST` alone where a default port is given.
+    /// Reads `HOST:PORT`, with IPv6 in brackets; only `HOST` if a default port is given.
     public init(_ text: String, defaultPort: UInt16? = nil) throws(AddressError) {
         let split = Authority.split(text)
         guard let port = try split.port.map(Authority.port) ?? defaultPort else {
@@ -26,7 +26,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 
 /// The parts of an authority (RFC 3986 §3.2).
 package enum Authority {
-    /// Splits at the last colon that stands outside brackets.
+    /// Splits at the last colon outside brackets.
     package static func split(_ text: some StringProtocol) -> (host: String, port: String?) {
         let text = Substring(text)
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")),

@@ -7,11 +7,11 @@ internal import SallyportBase
 /// A URL's host becomes a `Host` once: percent-decoded, mapped by UTS-46 to A-labels, lower case, one final dot
 /// dropped, every spelling of an IPv4 number as four numbers. Anything else is refused.
 public enum Host: Sendable, Hashable, CustomStringConvertible {
-    /// A name of A-labels in lower case, at most 253 octets, without a final dot.
+    /// A name of A-labels in lower case, at most 253 bytes, without a final dot.
     case name(String)
     case address(IPAddress)
 
-    /// Reads the host part of a URL or an authority; IPv6 stands in brackets, or bare.
+    /// Reads the host part of a URL or an authority; IPv6 may be in brackets.
     public init(_ text: String) throws(AddressError) {
         if let plain = Self.plainName(text) {
             self = .name(plain)
@@ -25,7 +25,7 @@ public enum Host: Sendable, Hashable, CustomStringConvertible {
         self = try Self.endsInNumber(name) ? .address(.v4(Self.ipv4(name))) : .name(Self.validated(name))
     }
 
-    /// As it stands in an authority: IPv6 in brackets.
+    /// The form in an authority: IPv6 in brackets.
     public var description: String {
         switch self {
         case .name(let name): name
@@ -33,7 +33,7 @@ public enum Host: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// As it stands in SNI, a certificate and a resolver's query: without brackets.
+    /// The form in SNI, a certificate and a resolver's query: without brackets.
     public var bareText: String {
         switch self {
         case .name(let name): name
@@ -45,7 +45,7 @@ public enum Host: Sendable, Hashable, CustomStringConvertible {
 // MARK: Names
 
 extension Host {
-    /// The text itself where no rule changes it: the common case, without a call into libidn2.
+    /// The text itself if no rule changes it: the common case, without a call into libidn2.
     private static func plainName(_ text: String) -> String? {
         var text = text
         return text.withUTF8 { bytes -> Bool in
@@ -57,7 +57,7 @@ extension Host {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"): lastLabelHasLetter = true
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): break
                 case UInt8(ascii: "-"):
-                    // A hyphen at an edge is refused, and "xn--" (any "??--") is looked at by UTS-46.
+                    // A hyphen at an edge is refused, and "xn--" (any "??--") is left to UTS-46.
                     if index == labelStart || index - labelStart == 2 || index + 1 == bytes.count { return false }
                     if unsafe bytes[index + 1] == UInt8(ascii: ".") { return false }
                 case UInt8(ascii: "."):
@@ -67,7 +67,7 @@ extension Host {
                 default: return false
                 }
             }
-            // "0x7f" has a letter too: a first digit in the last label is left to the slow path.
+            // "0x7f" contains a letter too: a first digit in the last label is left to the slow path.
             let first = unsafe bytes[labelStart]
             return lastLabelHasLetter && bytes.count - labelStart <= 63 && !(48...57).contains(first)
         } ? text : nil
@@ -75,7 +75,7 @@ extension Host {
 
     private static func mapped(_ text: String) throws(AddressError) -> String {
         guard !text.isEmpty, text.utf8.count <= 1024, !text.utf8.contains(0) else {
-            throw AddressError(.invalidHost, "A host has 1 to 253 octets.")
+            throw AddressError(.invalidHost, "A host has 1 to 253 bytes.")
         }
         var output: UnsafeMutablePointer<CChar>?
         let flags = Int32(IDN2_NONTRANSITIONAL.rawValue) | Int32(IDN2_NFC_INPUT.rawValue)
@@ -101,8 +101,8 @@ extension Host {
         return name
     }
 
-    private static func isNameOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isNameOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
         case UInt8(ascii: "-"), UInt8(ascii: "_"): true
         default: false
@@ -140,12 +140,12 @@ extension Host {
             return false
         }
         if last.utf8.allSatisfy({ (48...57).contains($0) }) { return true }
-        // Also where it is too large to be one.
+        // Even if it is too large to be one.
         return last.hasPrefix("0x") && last.dropFirst(2).allSatisfy(\.isHexDigit)
     }
 
-    /// One to four numbers, decimal, octal (0…) or hexadecimal (0x…), the last of which fills the rest: what
-    /// `inet_aton` and browsers take.
+    /// One to four numbers, decimal, octal (0…) or hexadecimal (0x…), the last of which fills the remaining bytes: the
+    /// forms that `inet_aton` and browsers accept.
     private static func ipv4(_ name: String) throws(AddressError) -> UInt32 {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap(number)

@@ -2,9 +2,9 @@ internal import Glibc
 
 /// An IPv4 or IPv6 address, without a zone.
 public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
-    /// Four octets, the first in the highest byte.
+    /// Four bytes, the first in the highest byte.
     case v4(UInt32)
-    /// Sixteen octets in two halves, the first octet in the highest byte of `high`.
+    /// Sixteen bytes in two halves, the first byte in the highest byte of `high`.
     case v6(high: UInt64, low: UInt64)
 
     /// Reads strict notation: four decimal numbers (RFC 6943 §3.1.1 "strict"), or IPv6 text (RFC 4291 §2.2).
@@ -25,7 +25,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         self = .v6(high: half(octets[0..<8]), low: half(octets[8..<16]))
     }
 
-    /// Reads 4 or 16 octets in network order; nil for any other count.
+    /// Reads 4 or 16 bytes in network order; nil for any other count.
     public init?(octets: [UInt8]) {
         switch octets.count {
         case 4: self = .v4(octets.reduce(0) { $0 << 8 | UInt32($1) })
@@ -34,7 +34,7 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address in network order: 4 or 16 octets.
+    /// The address in network order: 4 or 16 bytes.
     public var octets: [UInt8] {
         switch self {
         case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
@@ -55,23 +55,23 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Stands on the path of each request to such an address.
+    /// Used by each request to such an address.
     private static func dotted(_ number: UInt32) -> String {
         unsafe String(unsafeUninitializedCapacity: 15) { text in
             var count = 0
             for shift in stride(from: 24, through: 0, by: -8) {
-                let octet = UInt8(truncatingIfNeeded: number >> shift)
+                let byte = UInt8(truncatingIfNeeded: number >> shift)
                 if count > 0 { unsafe append(UInt8(ascii: "."), to: text, &count) }
-                if octet > 99 { unsafe append(48 + octet / 100, to: text, &count) }
-                if octet > 9 { unsafe append(48 + octet / 10 % 10, to: text, &count) }
-                unsafe append(48 + octet % 10, to: text, &count)
+                if byte > 99 { unsafe append(48 + byte / 100, to: text, &count) }
+                if byte > 9 { unsafe append(48 + byte / 10 % 10, to: text, &count) }
+                unsafe append(48 + byte % 10, to: text, &count)
             }
             return count
         }
     }
 
-    private static func append(_ octet: UInt8, to text: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
-        unsafe text[count] = octet
+    private static func append(_ byte: UInt8, to text: UnsafeMutableBufferPointer<UInt8>, _ count: inout Int) {
+        unsafe text[count] = byte
         count += 1
     }
 
@@ -82,16 +82,16 @@ public enum IPAddress: Sendable, Hashable, CustomStringConvertible {
         for part in parts {
             guard (1...3).contains(part.count), part.count == 1 || part.first != UInt8(ascii: "0"),
                 part.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let octet = UInt8(Substring(part))
+                let byte = UInt8(Substring(part))
             else { return nil }
-            number = number << 8 | UInt32(octet)
+            number = number << 8 | UInt32(byte)
         }
         return number
     }
 }
 
 extension IPAddress {
-    /// What an address is for, as far as a relay must know before it dials.
+    /// The purpose of an address, as far as a relay must know it before connecting.
     public enum Scope: Sendable, Hashable {
         case loopback, linkLocal, unspecified, multicast
         /// An IPv6 form that carries an IPv4 address: mapped, translated, compatible, NAT64, 6to4 or Teredo.

@@ -1,28 +1,28 @@
 /// A URL that can be requested (RFC 3986), kept as its parts.
 ///
-/// An own value, because the host must become an ``Endpoint`` by one rule everywhere, and because parsing stands on
-/// the path of each request. Any scheme is taken, since plugins serve others than `http` and `https`; for these two
-/// the host is read into an ``Endpoint`` at once, and a URL without one is refused.
+/// A type of its own, because the host must become an ``Endpoint`` by one rule everywhere, and because each request
+/// parses its URL. Any scheme is accepted, since plugins serve schemes other than `http` and `https`; for these two the
+/// host is converted to an ``Endpoint`` at once, and a URL without a host is refused.
 public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
-    /// The longest URL that is read, in UTF-8 octets.
+    /// The longest accepted URL, in UTF-8 bytes.
     public static let maximumLength = 65_536
 
     private let parts: Parts
 
     /// In lower case.
     public var scheme: String { parts.scheme }
-    /// Of `http` and `https`: where the request goes. Other schemes have none.
+    /// The server of an `http` or `https` URL; nil for other schemes.
     public var endpoint: Endpoint? { parts.endpoint }
-    /// What stands between `//` and the path, as written, for schemes that have no endpoint; nil where there is none.
+    /// The text between `//` and the path, for schemes that have no endpoint; nil if there is none.
     public var authority: String? { parts.authority }
-    /// Percent-encoded; of `http` and `https` never empty.
+    /// Percent-encoded; never empty for `http` and `https`.
     public var path: String { parts.path }
     /// Percent-encoded, without the question mark.
     public var query: String? { parts.query }
     /// Percent-encoded, without the number sign. Never sent.
     public var fragment: String? { parts.fragment }
 
-    /// A URL goes from stage to stage in the request, the answer and what is known of each hop: as one reference.
+    /// A URL is passed from stage to stage in the request, the answer and the facts of each hop: as one reference.
     private final class Parts: Sendable, Hashable {
         let scheme: String
         let endpoint: Endpoint?
@@ -102,13 +102,13 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         return endpoint.port == Self.defaultPort(of: scheme) ? "\(endpoint.host)" : "\(endpoint)"
     }
 
-    /// Scheme, host and port: what credentials, cookies and redirects are bound to (RFC 6454).
+    /// Scheme, host and port, to which credentials, cookies and redirects are bound (RFC 6454).
     public var origin: String { "\(scheme)://\(endpoint?.description ?? authority ?? "")" }
 
-    /// The whole URL, without its fragment: what goes to a server.
+    /// The whole URL, without its fragment, as it is sent to a server.
     public var absoluteText: String {
         guard let endpoint else { return "\(scheme):\(authority.map { "//\($0)" } ?? "")\(target)" }
-        // Each request needs it once: made in one allocation.
+        // Each request needs it once: created in one allocation.
         var text = scheme
         text.reserveCapacity(scheme.utf8.count + 265 + path.utf8.count + (query?.utf8.count ?? 0))
         text += "://"
@@ -125,10 +125,10 @@ public struct RequestURL: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// The whole URL, query and fragment with it. For people who ask for it; errors and logs use ``redacted``.
+    /// The whole URL, including query and fragment. For people who ask for it; errors and logs use ``redacted``.
     public var description: String { fragment.map { "\(absoluteText)#\($0)" } ?? absoluteText }
 
-    /// The URL without what may be secret: query and fragment.
+    /// The URL without the parts that may be secret: query and fragment.
     public var redacted: String {
         endpoint != nil ? "\(scheme)://\(hostField)\(path)" : "\(scheme):"
     }

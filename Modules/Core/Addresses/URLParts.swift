@@ -11,7 +11,7 @@ struct URLParts {
     init(_ text: String) throws(AddressError) {
         let trimmed = text.trimming { $0 <= 0x20 }
         guard !trimmed.isEmpty || text.isEmpty, trimmed.utf8.count <= RequestURL.maximumLength else {
-            throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) octets.")
+            throw AddressError(.invalidURL, "A URL has at most \(RequestURL.maximumLength) bytes.")
         }
         guard trimmed.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else {
             throw AddressError(.invalidURL, "A URL holds no white space and no control characters.")
@@ -20,7 +20,7 @@ struct URLParts {
         fragment = Self.cut(&rest, at: "#").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         query = Self.cut(&rest, at: "?").map { PercentCoding.encoded($0, allowed: Self.isQueryOctet) }
         scheme = Self.cutScheme(&rest)
-        // By bytes: with a combining mark behind it, a slash is another `Character`.
+        // By bytes: a slash followed by a combining mark is another `Character`.
         if rest.utf8.starts(with: "//".utf8) {
             let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
             let end = rest.utf8[start...].firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
@@ -30,7 +30,7 @@ struct URLParts {
         path = PercentCoding.encoded(rest, allowed: Self.isPathOctet)
     }
 
-    /// Cuts what stands behind the first `separator` off `rest`, and the separator with it.
+    /// Removes the first `separator` and everything after it from `rest`, and returns what followed the separator.
     private static func cut(_ rest: inout Substring, at separator: Character) -> Substring? {
         guard let index = rest.utf8.firstIndex(of: separator.asciiValue ?? 0) else { return nil }
         defer { rest = rest[..<index] }
@@ -47,11 +47,11 @@ struct URLParts {
         return String(scheme)
     }
 
-    private static func isLetter(_ octet: UInt8) -> Bool { (65...90).contains(octet) || (97...122).contains(octet) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
     /// `pchar` and `/` (RFC 3986 §3.3).
-    private static func isPathOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isPathOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "@")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "&")...UInt8(ascii: ";"): true
         case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "="), UInt8(ascii: "_"), UInt8(ascii: "~"): true
@@ -60,7 +60,7 @@ struct URLParts {
     }
 
     /// `pchar`, `/` and `?` (RFC 3986 §3.4).
-    private static func isQueryOctet(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "?") || isPathOctet(octet) }
+    private static func isQueryOctet(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || isPathOctet(byte) }
 
     /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
     static func withoutDots(_ path: String) -> String {

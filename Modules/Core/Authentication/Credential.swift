@@ -1,10 +1,10 @@
 public import SallyportBase
 
-/// A user's name and password. Never on the disk, whatever ``persistence`` says.
+/// A user's name and password. Never stored on disk, for any ``persistence``.
 public struct Credential: Sendable, Hashable {
-    /// How long a credential that was accepted is kept, in memory.
+    /// How long an accepted credential is kept in memory.
     public enum Persistence: Sendable, Hashable {
-        /// For the one load.
+        /// For this load only.
         case none
         /// Until it is cleared, it is refused, or the app is locked or wiped.
         case forSession

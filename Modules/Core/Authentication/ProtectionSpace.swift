@@ -1,11 +1,11 @@
-/// How a server, or the connection to it, asks who somebody is.
+/// The method of an authentication challenge, from a server, a proxy, or the connection to it.
 public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible {
     /// A scheme's name in lower case (RFC 9110 §16.4), or `server-trust` and `client-certificate`.
     public let name: String
 
     public init(_ name: String) { self.name = name.lowercased() }
 
-    /// The method of an app that does not care: ``basic``.
+    /// The default method: ``basic``.
     public static let `default` = AuthenticationMethod("basic")
     /// RFC 7617.
     public static let basic = AuthenticationMethod("basic")
@@ -14,18 +14,18 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
     public static let ntlm = AuthenticationMethod("ntlm")
     /// RFC 4559.
     public static let negotiate = AuthenticationMethod("negotiate")
-    /// The server's certificate is in question.
+    /// The server's certificate must be judged.
     public static let serverTrust = AuthenticationMethod("server-trust")
     /// The server asks for the client's certificate.
     public static let clientCertificate = AuthenticationMethod("client-certificate")
 
-    /// The methods that the administrator's policy can name; NTLMv1 and NTLMv2 are separate. Any other scheme is the
-    /// app's own affair, like a header field that the app sets itself.
+    /// The methods that the administrator's policy can name; NTLMv1 and NTLMv2 are separate. Any other scheme is up to
+    /// the app, like a header field that the app sets itself.
     package static let administered: Set<AuthenticationMethod> = [
         .basic, .digest, .negotiate, .ntlm, AuthenticationMethod("ntlmv1"),
     ]
 
-    /// Whether the question is asked in the TLS handshake, and so of the connection.
+    /// Whether the challenge is part of the TLS handshake, and so concerns the connection.
     public var isOfConnection: Bool { self == .serverTrust || self == .clientCertificate }
 
     public var description: String { name }
@@ -33,18 +33,18 @@ public struct AuthenticationMethod: Sendable, Hashable, CustomStringConvertible 
 
 /// Where one set of credentials holds (RFC 9110 §11.5).
 public struct ProtectionSpace: Sendable, Hashable, CustomStringConvertible {
-    /// Who asks.
+    /// The origin of the challenge.
     public enum Kind: Sendable, Hashable {
-        /// The server that the URL names: 401, and the questions of its connection.
+        /// The server that the URL names: a 401, or a question of its connection.
         case server
-        /// A proxy on the way to it: 407.
+        /// A proxy on the way to the server: a 407.
         case proxy
     }
 
     public let kind: Kind
-    /// Scheme, host and port: as ``RequestURL/origin`` has them, or those of the proxy.
+    /// Scheme, host and port: like ``RequestURL/origin``, or those of the proxy.
     public let origin: String
-    /// The server's own name for a part of it; nil where it has none.
+    /// The server's name for a part of it; nil if it has none.
     public let realm: String?
     public let method: AuthenticationMethod
 

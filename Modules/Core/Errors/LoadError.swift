@@ -1,11 +1,11 @@
 public import SallyportBase
 
-/// Why a load failed: the one error of exchanges, tunnels, stages and sessions.
+/// Why a load failed: the common error of exchanges, tunnels, stages and sessions.
 public struct LoadError: CodedError, Sendable {
     public let code: Code
     /// How far the load had come.
     public let step: Step?
-    /// What happened, for people. Holds no header value, token, body, key, cookie or query.
+    /// A description for people. It contains no header value, token, body, key, cookie or query.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -28,7 +28,7 @@ public struct LoadError: CodedError, Sendable {
 }
 
 extension LoadError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case cancelled, idleTimeout, resourceTimeout, notAuthorized, withdrawn, refusedByPolicy, disabled
@@ -48,39 +48,39 @@ extension LoadError {
 
         /// The task was cancelled; the underlying error is a `CancellationError`.
         public static let cancelled = Code(value: .cancelled)
-        /// No byte came or went for the idle time-out. Retryable where the method is.
+        /// There was no byte in either direction during the idle time-out. Retryable if the method is.
         public static let idleTimeout = Code(value: .idleTimeout)
         /// The whole load took longer than the resource time-out.
         public static let resourceTimeout = Code(value: .resourceTimeout)
         /// `authorize()` has not succeeded.
         public static let notAuthorized = Code(value: .notAuthorized)
-        /// Authorization is withdrawn; the underlying ``AccessDenied`` has the documented code.
+        /// Authorization is withdrawn; the underlying ``AccessDenied`` has the result code.
         public static let withdrawn = Code(value: .withdrawn)
         /// The route to the server is `deny`.
         public static let refusedByPolicy = Code(value: .refusedByPolicy)
         /// Secure communication is switched off for this session.
         public static let disabled = Code(value: .disabled)
         public static let invalidRequest = Code(value: .invalidRequest)
-        /// No registered handler takes the request.
+        /// No registered handler accepts the request.
         public static let unsupportedScheme = Code(value: .unsupportedScheme)
-        /// The request would have to be sent again, and its body can be read once only.
+        /// The request would have to be sent again, but its body can be read only once.
         public static let bodyNotReplayable = Code(value: .bodyNotReplayable)
-        /// There is no service that loads while the process does not run.
+        /// Background sessions are not available: no service loads while the process does not run.
         public static let backgroundUnsupported = Code(value: .backgroundUnsupported)
         public static let sessionInvalidated = Code(value: .sessionInvalidated)
         /// The name has no address. Retryable.
         public static let cannotFindHost = Code(value: .cannotFindHost)
         /// No address of the server accepted a connection. Retryable.
         public static let cannotConnect = Code(value: .cannotConnect)
-        /// The connection ended before the answer was whole. Retryable where the method is.
+        /// The connection ended before the answer was complete. Retryable if the method is.
         public static let connectionLost = Code(value: .connectionLost)
         public static let tlsFailed = Code(value: .tlsFailed)
-        /// The server's certificate does not verify.
+        /// The server's certificate fails verification.
         public static let serverNotTrusted = Code(value: .serverNotTrusted)
         public static let clientCertificateRefused = Code(value: .clientCertificateRefused)
-        /// Settings, blocks and floor leave no TLS version to offer.
+        /// The settings, the blocked versions and the minimum leave no TLS version to offer.
         public static let noCommonTLSVersion = Code(value: .noCommonTLSVersion)
-        /// A setting has a value that it cannot have.
+        /// A setting has an invalid value.
         public static let invalidConfiguration = Code(value: .invalidConfiguration)
         /// No relay of the cluster accepted a connection. Retryable.
         public static let relayUnreachable = Code(value: .relayUnreachable)
@@ -90,55 +90,55 @@ extension LoadError {
         public static let relayRefused = Code(value: .relayRefused)
         /// The relay answered with something that is not HTTP.
         public static let relayProtocol = Code(value: .relayProtocol)
-        /// The session has a proxy for the server, and the route is a relay's, which no proxy may stand before.
+        /// The session has a proxy for the server, but the route is a relay, which cannot be used through a proxy.
         public static let proxyWithRelay = Code(value: .proxyWithRelay)
         /// The proxy of a direct route has no address, or accepted no connection. Retryable.
         public static let proxyUnreachable = Code(value: .proxyUnreachable)
-        /// The proxy's certificate does not verify.
+        /// The proxy's certificate fails verification.
         public static let proxyNotTrusted = Code(value: .proxyNotTrusted)
-        /// The proxy does not connect to the server; the message has its status or its reply.
+        /// The proxy refuses to connect to the server; the message has its status or its reply.
         public static let proxyRefused = Code(value: .proxyRefused)
-        /// The proxy speaks neither HTTP nor SOCKS 5, as it should.
+        /// The proxy's answer is neither valid HTTP nor SOCKS 5.
         public static let proxyProtocol = Code(value: .proxyProtocol)
-        /// The proxy wants to know who asks, and nobody answered, or it refused the answer.
+        /// The proxy requires authentication; no credential was given, or the proxy refused it.
         public static let proxyAuthenticationRequired = Code(value: .proxyAuthenticationRequired)
-        /// The load was to be answered out of the cache alone, where nothing is stored for it.
+        /// Only the cache was allowed to answer, but nothing is stored for the request.
         public static let notInCache = Code(value: .notInCache)
         /// The server's bytes are not HTTP.
         public static let protocolViolation = Code(value: .protocolViolation)
-        /// A header block, or a body that was to be collected, is longer than its limit.
+        /// A header block, or a body that is collected, is longer than its limit.
         public static let responseTooLarge = Code(value: .responseTooLarge)
-        /// The content coding is broken, or the body grows beyond what is allowed.
+        /// The content coding is invalid, or the decoded body is longer than allowed.
         public static let decodingFailed = Code(value: .decodingFailed)
-        /// More redirects than the limit, or redirects in a circle.
+        /// More redirects than the limit, or a redirect loop.
         public static let tooManyRedirects = Code(value: .tooManyRedirects)
-        /// The redirect leads where this session does not go, or the app refused it.
+        /// The redirect leads to a URL that this session does not load, or the app refused it.
         public static let redirectRefused = Code(value: .redirectRefused)
         /// The redirect leads from https to http, and neither the request nor the session allows that.
         public static let insecureRedirect = Code(value: .insecureRedirect)
         /// The app cancelled a challenge.
         public static let authenticationCancelled = Code(value: .authenticationCancelled)
-        /// The principal is known under another user's name in this protection space. Clear its credentials first, or
-        /// load in the name of another principal.
+        /// In this protection space the principal is known as another user. Clear its credentials first, or load in the
+        /// name of another principal.
         public static let otherPrincipal = Code(value: .otherPrincipal)
-        /// What the server, or the proxy, sent to prove that it knows the user does not prove it.
+        /// The proof of the server or the proxy that it knows the user is invalid.
         public static let serverNotAuthenticated = Code(value: .serverNotAuthenticated)
-        /// Whoever vouches for users, as a Kerberos realm, does not take the credential; what a load makes of it is the
-        /// next challenge, or the server's answer.
+        /// The user's authority, such as a Kerberos realm, refuses the credential. The load continues with the next
+        /// challenge, or with the server's answer as its result.
         public static let credentialRefused = Code(value: .credentialRefused)
-        /// A ticket of Kerberos could not be had; the underlying `KerberosError` says why.
+        /// No Kerberos ticket is available; the underlying `KerberosError` says why.
         public static let kerberosFailed = Code(value: .kerberosFailed)
-        /// Delegation is allowed, the server is one to delegate to, and the realm gives no ticket for it.
+        /// Delegation is allowed and the server may receive it, but the realm issues no ticket for it.
         public static let delegationUnavailable = Code(value: .delegationUnavailable)
-        /// What was asked for is something that cannot be done here: NTLM with a proxy.
+        /// The request cannot be fulfilled here: NTLM with a proxy.
         public static let unsupported = Code(value: .unsupported)
-        /// The app's own request body threw.
+        /// The app's own request body threw an error.
         public static let requestBodyFailed = Code(value: .requestBodyFailed)
         /// A protocol handler threw an error of its own.
         public static let handlerFailed = Code(value: .handlerFailed)
         /// A file could not be read or written.
         public static let fileSystem = Code(value: .fileSystem)
-        /// A condition that this version does not know; the underlying error keeps its number.
+        /// An unknown condition; the underlying error keeps its number.
         public static let internalFailure = Code(value: .internalFailure)
 
         public var description: String { value.rawValue }
@@ -154,7 +154,7 @@ extension LoadError {
         }
     }
 
-    /// How far a load had come, in the order in which a load goes.
+    /// The steps of a load, in their order.
     public enum Step: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         case routing
         case nameLookup = "name look-up"
@@ -172,7 +172,7 @@ extension LoadError {
 }
 
 extension LoadError {
-    /// The gate's refusal as a load's error.
+    /// Converts the gate's refusal to a load's error.
     public init(_ denied: AccessDenied, fileID: StaticString = #fileID, line: UInt = #line) {
         let code: Code =
             switch denied.reason {

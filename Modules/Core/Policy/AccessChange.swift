@@ -1,4 +1,4 @@
-/// Whether an app may connect, at one moment.
+/// Whether an app may connect.
 public enum Access: Sendable, Hashable {
     /// `authorize()` has not succeeded in this process.
     case notAuthorized
@@ -9,8 +9,7 @@ public enum Access: Sendable, Hashable {
     case withdrawn(ResultCode)
 }
 
-/// One change of an app's access. Its consequences are computed here, so that every part of an instance draws the same
-/// ones.
+/// One change of an app's access. Its consequences are computed here, so that all parts of an instance agree on them.
 public struct AccessChange: Sendable, Hashable {
     public let from: Access
     public let to: Access
@@ -20,7 +19,7 @@ public struct AccessChange: Sendable, Hashable {
         self.to = to
     }
 
-    /// The error that ends all open exchanges and streams; nil if they may go on.
+    /// The error that ends all open exchanges and streams; nil if they may continue.
     public var ending: AccessDenied? {
         switch to {
         case .open: nil

@@ -1,9 +1,9 @@
 internal import SallyportBase
 
-/// The present access of an instance under policies of one type, and the observers of its changes.
+/// The current access of an instance under policies of one type, and the observers of its changes.
 ///
-/// Each observer is called for every change, in the order of the changes and beginning with the present access, as long
-/// as its registration lives. It runs on the thread that made the change, or on a thread that is still delivering an
+/// Each observer is called for every change, in the order of the changes and beginning with the current access, as long
+/// as its registration exists. It runs on the thread that made the change, or on a thread that is still delivering an
 /// earlier change to it. Lock: a leaf; no observer is called while it is held.
 ///
 /// Observers that are actors, or call actors, are asynchronous: ``settle()`` calls and awaits them. The publisher
@@ -27,7 +27,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         }
     }
 
-    /// What was published at one moment: one object, which all who ask share until the next one is published.
+    /// What was published at one moment: one object, which all readers share until the next one is published.
     package final class Publication: Sendable {
         package let present: Present
         package let edition: PolicyEdition
@@ -55,7 +55,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         var nextNumber = 0
         var registrations: [Int: Registration] = [:]
         var awaited: [Int: AwaitedRegistration] = [:]
-        /// The task that calls the asynchronous observers, one change after another. Its number tells whether it is
+        /// The task that calls the asynchronous observers, one change after another. Its number shows whether it is
         /// still the last one.
         var settling: (task: Task<Void, Never>, number: Int)?
     }
@@ -70,15 +70,15 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
         return (publication.present, publication.edition.number)
     }
 
-    /// What is in force: one lock and one reference.
+    /// The current publication: one lock and one reference.
     package var publication: Publication { state.withLock { $0.publication } }
 
     // MARK: Publishing
 
     /// Puts a policy in force. Observers are called only if its rules differ from those of the policy before.
     ///
-    /// - Parameter lease: until when it holds. Its end is not published: who finds it over calls
-    ///   ``withdraw(_:unlessNewerThan:)``.
+    /// - Parameter lease: until when the policy is valid. Its end is not published: a reader that finds the lease over
+    ///   calls ``withdraw(_:unlessNewerThan:)``.
     package func open(_ policy: Policy, lease: (any PolicyLease)? = nil, hasSameRules: (Policy) -> Bool) {
         publish(lease) { state in
             if case .open(let old, let revision) = state.publication.present, hasSameRules(old) {
@@ -155,7 +155,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
     // MARK: Asynchronous observers
 
     /// Registers an asynchronous observer. ``settle()`` calls it for each change from here on, in order; it is not
-    /// called for the present access.
+    /// called for the current access.
     package func observe(awaiting observer: @escaping AwaitedObserver) -> AccessObservation {
         let number = state.withLock { state in
             state.nextNumber += 1
@@ -169,7 +169,7 @@ package final class AccessFeed<Policy: Sendable>: Sendable {
 
     /// Returns once the asynchronous observers have returned for all changes published before the call.
     ///
-    /// The observers run in a task of their own, so that they finish even if the caller is cancelled. See
+    /// The observers run in a separate task, so that they finish even if the caller is cancelled. See
     /// Docs/Concurrency.md.
     package func settle() async { await settling()?.value }
 

@@ -1,18 +1,18 @@
-/// Says whether the app may connect now, and how: implemented by Authorization, asked by everything that connects.
+/// Says whether and how the app may connect now: implemented by Authorization, and asked before every connection.
 ///
-/// Calls are synchronous and cost a lock: a request asks on the task that makes it.
+/// Calls are synchronous and cost a lock: a request asks on its own task.
 public protocol AccessGate: Sendable {
-    /// The way to a server under the present policy.
+    /// The way to a server under the current policy.
     ///
-    /// - Throws: ``AccessDenied`` where the instance is not authorized, withdrawn, or the route is `deny`.
+    /// - Throws: ``AccessDenied`` if the instance is not authorized, if its authorization is withdrawn, or if the route
+    ///   is `deny`.
     func access(to endpoint: Endpoint) throws(AccessDenied) -> ServerAccess
 
-    /// Throws while neither store nor secure communication may be used.
+    /// Throws while neither the store nor secure communication may be used.
     func checkAuthorized() throws(AccessDenied)
 
-    /// Whether the administrator lets apps answer challenges of this method, which must be a scheme of HTTP
-    /// authentication. For a scheme that the app itself brings, and that no policy can name, this holds while the app
-    /// is authorized.
+    /// Whether the administrator allows answers to challenges of this method, which must be a scheme of HTTP
+    /// authentication. For an app's own scheme, which no policy can name, this is true while the app is authorized.
     func allows(_ method: AuthenticationMethod) -> Bool
 
     /// The number of the rules in force. When it has changed, open connections must be judged again.
@@ -21,23 +21,23 @@ public protocol AccessGate: Sendable {
     func rulesRevision() throws(AccessDenied) -> UInt64
 
     /// Calls `observer` for every change of access: a withdrawal, a withdrawal with another code, the end of a
-    /// withdrawal, other rules. ``AccessChange`` says what follows from a change.
+    /// withdrawal, other rules. ``AccessChange`` describes the consequences.
     ///
-    /// The calls come in the order of the changes, beginning with the present access unless that is
-    /// ``Access/notAuthorized``, and go on as long as the returned registration is kept. `observer` runs on the thread
-    /// that made the change and must not block.
+    /// The calls come in the order of the changes, beginning with the current access unless that is
+    /// ``Access/notAuthorized``, and continue as long as the returned registration is retained. `observer` runs on the
+    /// thread that made the change and must not block.
     func onAccessChange(_ observer: @escaping @Sendable (AccessChange) -> Void) -> AccessObservation
 
-    /// Asks the administrator's side whether access has changed. Called when a relay ended a connection, since the
-    /// relay learns of a withdrawal or of a new policy earlier than this process does.
+    /// Asks the gateway whether access has changed. Called when a relay ended a connection, since the relay learns of a
+    /// withdrawal or of a new policy earlier than this process does.
     ///
-    /// Returns when the answer is in force, or when there is none. That may take as long as a fetch of the
-    /// configuration: the caller limits its own wait.
+    /// Returns when the answer is in force, or if there is none. That may take as long as a fetch of the configuration;
+    /// the caller limits its own wait.
     func confirmAccess() async
 }
 
 extension AccessGate {
-    /// A gate without an administrator allows all.
+    /// A gate without an administrator allows every method.
     public func allows(_ method: AuthenticationMethod) -> Bool { true }
 
     /// A gate whose rules never change.
@@ -46,11 +46,11 @@ extension AccessGate {
         return 0
     }
 
-    /// A gate without an administrator has nothing to ask: returns at once.
+    /// A gate without an administrator cannot ask: returns at once.
     public func confirmAccess() async {}
 }
 
-/// How a server is reached: the decision and all that a connection needs for it.
+/// How a server is reached: the decision, and everything that a connection needs.
 public struct ServerAccess: Sendable {
     public let decision: RouteDecision
     /// The relays and this instance's identity; nil for a direct route.
@@ -61,8 +61,8 @@ public struct ServerAccess: Sendable {
     public let tlsFloor: TLSVersion?
     /// The number of the rules by which this was decided; see ``AccessGate/rulesRevision()``.
     public let revision: UInt64
-    /// The policy by which this was decided: while it is in force the same answer holds, and the gate need not be asked. Nil
-    /// for a gate that must be asked each time.
+    /// The policy by which this was decided: while it is in force, the answer is the same, and the gate need not be
+    /// asked again. Nil for a gate that must be asked each time.
     package var edition: PolicyEdition?
 
     public init(
@@ -77,12 +77,12 @@ public struct ServerAccess: Sendable {
     }
 }
 
-/// The relays of a cluster, and what the instance shows them.
+/// The relays of a cluster, and the instance's identity for them.
 public struct RelayAccess: Sendable, Hashable {
     /// One relay.
     public struct Relay: Sendable, Hashable {
         public let endpoint: Endpoint
-        /// 1 is tried first.
+        /// Relay 1 is tried first.
         public let priority: Int
 
         public init(_ endpoint: Endpoint, priority: Int) {
@@ -103,7 +103,7 @@ public struct RelayAccess: Sendable, Hashable {
         parts = Parts(cluster: cluster, relays: relays, authorities: authorities, identity: identity)
     }
 
-    /// All requests of a policy have the same: one reference, which each of them carries and compares.
+    /// The same for all requests under one policy: one reference, which each of them holds and compares.
     private final class Parts: Sendable, Hashable {
         let cluster: String
         let relays: [Relay]
@@ -139,7 +139,7 @@ public struct AccessDenied: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     public let reason: Reason
-    /// The documented code; `none` where the reason has no number.
+    /// The result code; `none` if the reason has no number.
     public let code: ResultCode
 
     public init(_ reason: Reason, code: ResultCode = .none) {

@@ -1,5 +1,5 @@
-/// The addresses to which no connection is made, whatever name leads there: the networks that an administrator denies,
-/// the servers that an administrator denies by their address, and the metadata services of clouds.
+/// The addresses to which no connection is made, under any name: the networks that an administrator denies, the servers
+/// that an administrator denies by their address, and the metadata services of clouds.
 ///
 /// The relay, and the client for direct connections, ask these rules for each address before connecting to it. All
 /// decisions of one ``RoutingTable`` share one reference.
@@ -29,8 +29,8 @@ public struct AddressRules: Sendable, Hashable {
         return address.aliases.lazy.compactMap { rule(for: $0, port) }.first
     }
 
-    /// The rule that denies an address to which a server's name leads. The name itself has been judged already,
-    /// together with its route.
+    /// The rule that denies an address to which a server's name resolves. The name itself was judged already, together
+    /// with its route.
     package func denial(of address: IPAddress, port: UInt16, for server: Endpoint) -> RouteDecision.Rule? {
         if case .address(address) = server.host, server.port == port { return nil }
         return denial(of: address, port: port)
@@ -65,7 +65,7 @@ public struct AddressRules: Sendable, Hashable {
         }
     }
 
-    /// The rules' content, behind one reference: each decision and each path of connections carries and compares it.
+    /// The rules' content, behind one reference: each decision and each path of connections holds and compares it.
     private final class Parts: Sendable, Hashable {
         let networks: [IPNetwork]
         let servers: Set<Endpoint>

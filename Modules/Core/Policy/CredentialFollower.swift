@@ -1,16 +1,17 @@
-/// What keeps more of a user than the credential, such as tickets, cookies and answers: told when an app clears credentials.
+/// A part that stores user data besides the credential, such as tickets, cookies or answers: called when an app clears
+/// credentials.
 public protocol CredentialFollower: Sendable {
-    /// Forgets what belongs to the credentials; on return, in memory and in the store.
+    /// Removes the data that belongs to the credentials, from memory and from the store, before it returns.
     ///
     /// - Parameters:
-    ///   - method: the method whose credentials were cleared, whether there were any or not; all methods if nil.
-    ///   - places: the servers that had accepted one of them, and in whose name.
+    ///   - method: the method whose credentials were cleared, even if there were none; nil for all methods.
+    ///   - places: the servers that had accepted one of them, with the principals.
     func credentialsCleared(for method: AuthenticationMethod?, at places: [CredentialPlace]) async
 }
 
 /// A server that had accepted a credential, and the principal whose credential it was.
 public struct CredentialPlace: Sendable, Hashable {
-    /// The one that the requests were made for.
+    /// The principal of the requests.
     public let principal: Principal
     /// Scheme, host and port.
     public let origin: String

@@ -1,10 +1,10 @@
-/// Keeps what an app decided for good: the chains that it trusts though they do not verify. Implemented by
+/// Stores an app's permanent decisions: the chains that it trusts although they fail verification. Implemented by
 /// Authorization, in the encrypted store.
 public protocol DecisionStore: Sendable {
-    /// The chain that is trusted at the server; nil where there is none, and where it cannot be read now.
+    /// The chain that is trusted for the server; nil if there is none, and if it cannot be read now.
     func trustedChain(at endpoint: Endpoint) async -> ChainFingerprint?
 
-    /// Keeps the chain in place of the one that was trusted there before. Durable on return.
+    /// Stores the chain, and replaces the one that was trusted before. Durable on return.
     func trust(_ chain: ChainFingerprint, at endpoint: Endpoint) async throws(LoadError)
 
     /// - Returns: whether there was a decision.

@@ -1,21 +1,21 @@
 internal import SallyportBase
 
-/// Whether the infrastructure behind the app, its gateway, is within reach: what loads that wait for connectivity ask.
+/// Whether the infrastructure of the app, its gateway, is reachable; used by loads that wait for connectivity.
 ///
-/// Implemented by whoever holds a connection to it. A load through a relay waits while it is `unreachable`, and is tried
-/// again at once when it turns `reachable`.
+/// Implemented by parts that have a connection to it. A load through a relay waits while it is `unreachable`, and is
+/// tried again as soon as it is `reachable`.
 public protocol InfrastructureStatus: Sendable {
-    /// As it is now.
+    /// The current state.
     var infrastructure: InfrastructureState { get }
 
-    /// Each state from now on, the present one first. A consumer that falls behind sees the newest only. Ends with the
-    /// one that tells.
+    /// Each state from now on, beginning with the current one. A slow reader skips to the newest. Ends when the
+    /// implementing part shuts down.
     func infrastructureChanges() -> AsyncStream<InfrastructureState>
 }
 
-/// What is known of the infrastructure.
+/// The known state of the infrastructure.
 public enum InfrastructureState: String, Sendable, Hashable, CustomStringConvertible {
-    /// Nobody looks.
+    /// It is not being observed.
     case unknown
     case reachable
     case unreachable
@@ -23,7 +23,7 @@ public enum InfrastructureState: String, Sendable, Hashable, CustomStringConvert
     public var description: String { rawValue }
 }
 
-/// The state of an infrastructure, and all who follow it.
+/// The state of an infrastructure, and its observers.
 package final class InfrastructureBoard: InfrastructureStatus {
     private let board: Board<InfrastructureState>
 
@@ -33,7 +33,7 @@ package final class InfrastructureBoard: InfrastructureStatus {
 
     package func infrastructureChanges() -> AsyncStream<InfrastructureState> { board.values() }
 
-    /// Tells all who follow, where the state is another.
+    /// Sets the state and, if it differs, broadcasts it.
     package func set(_ infrastructure: InfrastructureState) { board.set(infrastructure) }
 
     /// Ends all sequences.

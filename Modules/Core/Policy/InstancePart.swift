@@ -1,15 +1,16 @@
-/// A part of an app's instance: what keeps something that a withdrawal takes away, or goes on until it is ended.
+/// A part of an app's instance that holds something a withdrawal must clear, or that must be shut down.
 ///
-/// Sessions, sockets, credentials, jars, the cache and the rest are parts. What opens an instance lists them once, as
-/// `Sallyport.open` does, and so may an app that composes its own: `InstanceParts` of the module Authorization tells all of
-/// them.
+/// Sessions, sockets, credentials, jars, the cache and others are parts. The code that opens an instance lists them
+/// once, as `Sallyport.open` does; an app that composes its own instance does the same. `InstanceParts` of the module
+/// Authorization informs all of them.
 public protocol InstancePart: Sendable {
-    /// Access was withdrawn with a code that drops secrets (``AccessChange/dropsSecrets``), and maybe the data with them
-    /// (``AccessChange/destroysData``): drops what is in memory. The withdrawal is published once all parts have returned.
-    /// What is open has ended by then, by ``AccessGate/onAccessChange(_:)``. Does nothing, unless the part says otherwise.
+    /// Access was withdrawn with a code that drops secrets (``AccessChange/dropsSecrets``) and perhaps destroys the
+    /// data (``AccessChange/destroysData``): clears the memory. The withdrawal is published once all parts have
+    /// returned. Open connections have been ended by then, by ``AccessGate/onAccessChange(_:)``. The default
+    /// implementation does nothing.
     func withdrawn(_ change: AccessChange) async
 
-    /// Ends what goes on, and writes what waits to be written. Idempotent.
+    /// Ends the work in progress, and writes what is pending. Idempotent.
     func shutdown() async
 }
 

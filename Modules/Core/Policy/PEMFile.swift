@@ -6,8 +6,8 @@ package enum PEMFile {
     ///
     /// - Parameters:
     ///   - label: as in `-----BEGIN LABEL-----`.
-    ///   - limit: of the file, in octets.
-    /// - Throws: `fileSystem` where the file cannot be read, or has no such object.
+    ///   - limit: of the file, in bytes.
+    /// - Throws: `fileSystem` if the file cannot be read, or contains no such object.
     package static func blocks(_ label: String, at path: String, limit: Int) throws(LoadError) -> [[UInt8]] {
         let data: Data
         do {
@@ -16,13 +16,13 @@ package enum PEMFile {
             throw LoadError(.fileSystem, "The PEM file cannot be read.", underlying: error)
         }
         guard data.count <= limit, let text = String(data: data, encoding: .utf8) else {
-            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) octets.")
+            throw LoadError(.fileSystem, "The PEM file is not text of at most \(limit) bytes.")
         }
         return try blocks(label, in: text)
     }
 
     package static func blocks(_ label: String, in text: String) throws(LoadError) -> [[UInt8]] {
-        // What stands before the first object, though it be nothing, is not one.
+        // The text before the first object, even if it is empty, is not an object.
         let blocks = text.split(separator: "-----BEGIN \(label)-----", omittingEmptySubsequences: false)
         let objects = try blocks.dropFirst().map(object)
         guard !objects.isEmpty else { throw LoadError(.fileSystem, "The PEM file holds no \(label).") }

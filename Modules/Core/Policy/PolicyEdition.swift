@@ -1,33 +1,33 @@
 internal import Synchronization
 
-/// One published policy, for as long as it is in force: constant but for its end.
+/// One published policy, for as long as it is in force: constant except for its end.
 ///
-/// Who was given something under a policy keeps its edition, and sees by it at any later moment whether the same policy
-/// still holds, without a lock and without asking again.
+/// A component that got an answer under a policy keeps the policy's edition, which shows at any later time whether the
+/// same policy is still in force, without a lock and without asking again.
 package final class PolicyEdition: Sendable {
-    /// Counts what was published.
+    /// The number of this publication.
     package let number: UInt64
     private let lease: (any PolicyLease)?
     private let isReplaced = Atomic(false)
 
-    /// - Parameter lease: until when the policy holds if nothing replaces it; nil for no end.
+    /// - Parameter lease: until when the policy is valid if nothing replaces it; nil for no end.
     package init(number: UInt64, lease: (any PolicyLease)? = nil) {
         self.number = number
         self.lease = lease
     }
 
-    /// Whether nothing was published since, and the lease goes on. Once false, it stays false but where the clocks of a
-    /// lease are set back.
+    /// Whether this is still the last publication, and the lease has not ended. Once false, it stays false, unless the
+    /// clocks of a lease are set back.
     package var isInForce: Bool { !isReplaced.load(ordering: .acquiring) && !isLeaseOver }
 
     package var isLeaseOver: Bool { lease?.isOver ?? false }
 
-    /// Something else is published in its place. What is judged afterwards is judged by that.
+    /// Another policy is published instead. Later decisions are made by that.
     func replace() { isReplaced.store(true, ordering: .releasing) }
 }
 
-/// The time for which a policy holds.
+/// The time for which a policy is valid.
 package protocol PolicyLease: Sendable {
-    /// Read for each request, twice: must cost no more than reading clocks.
+    /// Read twice for each request: must cost no more than reading clocks.
     var isOver: Bool { get }
 }

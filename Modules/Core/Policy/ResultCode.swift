@@ -1,4 +1,4 @@
-/// Why an authorization failed or was withdrawn: the documented names and numbers.
+/// Why an authorization failed or was withdrawn: numeric result codes with names.
 public struct ResultCode: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -10,24 +10,24 @@ public struct ResultCode: RawRepresentable, Sendable, Hashable, Codable, CustomS
     public static let activationFailed = ResultCode(rawValue: -101)
     public static let provisioningFailed = ResultCode(rawValue: -102)
     public static let pushConnectionTimeout = ResultCode(rawValue: -103)
-    /// Entitled to no version of the application; data is wiped.
+    /// The user is entitled to no version of the application; data is wiped.
     public static let appDenied = ResultCode(rawValue: -104)
-    /// Entitled to another version only; locked, data is kept.
+    /// The user is entitled to another version only; locked, data is kept.
     public static let appVersionNotEntitled = ResultCode(rawValue: -105)
     public static let idleLockout = ResultCode(rawValue: -300)
-    /// Blocked by the console, by a local block, or because the lease is over; data is kept.
+    /// Blocked by the administrator, by a local block, or because the lease is over; data is kept.
     public static let blocked = ResultCode(rawValue: -301)
-    /// Wiped by the console; data and credentials are gone.
+    /// Wiped by the administrator; data and credentials are destroyed.
     public static let wiped = ResultCode(rawValue: -302)
-    /// Locked by the console; data is kept.
+    /// Locked by the administrator; data is kept.
     public static let remoteLockout = ResultCode(rawValue: -303)
     public static let passwordChangeRequired = ResultCode(rawValue: -304)
     public static let activationUnknown = ResultCode(rawValue: -600)
     /// The gateway cannot be reached; try again.
     public static let noNetwork = ResultCode(rawValue: -601)
-    /// User or access key were not accepted; others are needed.
+    /// The gateway refused the user or the access key; others are needed.
     public static let credentialsFailed = ResultCode(rawValue: -602)
-    /// Connected, then the exchange failed; try again later, backing off.
+    /// Connected, but the exchange failed; try again later with increasing pauses.
     public static let serverCommunicationFailed = ResultCode(rawValue: -603)
     public static let appIntegrityFailed = ResultCode(rawValue: -606)
 

@@ -9,7 +9,7 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
     /// Not at all.
     case deny
 
-    /// The cluster that `gateway run` registers for its own relay, and that `relay` alone means.
+    /// The cluster that `gateway run` registers for its own relay; `relay` without a name means this one.
     public static let mainCluster = "main"
     /// Through the gateway's own relay.
     public static let relay = Route.relay(cluster: mainCluster)
@@ -29,8 +29,8 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
     /// 1 to 64 letters, digits, hyphens, underscores and dots.
     public static func isClusterName(_ text: some StringProtocol) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { octet in
-                switch octet {
+            && text.utf8.allSatisfy { byte in
+                switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
                 case UInt8(ascii: "0")...UInt8(ascii: "9"): true
                 case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."): true
@@ -39,7 +39,7 @@ public enum Route: Sendable, Hashable, CustomStringConvertible, LosslessStringCo
             }
     }
 
-    /// Whether a relay leads there, of whatever cluster.
+    /// Whether the route is a relay, of any cluster.
     package var isRelay: Bool { if case .relay = self { true } else { false } }
 
     public var description: String {

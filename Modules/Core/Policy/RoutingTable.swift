@@ -1,4 +1,4 @@
-/// What an administrator lists, and the one rule by which a route follows from it.
+/// An administrator's rules, and the algorithm that derives a route from them.
 ///
 /// The client asks it before any connection, and the relay asks it again at every CONNECT. Order: the exact server
 /// (host and port), else the longest matching domain, else the default. `deny` on a matching server, on any matching
@@ -16,7 +16,7 @@ public struct RoutingTable: Sendable, Hashable {
         }
     }
 
-    /// A domain and everything below it.
+    /// A domain and all names below it.
     public struct Domain: Sendable, Hashable {
         /// In A-labels and lower case, without a leading dot.
         public var name: String
@@ -31,7 +31,7 @@ public struct RoutingTable: Sendable, Hashable {
         }
     }
 
-    /// The ports that a relay opens for a domain or the default where nothing else is said.
+    /// The ports that a relay opens for a domain or the default unless a rule says otherwise.
     public static let defaultPorts: Set<UInt16> = [80, 443]
 
     private let servers: [Endpoint: Route]
@@ -74,7 +74,7 @@ public struct RoutingTable: Sendable, Hashable {
         return decide(endpoint, fallback, ports: fallbackPorts, by: .default)
     }
 
-    /// Whether a relay leads to the host by any port: what may be asked of its name.
+    /// Whether the host is relayed on any port: such names may be looked up.
     public func relays(_ host: Host) -> Bool {
         let matching = matchingDomains(of: host)
         if matching.contains(where: { $0.route == .deny }) { return false }
@@ -115,15 +115,15 @@ public struct RoutingTable: Sendable, Hashable {
     }
 }
 
-/// The answer of a routing table: what happens, and why.
+/// The result of a routing table: the route, and the reason.
 public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
-    /// What decided.
+    /// The rule that decided.
     public enum Rule: Sendable, Hashable, CustomStringConvertible {
         case server(Endpoint)
         case domain(String)
-        /// The network contains the address, or one to which the name leads.
+        /// The network contains the address, or one to which the name resolves.
         case network(IPNetwork)
-        /// The address, or one to which the name leads, is that of a cloud's metadata service.
+        /// The address, or one to which the name resolves, is that of a cloud's metadata service.
         case metadata
         case `default`
 
@@ -142,7 +142,7 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
     public let endpoint: Endpoint
     public let route: Route
     public let rule: Rule
-    /// The rule would relay, but opens other ports only.
+    /// The rule would relay, but does not open this port.
     public let isPortClosed: Bool
     /// The rules for each address to which the host leads, to be checked before a connection is made to it.
     package let addresses: AddressRules
@@ -158,7 +158,7 @@ public struct RouteDecision: Sendable, Hashable, CustomStringConvertible {
         self.addresses = addresses
     }
 
-    /// For people: what happens and why.
+    /// For people: the route and the reason.
     public var description: String {
         isPortClosed
             ? "\(endpoint): deny (\(rule) does not open port \(endpoint.port))" : "\(endpoint): \(route) (\(rule))"

@@ -1,4 +1,4 @@
-/// The documented order in which equivalent servers are tried: by priority, at random within one.
+/// The order in which equivalent servers are tried: by priority, and at random among equal priorities.
 public enum ServerSelection {
     /// All of `servers`, each priority shuffled, priority 1 first.
     public static func order<Server>(

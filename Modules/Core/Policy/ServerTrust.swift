@@ -1,4 +1,4 @@
-/// Who may issue the certificates of application servers.
+/// The authorities that may issue the certificates of application servers.
 public struct ServerTrust: Sendable, Hashable {
     package let anchors: TrustAnchors
 
@@ -15,7 +15,7 @@ public struct ServerTrust: Sendable, Hashable {
 
     /// The authorities in a PEM file and no others.
     ///
-    /// - Throws: `LoadError` with the code `fileSystem` where the file, of at most 4 MiB, cannot be read or holds no
+    /// - Throws: `LoadError` with the code `fileSystem` if the file, of at most 4 MiB, cannot be read or contains no
     ///   certificate.
     public static func only(pemFile path: String) throws(LoadError) -> ServerTrust {
         try .only(PEMFile.blocks("CERTIFICATE", at: path, limit: 4 << 20))
@@ -29,19 +29,19 @@ public struct ServerTrust: Sendable, Hashable {
     }
 }
 
-/// Who may issue the certificates of servers. Certificates are DER.
+/// The authorities that may issue servers' certificates. Certificates are DER.
 package enum TrustAnchors: Sendable, Hashable {
     /// The authorities of the operating system.
     case system
     /// These and no others.
     case only([[UInt8]])
-    /// These and no others, and only for certificates that say they are a server's: what a gateway's authority issues
-    /// says what it is for, so that no instance can play gateway with the certificate that it has from the same
-    /// authority. Relays are always asked for as much.
+    /// Only these, and only for certificates whose extended key usage is that of a server: the gateway's authority also
+    /// issues the certificates of instances, and no instance may use its own to act as a gateway. The same is required
+    /// of relays.
     case gateway([[UInt8]])
     /// These besides those of the operating system.
     case systemAnd([[UInt8]])
-    /// Anybody. For two purposes only: the first contact fetches public certificates, of which it then trusts the one
-    /// whose fingerprint it was told, and sends no secret; and a socket for which the app says so.
+    /// Any certificate. For two purposes only: the first contact, which fetches public certificates and then trusts the
+    /// one with the given fingerprint, without sending a secret; and a socket whose app has disabled verification.
     case unverified
 }

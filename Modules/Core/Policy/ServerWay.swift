@@ -1,9 +1,9 @@
-/// How a server is reached, by the policy of one moment: what sessions and sockets ask before they connect.
+/// How a server is reached under the policy at one moment: sessions and sockets ask for it before they connect.
 package struct ServerWay: Sendable {
     package let decision: RouteDecision
-    /// The relays where the route has some; never none, which would be a direct connection.
+    /// The relays of a relay route; never empty, since that would be a direct connection.
     package let relay: RelayAccess?
-    /// What settings, blocks and floor leave.
+    /// The versions that remain after the settings, the blocked versions and the minimum.
     package let versions: TLSVersions
     /// The number of the rules by which the way was decided.
     package let revision: UInt64
@@ -19,8 +19,8 @@ package struct ServerWay: Sendable {
 extension AccessGate {
     /// The way to a server.
     ///
-    /// - Parameter allowed: the versions of TLS that the app's settings allow; blocks and floor hold above them on relayed
-    ///   connections.
+    /// - Parameter allowed: the TLS versions that the app's settings allow; the administrator's blocks and minimum take
+    ///   precedence on relayed connections.
     /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`, `relayUnreachable`, `noCommonTLSVersion`.
     package func way(
         to endpoint: Endpoint, isSecure: Bool, offering allowed: @autoclosure () -> TLSVersions
@@ -33,10 +33,10 @@ extension AccessGate {
             edition: access.edition)
     }
 
-    /// Asks again once there is a connection: rules that changed between the first question and the start found no
+    /// Checks again once there is a connection: a change of rules between the first check and the start found no
     /// connection to end.
     ///
-    /// Costs one atomic, and the clocks of a lease, while nothing was published since.
+    /// Costs one atomic read, and the clocks of a lease, if nothing was published since.
     ///
     /// - Parameter open: the connection as it is now. Evaluated only if the rules have changed since.
     /// - Throws: `notAuthorized`, `withdrawn`, `refusedByPolicy`.
@@ -47,7 +47,7 @@ extension AccessGate {
         throw refusal
     }
 
-    /// ``checkAuthorized()`` for those who throw errors of loads.
+    /// ``checkAuthorized()`` for callers that throw `LoadError`.
     package func requireAuthorized() throws(LoadError) {
         try admitted { () throws(AccessDenied) in try checkAuthorized() }
     }

@@ -10,7 +10,7 @@ public enum TLSVersion: String, Sendable, Hashable, Comparable, CaseIterable, Co
     public var description: String { rawValue }
 }
 
-/// The versions that a connection to an application server may use: a few bits, since each request makes and compares
+/// The versions that a connection to an application server may use: a few bits, since each request creates and compares
 /// them.
 public struct TLSVersions: Sendable, Hashable {
     private let bits: UInt8
@@ -23,7 +23,7 @@ public struct TLSVersions: Sendable, Hashable {
 
     private init(bits: UInt8) { self.bits = bits }
 
-    /// Empty means that no connection can be made.
+    /// If empty, no connection can be made.
     public var allowed: Set<TLSVersion> { Set(TLSVersion.allCases.filter(contains)) }
     public var isEmpty: Bool { bits == 0 }
     public var minimum: TLSVersion? { TLSVersion.allCases.first(where: contains) }
@@ -35,7 +35,7 @@ public struct TLSVersions: Sendable, Hashable {
     package func intersection(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits & other.bits) }
     package func subtracting(_ other: TLSVersions) -> TLSVersions { TLSVersions(bits: bits & ~other.bits) }
 
-    /// What lies between the bounds, themselves included; nil is no bound.
+    /// The versions between the bounds, inclusive; nil for no bound.
     package func within(_ minimum: TLSVersion?, _ maximum: TLSVersion?) -> TLSVersions {
         var bits = bits
         if let minimum { bits &= ~(minimum.bit - 1) }
@@ -43,7 +43,7 @@ public struct TLSVersions: Sendable, Hashable {
         return TLSVersions(bits: bits)
     }
 
-    /// What is left when an administrator blocks versions and sets a floor; both hold on relayed connections.
+    /// The versions that remain after an administrator's blocks and minimum; both apply to relayed connections.
     public func restricted(blocking blocked: Set<TLSVersion>, floor: TLSVersion?) -> TLSVersions {
         subtracting(TLSVersions(blocked)).within(floor, nil)
     }

@@ -1,6 +1,6 @@
-/// The trust settings under which a response was received: the authorities that may vouch for the server, the further
-/// checks of its chain, and the client certificate. A response stored under one scope is never used for a load under
-/// another.
+/// The trust settings under which a response was received: the authorities that may issue the server's certificate, the
+/// further checks of its chain, and the client certificate. A response stored under one scope is never used for a load
+/// under another.
 package struct TrustScope: Sendable, Hashable {
     /// A digest of all settings that apply to the host, 32 bytes. Empty for plain http, where nothing is verified.
     package let digest: [UInt8]

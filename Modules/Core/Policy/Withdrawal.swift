@@ -1,4 +1,4 @@
-/// How far a withdrawal goes. Each level does what the one before it does, and more.
+/// The level of a withdrawal. Each level includes the effects of the one before it.
 ///
 /// This table alone defines the effect of a code: the parts of an instance read it from an ``AccessChange`` and do not
 /// compare codes.
@@ -20,8 +20,8 @@ public enum WithdrawalLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
 }
 
 extension ResultCode {
-    /// The effect of a withdrawal with this code. A code that this version does not know means `lock`: all secrets are
-    /// dropped and the data is kept.
+    /// The effect of a withdrawal with this code. An unknown code has the effect of `lock`: all secrets are dropped and
+    /// the data is kept.
     public var withdrawal: WithdrawalLevel {
         switch self {
         case .blocked: .block

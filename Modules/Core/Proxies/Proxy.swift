@@ -1,16 +1,16 @@
-/// A proxy of the network's own on a direct route. Not the relay: what an administrator relays goes through no proxy.
+/// A network's proxy on a direct route. It is not the relay: relayed connections use no proxy.
 public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// HTTP, in the clear to the proxy: the whole URL for `http` (RFC 9112 §3.2.2), CONNECT for `https`
-        /// (RFC 9110 §9.3.6).
+        /// HTTP, unencrypted to the proxy: the whole URL for `http` (RFC 9112 §3.2.2), CONNECT for `https` (RFC 9110
+        /// §9.3.6).
         case http
         /// The same, over TLS with the proxy.
         case https
-        /// SOCKS 5 (RFC 1928), in the clear to the proxy, which looks names up by itself.
+        /// SOCKS 5 (RFC 1928), unencrypted to the proxy, which looks up names itself.
         case socks5
     }
 
-    /// Who may have issued the certificate of a proxy that is spoken to over TLS. Certificates are DER.
+    /// The authorities that may issue the certificate of a proxy with TLS. Certificates are DER.
     package enum Anchors: Sendable, Hashable {
         case system
         case only([[UInt8]])
@@ -19,7 +19,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 
     public let kind: Kind
     public let endpoint: Endpoint
-    /// What the proxy is told when it asks: with HTTP as a challenge's scheme says, with SOCKS at once, by RFC 1929.
+    /// The credential for the proxy: with HTTP, sent as its challenge demands; with SOCKS, sent at once (RFC 1929).
     public var credential: Credential?
     package var anchors: Anchors = .system
 
@@ -31,7 +31,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads `http://HOST:PORT`, `https://HOST:PORT` or `socks5://HOST:PORT`.
     ///
-    /// - Throws: ``AddressError``, also where a user or a password stands in the text: ``credential`` is for these.
+    /// - Throws: ``AddressError``, also if the text contains a user or a password: use ``credential`` for these.
     public init(_ text: String, credential: Credential? = nil) throws(AddressError) {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text.utf8[colon...].starts(with: "://".utf8),
             let kind = Kind(rawValue: text[..<colon].lowercased())
@@ -47,18 +47,18 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     /// Whether the connection to the proxy itself is encrypted.
     package var isEncrypted: Bool { kind == .https }
 
-    /// Kind and place: what hop facts and protection spaces say. Never the credential.
+    /// Kind and address, as used in hop facts and protection spaces. Never the credential.
     public var description: String { "\(kind.rawValue)://\(endpoint)" }
 }
 
-/// Which proxies a session uses on direct routes, and for which hosts it uses none. `http_proxy` and its kin have no
-/// effect.
+/// The proxies that a session uses on direct routes, and the hosts for which it uses none. `http_proxy` and similar
+/// variables have no effect.
 public struct ProxySettings: Sendable, Hashable {
     /// For `http` URLs.
     public var http: Proxy?
     /// For `https` URLs.
     public var https: Proxy?
-    /// Hosts that are reached without one.
+    /// Hosts that are reached without a proxy.
     public var exceptions: [ProxyException]
 
     public static let none = ProxySettings()
@@ -69,21 +69,21 @@ public struct ProxySettings: Sendable, Hashable {
         self.exceptions = exceptions
     }
 
-    /// One proxy for all.
+    /// One proxy for all URLs.
     ///
-    /// - Parameter hosts: what ``ProxyException/init(_:)`` reads.
+    /// - Parameter hosts: exceptions, as ``ProxyException/init(_:)`` reads them.
     public static func all(_ proxy: Proxy, except hosts: [String] = []) throws(AddressError) -> ProxySettings {
         var exceptions: [ProxyException] = []
         for host in hosts { exceptions.append(try ProxyException(host)) }
         return ProxySettings(http: proxy, https: proxy, exceptions: exceptions)
     }
 
-    /// The proxy for a URL; nil where it is reached without one.
+    /// The proxy for a URL; nil if none is used.
     public func proxy(for url: RequestURL) -> Proxy? {
         url.endpoint.flatMap { proxy(for: $0.host, isSecure: url.isSecure) }
     }
 
-    /// The proxy for a stream of bytes to a host: the one of `https` where TLS is spoken with it, else that of `http`.
+    /// The proxy for a byte stream to a host: that of `https` if TLS is used with the host, otherwise that of `http`.
     package func proxy(for host: Host, isSecure: Bool) -> Proxy? {
         guard let proxy = isSecure ? https : http else { return nil }
         return exceptions.contains { $0.covers(host) } ? nil : proxy

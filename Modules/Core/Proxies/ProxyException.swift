@@ -2,7 +2,7 @@
 public struct ProxyException: Sendable, Hashable, CustomStringConvertible {
     private enum Rule: Sendable, Hashable {
         case host(Host)
-        /// Every name below it, with the dot.
+        /// Every name below it, including the dot.
         case below(String)
         case network(IPNetwork)
         case localhost
@@ -14,11 +14,11 @@ public struct ProxyException: Sendable, Hashable, CustomStringConvertible {
     /// Reads one of:
     /// - `name.example`: this name and no other;
     /// - `.example` or `*.example`: every name below it;
-    /// - `192.0.2.1`, `2001:db8::1`: this address, where the URL has an address;
+    /// - `192.0.2.1`, `2001:db8::1`: this address, if the URL contains an address;
     /// - `192.0.2.0/24`, `2001:db8::/32`: the addresses of a network (RFC 4632);
-    /// - `localhost`: it, the names below it, and the addresses of the loopback.
+    /// - `localhost`: this name, the names below it, and the loopback addresses.
     ///
-    /// Names are not looked up: an address covers no name.
+    /// Names are not looked up: an exception by address does not apply to names.
     public init(_ text: String) throws(AddressError) {
         if text.contains("/") {
             guard let network = IPNetwork(text) else {

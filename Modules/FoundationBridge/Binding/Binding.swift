@@ -3,14 +3,14 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportURLLoading
 
-/// What a native configuration is bound to.
+/// The session and limits to which a native configuration is bound.
 ///
-/// Kept by the configuration, by the copy of it that each native session makes, and by loads under way.
+/// Retained by the configuration, by the copy of it that each native session makes, and by running loads.
 final class Binding: Sendable {
     let session: SecureSession
     /// The longest body that is delivered at once.
     let limit: ByteCount
-    /// The protocol class of this binding alone.
+    /// The protocol class that belongs to this binding alone.
     let protocolClass: URLProtocol.Type
     fileprivate let number: Int
 
@@ -26,8 +26,8 @@ final class Binding: Sendable {
 
 /// The bindings of the process, by the numbers of their protocol classes.
 ///
-/// A number is never used again: a class that somebody kept longer than its configuration finds nothing, and not the
-/// session of another tenant.
+/// A number is never reused: a class that outlives its configuration finds nothing, and not the session of another
+/// tenant.
 enum Bindings {
     struct Key: Hashable {
         let session: ObjectIdentifier
@@ -51,7 +51,7 @@ enum Bindings {
 
     private static let state = Lock(State())
 
-    /// The session's binding, the same one as long as there is one.
+    /// The session's binding, the same one for as long as it is in use.
     static func binding(of session: SecureSession, upTo limit: ByteCount) -> Binding {
         state.withLock { state in
             let key = Key(session, limit)
@@ -64,7 +64,7 @@ enum Bindings {
         }
     }
 
-    /// - Throws: `sessionInvalidated` where nothing keeps the session any more; `notAuthorized` for the system session.
+    /// - Throws: `sessionInvalidated` if the session has been released; `notAuthorized` for the system session.
     static func binding(_ number: Int) throws(LoadError) -> Binding {
         guard let binding = state.withLock({ $0.bindings[number]?.binding }) else {
             throw LoadError(.sessionInvalidated, at: .routing, "The configuration of the task is gone.")
@@ -78,7 +78,7 @@ enum Bindings {
     fileprivate static func forget(_ number: Int, of key: Key) {
         state.withLock { state in
             state.bindings[number] = nil
-            // Another session may stand at the address by now.
+            // Another session may have the same address by now.
             if state.numbers[key] == number { state.numbers[key] = nil }
         }
     }

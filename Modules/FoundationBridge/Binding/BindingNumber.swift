@@ -2,9 +2,9 @@ internal import FoundationNetworking
 
 /// A number that is a type.
 ///
-/// FoundationNetworking is given protocol *classes*, makes their objects itself and tells these nothing of the session
-/// that they serve. So each binding has a class of its own, ``BridgedProtocol`` with the binding's number as its
-/// argument: whichever way a task comes to the class, it comes to the one session that the class stands for.
+/// FoundationNetworking takes protocol *classes*, creates their objects itself and does not tell them which session
+/// they serve. So each binding has its own class, ``BridgedProtocol`` with the binding's number as its generic
+/// argument: every object of the class serves the one session that the class stands for.
 protocol BindingNumber {
     static var value: Int { get }
 }

@@ -3,21 +3,21 @@ internal import FoundationNetworking
 
 /// A native configuration that keeps its binding, also in the copy that a native session makes of it.
 ///
-/// Its protocol classes always end with the binding's: handlers that an app puts in front are asked before, those of
-/// FoundationNetworking never, which would go direct.
+/// Its protocol classes always end with the binding's. Handlers that an app puts in front of it are asked first. Those
+/// of FoundationNetworking, which would connect directly, are never asked.
 final class BridgedConfiguration: URLSessionConfiguration, @unchecked Sendable {
-    // SAFETY: as its superclass, whose properties are as mutable; `binding` is set once, before anyone has the object.
+    // SAFETY: as mutable as its superclass; `binding` is set once, before the object is shared.
     private var binding: Binding?
 
-    // The only initializer that a subclass can call. It is deprecated because on Darwin it gives no useful object;
-    // here it takes every value of `.default`.
+    // The only initializer that a subclass can call. It is deprecated because its object is useless on Darwin; here the
+    // object has every value of `.default`.
     @available(*, deprecated)
     required override init() { super.init() }
 
     static func make(_ binding: Binding) -> BridgedConfiguration {
         let configuration = empty()
         configuration.binding = binding
-        // Cookies, credentials and stored answers are the secure session's.
+        // Cookies, credentials and cached answers belong to the secure session.
         configuration.httpShouldSetCookies = false
         configuration.httpCookieStorage = nil
         configuration.urlCredentialStorage = nil
@@ -74,7 +74,7 @@ final class BridgedConfiguration: URLSessionConfiguration, @unchecked Sendable {
     }
 }
 
-/// Reaches the initializer without naming it.
+/// Calls the initializer without naming it.
 private protocol Constructible {
     init()
 }

@@ -3,12 +3,12 @@ internal import FoundationNetworking
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A native task's body as a ``RequestBody``.
+/// Converts a native task's body to a ``RequestBody``.
 struct BodyConversion {
     private let task: NativeTask
     private let length: Int64?
 
-    /// - Parameter declaredLength: `Content-Length` as the app gave it, which is that of a stream.
+    /// - Parameter declaredLength: the app's `Content-Length`, which gives the length of a stream.
     init(_ task: NativeTask, declaredLength: String?) {
         self.task = task
         length = declaredLength.flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
@@ -30,7 +30,7 @@ struct BodyConversion {
     }
 }
 
-/// Asks a native delegate for the body of a task.
+/// Asks a native delegate for a task's body.
 private struct StreamRequest: Sendable {
     let session: URLSession
     let task: URLSessionTask
@@ -49,10 +49,10 @@ private struct StreamRequest: Sendable {
     }
 }
 
-/// Reads a stream on a queue of its own: a read may wait for whoever writes.
+/// Reads a stream on its own queue, because a read may block until the writer has written.
 private final class StreamPump: @unchecked Sendable {
-    // SAFETY: `stream` is touched on `queue` alone, which is serial, once it is here; whoever gave it to a native task
-    // gave it away.
+    // SAFETY: `stream` is used only on `queue`, which is serial; the app gave up its own use of the stream when it
+    // passed it to the native task.
     private let stream: InputStream
     private let queue = DispatchQueue(label: "sallyport-bridge-body")
     private static let chunkSize = 64 << 10
@@ -61,7 +61,7 @@ private final class StreamPump: @unchecked Sendable {
 
     deinit { stream.close() }
 
-    /// Reads on when what was read before has gone its way.
+    /// Reads more when the previous bytes have been sent.
     func send(to writer: RequestBodyWriter) async throws(LoadError) {
         while let chunk = try await next() { try await writer.write(chunk) }
     }
@@ -74,7 +74,7 @@ private final class StreamPump: @unchecked Sendable {
         return chunk.isEmpty ? nil : chunk
     }
 
-    /// Empty at the end; nil where the stream failed.
+    /// Empty at the end; nil if the stream failed.
     private func read() -> [UInt8]? {
         if stream.streamStatus == .notOpen { stream.open() }
         var chunk = [UInt8](repeating: 0, count: Self.chunkSize)

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A native request as a ``LoadRequest``.
+/// Converts a native request to a ``LoadRequest``.
 struct NativeRequest {
     private let request: URLRequest
     private let configuration: URLSessionConfiguration
@@ -14,7 +14,7 @@ struct NativeRequest {
         self.configuration = configuration
     }
 
-    /// - Throws: `invalidRequest` where URL, method or a field is none that HTTP can carry.
+    /// - Throws: `invalidRequest` if HTTP cannot carry the URL, the method or a field.
     func loadRequest(sending task: NativeTask) throws(LoadError) -> LoadRequest {
         let method = try method()
         var fields = try fields()
@@ -36,14 +36,14 @@ struct NativeRequest {
 
     private func method() throws(LoadError) -> HTTPRequest.Method {
         guard let method = HTTPRequest.Method(rawValue: request.httpMethod ?? "GET") else {
-            throw LoadError(.invalidRequest, "The method is none that HTTP can carry.")
+            throw LoadError(.invalidRequest, "The method is not valid in HTTP.")
         }
         return method
     }
 
     private func options() -> LoadOptions {
         var options = LoadOptions()
-        // Values that were left as they come are not the app's wish: the secure session's count then.
+        // Default values are not a choice of the app: the secure session's values apply then.
         let idle = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
         if idle != 60 { options.idleTimeout = Self.duration(idle) }
         let resource = configuration.timeoutIntervalForResource
@@ -56,7 +56,7 @@ struct NativeRequest {
         return options
     }
 
-    /// Nil for the policy that requests have anyway: the secure session's counts then.
+    /// Nil for the default policy: the secure session's policy applies then.
     private var cachePolicy: CachePolicy? {
         switch request.cachePolicy {
         case .reloadIgnoringLocalCacheData: .reloadIgnoringLocalCacheData
@@ -68,7 +68,7 @@ struct NativeRequest {
         }
     }
 
-    /// Nil for what is no time to wait; at most ten years.
+    /// Nil for an interval that is not a valid time-out; at most ten years.
     static func duration(_ interval: TimeInterval) -> Duration? {
         guard interval > 0 else { return nil }
         return .seconds(min(interval, 315_360_000))
@@ -78,7 +78,7 @@ struct NativeRequest {
 // MARK: Fields
 
 extension NativeRequest {
-    /// The request's own fields, and those of the configuration where it has none of the name.
+    /// The request's own fields, and the configuration's fields whose names the request does not have.
     private func fields() throws(LoadError) -> HTTPFields {
         var fields: HTTPFields = [:]
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
@@ -88,7 +88,8 @@ extension NativeRequest {
         if request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData, fields[.cacheControl] == nil {
             fields[.cacheControl] = "no-cache"
         }
-        // The native session decodes whatever the app asked for; here a request that names its codings gets them raw.
+        // A native session decodes every coding that the app requests; a secure session delivers the coded bytes of a
+        // request that names codings.
         if let codings = fields[.acceptEncoding], Self.isDecoded(codings) { fields[.acceptEncoding] = nil }
         return fields
     }
@@ -102,7 +103,7 @@ extension NativeRequest {
 
     private static func set(_ name: String, _ value: String, in fields: inout HTTPFields) throws(LoadError) {
         guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else {
-            throw LoadError(.invalidRequest, "A header field is none that HTTP can carry.")
+            throw LoadError(.invalidRequest, "A header field is not valid in HTTP.")
         }
         fields[name] = value
     }

@@ -6,13 +6,13 @@ internal import SallyportLoading
 
 /// An answer's head as a native one.
 enum NativeResponse {
-    /// In the place of `WWW-Authenticate` in an answer with the status 401.
+    /// Replaces `WWW-Authenticate` in an answer with the status 401.
     ///
-    /// FoundationNetworking looks for the field when such an answer is over, asks the session's delegate about it, and
-    /// then loads the request again with its own HTTP, which goes direct, or does nothing for ever.
+    /// When such an answer ends, FoundationNetworking looks for the field, asks the session's delegate about it, and
+    /// then either loads the request again with its own HTTP, which connects directly, or never completes the task.
     static let withheldChallenge = "X-Withheld-WWW-Authenticate"
 
-    /// - Throws: `protocolViolation` for a head that the native type does not take; none is known.
+    /// - Throws: `protocolViolation` for a head that the native type refuses; no such head is known.
     static func head(_ response: LoadResponse) throws(LoadError) -> HTTPURLResponse {
         let version = response.facts.hops.last?.connection.httpVersion ?? ""
         guard let url = URL(string: response.url.description),

@@ -2,18 +2,18 @@ public import Foundation
 public import SallyportCore
 
 extension URLError {
-    /// Why the load failed, where this error comes from a task that was bridged: with the code, how far the load had
-    /// come, and below it the documented code of a refusal.
+    /// Why the load failed, if this error comes from a bridged task: the code, the progress of the load, and the result
+    /// code of a refusal as the underlying error.
     public var loadError: LoadError? { userInfo[NSUnderlyingErrorKey] as? LoadError }
 
-    /// - Parameter url: what was asked for; it stands in the error without its query.
+    /// - Parameter url: the requested URL; the error contains it without the query.
     init(_ error: LoadError, loading url: URL?) {
         var userInfo: [String: Any] = [NSUnderlyingErrorKey: error, NSLocalizedDescriptionKey: "\(error)"]
         if let url = url.flatMap(Self.redacted) { userInfo[NSURLErrorFailingURLErrorKey] = url }
         self.init(URLErrorCodes.code(of: error.code), userInfo: userInfo)
     }
 
-    /// Without user, query and fragment; nil where it is no URL of the kind.
+    /// The URL without user, query and fragment; nil if it is not such a URL.
     private static func redacted(_ url: URL) -> URL? {
         guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true), parts.host != nil else { return nil }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
@@ -67,6 +67,6 @@ enum URLErrorCodes {
         .fileSystem: .cannotOpenFile,
     ]
 
-    /// `unknown` for what is not in the table.
+    /// `unknown` for codes that the table does not contain.
     static func code(of code: LoadError.Code) -> URLError.Code { table[code] ?? .unknown }
 }

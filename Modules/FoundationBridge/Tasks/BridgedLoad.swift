@@ -7,8 +7,8 @@ internal import SallyportURLLoading
 
 /// One load for a native task.
 ///
-/// Runs in a task of its own, since FoundationNetworking asks for it with a call that must return. The task ends with
-/// the load and is cancelled when the native task is; Docs/Concurrency.md lists it.
+/// Runs in its own task, since FoundationNetworking's call must return. The task ends with the load and is cancelled
+/// with the native task; Docs/Concurrency.md lists it.
 struct BridgedLoad {
     private let delivery: TaskDelivery
     private let work: Task<Void, Never>
@@ -18,7 +18,7 @@ struct BridgedLoad {
         work = Task { @concurrent in await Self.run(order, delivery) }
     }
 
-    /// Reads no more of the answer, which slows the server down.
+    /// Stops reading the answer, which slows the server down.
     func pause() { delivery.pause() }
 
     func resume() { delivery.resume() }
@@ -56,7 +56,7 @@ struct BridgedLoad {
         _ = await delivery.deliver(.body(Data(body)))
     }
 
-    /// Returns when the delegate has taken what was handed over before, or when the load is cancelled.
+    /// Returns when the delegate has processed what it was given before, or when the load is cancelled.
     private static func turn(of queue: OperationQueue) async {
         let (turns, turn) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         queue.addOperation { turn.finish() }

@@ -2,9 +2,10 @@ internal import Foundation
 internal import FoundationNetworking
 internal import SallyportCore
 
-/// What FoundationNetworking loads the tasks of one binding with.
+/// The protocol class with which FoundationNetworking loads the tasks of one binding.
 ///
-/// Takes every request: one that it cannot load fails here, since whatever is passed on goes direct.
+/// It takes every request: one that it cannot load fails here, since FoundationNetworking would load any other
+/// directly.
 ///
 /// FoundationNetworking makes the object and calls it on the task's work queue only; `load` is touched nowhere else.
 final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
@@ -14,7 +15,7 @@ final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
     override class func requestIsCacheEquivalent(_ one: URLRequest, to other: URLRequest) -> Bool { false }
 
-    /// Starts the load, and goes on with one that was suspended.
+    /// Starts the load, or continues a suspended one.
     override func startLoading() {
         if let load { return load.resume() }
         guard let task, let client else { return }
@@ -28,7 +29,7 @@ final class BridgedProtocol<Number: BindingNumber>: URLProtocol {
         }
     }
 
-    /// Ends the load where the task was cancelled, and lets it rest where it was suspended.
+    /// Ends the load if the task was cancelled, and pauses it if the task was suspended.
     override func stopLoading() {
         if task?.state == .suspended { return load?.pause() ?? () }
         load?.stop()

@@ -4,17 +4,17 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportURLLoading
 
-/// What is to be loaded, and how it is delivered: all that a load needs of its native task.
+/// What is loaded and how it is delivered: everything that a load needs from its native task.
 struct LoadOrder: Sendable {
     let request: LoadRequest
-    /// Kept while the load runs, though the native session is gone.
+    /// Retained while the load runs, even if the native session is gone.
     let binding: Binding
-    /// Where a delegate takes the body in parts; nil where it is delivered at once.
+    /// The queue of a delegate that takes the body in parts; nil if the body is delivered at once.
     let delegateQueue: OperationQueue?
-    /// For errors.
+    /// The URL that errors name.
     let url: URL?
 
-    /// - Throws: `invalidRequest` where HTTP cannot carry the request; `unsupportedScheme` for an answer out of a cache.
+    /// - Throws: `invalidRequest` if HTTP cannot carry the request; `unsupportedScheme` for an answer from a cache.
     init(_ native: URLRequest, _ task: NativeTask, _ binding: Binding) throws(LoadError) {
         self.binding = binding
         url = native.url

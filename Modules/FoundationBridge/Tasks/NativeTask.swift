@@ -3,30 +3,30 @@ internal import Foundation
 internal import FoundationNetworking
 internal import SallyportCore
 
-/// What a load has to know of its task and FoundationNetworking keeps to itself: the queue on which the client must
+/// What a load needs to know of its task but FoundationNetworking does not publish: the queue on which the client must
 /// be called, the body of an upload, and whether a delegate or a completion handler takes the answer.
 ///
-/// Read by reflection, which finds stored properties by their names, on the task's work queue, where FoundationNetworking
-/// itself reads and writes them. What is not found ends the task, or is taken for the case that is right for all; a test
-/// runs against the toolchain at hand.
+/// Read by reflection, which finds stored properties by their names, on the task's work queue, where
+/// FoundationNetworking itself reads and writes them. If a property is missing, the task ends or the case that is
+/// always correct is assumed; a test runs against the installed toolchain.
 struct NativeTask {
     enum Body {
         case none
         case bytes([UInt8])
         case file(String)
         case stream(InputStream)
-        /// The session's delegate is asked for a stream, each time that the body is sent.
+        /// The session's delegate is asked for a stream each time the body is sent.
         case asked
     }
 
     let task: URLSessionTask
     let session: URLSession
-    /// Where the client is called, and where the task calls its protocol.
+    /// The queue on which the client is called and the task calls its protocol.
     let queue: DispatchQueue
     let body: Body
 
-    /// - Throws: `unsupportedScheme` for a task whose answer a protocol cannot deliver; `internalFailure` where the
-    ///   task is not as it was in the versions that are known.
+    /// - Throws: `unsupportedScheme` for a task whose answer a protocol cannot deliver; `internalFailure` if the task's
+    ///   properties differ from those of the known versions.
     init(_ task: URLSessionTask) throws(LoadError) {
         guard task is URLSessionDataTask else {
             throw LoadError(.unsupportedScheme, at: .routing, "Only data and upload tasks are bridged.")
@@ -40,8 +40,8 @@ struct NativeTask {
         body = try Self.body(of: task)
     }
 
-    /// The queue of the delegate, where one takes the body in parts; nil where it must come at once: a completion
-    /// handler gets only what was handed over last.
+    /// The delegate's queue if it takes the body in parts; nil if the body must be delivered at once, because a
+    /// completion handler gets only the last part.
     var delegateQueue: OperationQueue? {
         guard session.delegate is any URLSessionDataDelegate,
             let registry = StoredProperty.value("taskRegistry", of: session),
@@ -75,12 +75,12 @@ struct NativeTask {
     }
 }
 
-/// A stored property of an object, its superclasses' included.
+/// A stored property of an object or of its superclasses.
 enum StoredProperty {
     static func value(_ name: String, of object: Any) -> Any? {
         var mirror: Mirror? = Mirror(reflecting: object)
         while let current = mirror {
-            // Properties before the one that is looked for are read too, those after it are not.
+            // Properties before the wanted one are read too, those after it are not.
             if let child = current.children.first(where: { $0.label == name }) { return child.value }
             mirror = current.superclassMirror
         }

@@ -5,7 +5,7 @@ internal import FoundationNetworking
 /// Hands the parts of an answer to FoundationNetworking, on the task's work queue.
 ///
 /// Its client may be called there only: it reads the session's table of tasks without a lock, and traps when it is
-/// called for a task that has ended. So nothing is handed over after ``close()`` or after the end.
+/// called for a task that has ended. So nothing is delivered after ``close()`` or after the end.
 final class TaskDelivery: @unchecked Sendable {
     // SAFETY: `target`, `isPaused` and `waiting` are touched on `queue` alone, which is serial. `close`, `pause` and
     // `resume` are called there, and `deliver` goes there. The protocol object, which is not Sendable, is only passed
@@ -27,9 +27,9 @@ final class TaskDelivery: @unchecked Sendable {
         self.queue = queue
     }
 
-    /// Hands over one part, once the task is not suspended; parts come one after the other.
+    /// Delivers one part as soon as the task is not suspended; parts are delivered one after the other.
     ///
-    /// - Returns: false where the task has ended, and nothing was handed over.
+    /// - Returns: false if the task has ended and nothing was delivered.
     func deliver(_ event: Event) async -> Bool {
         await withCheckedContinuation { continuation in
             queue.async { self.take(event, continuation) }
@@ -73,7 +73,7 @@ final class TaskDelivery: @unchecked Sendable {
         letGo()
     }
 
-    /// The task has ended; FoundationNetworking says so itself.
+    /// The task has ended; FoundationNetworking reports that itself.
     func close() {
         dispatchPrecondition(condition: .onQueue(queue))
         target = nil

@@ -5,7 +5,7 @@ internal import NIOPosix
 internal import SallyportCore
 package import SallyportSecureStore
 
-/// Carries a command to the running gateway; where none runs, opens the directory and carries it out itself.
+/// Sends a command to the running gateway; if none runs, opens the directory and executes the command itself.
 package struct AdministrationClient: Sendable {
     private let path: String
     private let protector: any KeyProtector

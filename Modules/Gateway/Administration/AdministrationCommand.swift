@@ -1,7 +1,7 @@
-/// What an administrator may ask of a gateway: one message over the administration socket.
+/// An administrator's command to a gateway: one message over the administration socket.
 ///
-/// Values stand as text and are validated where the command is carried out, since the socket's other end is not
-/// trusted to have done so. Each command is one transaction.
+/// Values are texts that are validated where the command is executed, since the sender is not trusted to have done so.
+/// Each command is one transaction.
 package enum AdministrationCommand: Sendable, Hashable, Codable {
     case addUser(String)
     /// `confirmed`: instances that would be wiped are wiped. Without it they are only named.
@@ -34,7 +34,7 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     case forbidScheme(name: String)
     case setCluster(name: String, relays: [RelayEntry])
     case removeCluster(name: String)
-    /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` where no app reaches it.
+    /// HOST or HOST:PORT. Answered with ``AdministrationReply/warned(_:)`` if no app can reach it.
     case addRealm(name: String, kdc: String)
     case removeRealm(name: String)
     case listRealms
@@ -60,12 +60,12 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     package struct ServerEntry: Sendable, Hashable, Codable {
         /// HOST:PORT
         package var endpoint: String
-        /// The application whose server it is; nil for an additional server, which is routing only and for all.
+        /// The application that owns the server; nil for an additional server, which is for routing only and for all.
         package var entitlement: String?
-        /// 1 is tried first.
+        /// Server 1 is tried first.
         package var priority: Int?
         package var route: String
-        /// Where the name leads inside.
+        /// The address of the name inside the enterprise's network.
         package var address: String?
 
         package init(
@@ -84,7 +84,7 @@ package enum AdministrationCommand: Sendable, Hashable, Codable {
     package struct RelayEntry: Sendable, Hashable, Codable {
         /// HOST:PORT
         package var endpoint: String
-        /// 1 is tried first.
+        /// Relay 1 is tried first.
         package var priority: Int
 
         package init(endpoint: String, priority: Int = 1) {

@@ -3,11 +3,11 @@ package import Foundation
 /// A gateway's answer to an ``AdministrationCommand``.
 package enum AdministrationReply: Sendable, Hashable, Codable {
     case done
-    /// It is done, and the administrator should know this.
+    /// The command was executed, with a warning.
     case warned(String)
     case realms([RealmEntry])
     case users([String])
-    /// An activation link with its access key: for the administrator's eyes, never for a log.
+    /// An activation link with its access key: for the administrator only, never for a log.
     case link(String)
     /// The access keys, the oldest first.
     case accessKeys([AccessKeyEntry])
@@ -53,7 +53,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         }
     }
 
-    /// What is told of an access key; the key itself is not included.
+    /// A description of an access key, without the key itself.
     package struct AccessKeyEntry: Sendable, Hashable, Codable {
         package var id: String
         package var user: String
@@ -66,7 +66,7 @@ package enum AdministrationReply: Sendable, Hashable, Codable {
         package var instance: String?
     }
 
-    /// Why nothing was done.
+    /// Why the command was not executed.
     package struct Failure: Error, Sendable, Hashable, Codable {
         /// The code of the gateway's error: `invalid`, `notFound`, `exists`, …
         package var name: String

@@ -4,7 +4,7 @@ internal import SallyportCore
 /// Where the administration socket of a data directory lies, and how its messages are framed: one line of JSON each
 /// way.
 enum AdministrationSocket {
-    /// In octets: a declaration of 1 MiB with every octet escaped.
+    /// In bytes: a declaration of 1 MiB with every byte escaped.
     static let maximumMessage = 8 << 20
 
     static func directory(of data: String) -> String { "\(data)/run" }

@@ -6,7 +6,7 @@ internal import SallyportWire
 internal import SwiftASN1
 internal import X509
 
-/// A certificate and the private key of its holder, as they lie in the store.
+/// A certificate and its private key, as they are stored.
 struct StoredIdentity: Codable, Sendable {
     /// DER.
     var certificate: [UInt8]
@@ -24,12 +24,12 @@ struct StoredIdentity: Codable, Sendable {
 
 /// Issues the certificates of a gateway and its instances: P-256 throughout.
 struct CertificateAuthority: Sendable {
-    /// How long certificates hold, in seconds (CONTRACTS "Activation").
+    /// The validity of certificates, in seconds.
     enum Lifetime {
         static let authority: TimeInterval = 10 * 365 * 86_400
         static let gateway: TimeInterval = 90 * 86_400
         static let instance: TimeInterval = 7 * 86_400
-        /// How long after its end an instance's certificate may still be renewed.
+        /// How long after its expiry an instance's certificate may still be renewed.
         static let renewalGrace: TimeInterval = 30 * 86_400
         /// Certificates begin earlier than now, for clocks that lag.
         static let backdating: TimeInterval = 300
@@ -96,7 +96,7 @@ struct CertificateAuthority: Sendable {
             lifetime: Lifetime.gateway, now: now)
     }
 
-    /// An instance's certificate, for clientAuth only; the name is ours, never the request's.
+    /// An instance's certificate, for clientAuth only; the gateway chooses the name, not the request.
     func instance(
         _ name: InstanceName, key: Certificate.PublicKey, now: Date
     ) throws(GatewayError) -> [UInt8] {

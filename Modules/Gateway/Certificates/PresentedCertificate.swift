@@ -10,7 +10,7 @@ struct PresentedCertificate: Sendable, Hashable {
     /// The serial number in hexadecimal.
     let serial: String
     let start: Date
-    /// Its own or its authority's, whichever comes first.
+    /// The end of its own or of its authority's validity, whichever comes first.
     let end: Date
     /// The ``AuthorityCertificate/fingerprint`` of the authority that issued it.
     let authority: [UInt8]

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import SallyportBase
 internal import SallyportLoading
 
-/// The connections of all listeners of a gateway: carries out what ``ConnectionBook`` decides.
+/// The connections of all listeners of a gateway: executes the decisions of ``ConnectionBook``.
 ///
 /// A lock and no actor: event loops call it at each accept and each handshake, and must not wait.
 final class Connections: Sendable {

@@ -5,7 +5,7 @@ internal import Glibc
 enum DescriptorLimit {
     /// Raises the soft limit to the hard one: a tunnel takes two descriptors, and the soft limit is often 1,024.
     ///
-    /// Returns what stands then; nil where the system does not say.
+    /// Returns the limit afterwards; nil if the system does not report it.
     @discardableResult
     static func raise() -> Int? {
         var limit = rlimit()

@@ -15,19 +15,19 @@ struct ControlContext: RequestContext {
         channel = source.channel
     }
 
-    /// 64 KiB, whatever the path.
+    /// 64 KiB for all paths.
     var maxUploadSize: Int { 64 << 10 }
 
     /// The peer's address for the log.
     var source: String { channel.remoteAddress?.ipAddress ?? "" }
 
-    /// What a source is limited by: an address, of IPv6 the 64 bits that a site has.
+    /// The source that limits apply to: an IPv4 address, or the 64-bit prefix of a site's IPv6 addresses.
     var network: [UInt8] { ConnectionSource(IPAddress(source)).network }
 
     /// False if the peer has disconnected, or if its connection was closed to make room.
     var isConnected: Bool { channel.isActive }
 
-    /// The certificate that the client presented, DER; nil where there is none.
+    /// The certificate that the client presented, DER; nil if there is none.
     ///
     /// On HTTP/2 the TLS handler belongs to the connection, which is the parent of the stream's channel.
     func peerCertificate() async throws -> [UInt8]? {

@@ -10,10 +10,10 @@ internal import SallyportCore
 internal import SallyportWire
 internal import ServiceLifecycle
 
-/// The paths of the control plane, and who may use which.
+/// The paths of the control plane, with their access rules.
 ///
-/// The listener asks for a client certificate and demands it path by path: enrolment has none yet, and a certificate
-/// that expired may do one thing, renew. No header that forwards a certificate is ever looked at.
+/// The listener requests a client certificate, and each path decides whether it needs one: enrolment has none yet, and
+/// an expired certificate may only be renewed. Headers that forward a certificate are ignored.
 struct ControlPlane: Sendable {
     let data: GatewayData
     let events: EventHub
@@ -159,7 +159,7 @@ struct ControlPlane: Sendable {
         var request = request
         let body = try await request.collectBody(upTo: ControlAPI.Limits.query)
         guard let query = try? DNSMessage(parsing: Array(body.readableBytesView)) else {
-            throw GatewayError(.invalid, "The body is no query for A, AAAA, CNAME or SRV.")
+            throw GatewayError(.invalid, "The body is not a query for A, AAAA, CNAME or SRV.")
         }
         let answer = await names.answer(query) { current.judge(record, name: $0) }
         return Response(
@@ -183,7 +183,7 @@ struct ControlPlane: Sendable {
         return try current.presented(der)
     }
 
-    /// A certificate that has not expired: what every path but renewal demands.
+    /// The client's certificate, which must not have expired: required by every path except renewal.
     func current(_ context: ControlContext) async throws -> PresentedCertificate {
         let presented = try await presented(context)
         guard !data.isExpired(presented) else {

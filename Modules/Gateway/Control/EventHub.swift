@@ -1,9 +1,9 @@
 internal import SallyportWire
 
-/// The event streams of all instances, one each: the newest takes the place of an older one.
+/// The event streams of all instances, one for each: the newest replaces an older one.
 ///
-/// Hints may be dropped where a client does not read: the newest 16 are kept, and any one of them makes the client
-/// fetch the configuration.
+/// Hints may be dropped if a client does not read: the newest 16 are kept, and any of them makes the client fetch the
+/// configuration.
 actor EventHub {
     enum Item: Sendable {
         case event(ControlEvent)
@@ -17,16 +17,16 @@ actor EventHub {
     private var sent: [InstanceIdentifier: UInt64] = [:]
     private var isFinished = false
 
-    /// - Parameter start: rises with each start of the gateway, so that its ids follow those of the one before.
+    /// - Parameter start: increases with each start of the gateway, so that event ids keep increasing.
     init(start: UInt64) { lastID = start << 32 }
 
     /// The number of streams not yet known to have ended.
     var count: Int { streams.count }
 
-    /// Begins the stream of an instance; a stream that was there ends with `replaced`.
+    /// Begins the stream of an instance; an existing stream ends with `replaced`.
     ///
-    /// - Parameter lastEventID: what the client saw last; anything but the last id of this instance is answered with
-    ///   `resync`.
+    /// - Parameter lastEventID: the last id that the client received; unless it is the last id of this instance, the
+    ///   stream begins with `resync`.
     func begin(_ instance: InstanceIdentifier, lastEventID: String?) -> AsyncStream<Item> {
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self, bufferingPolicy: .bufferingNewest(16))
         guard !isFinished else {

@@ -3,9 +3,9 @@ internal import NIOPosix
 internal import SallyportCore
 internal import SallyportWire
 
-/// Answers queries for names of the inside (RFC 8484): those that the caller's policy relays, and no others.
+/// Answers queries for names in the enterprise's DNS (RFC 8484): those that the caller's policy relays, and no others.
 struct NameService: Sendable {
-    /// Of what the administrator said, in seconds: a change is seen after a minute at the latest.
+    /// For addresses that the administrator has set, in seconds: a change is seen after a minute at the latest.
     static let timeToLive: UInt32 = 60
 
     private let queries: any QueryResolver
@@ -16,7 +16,7 @@ struct NameService: Sendable {
         self.eventLoop = eventLoop
     }
 
-    /// - Parameter decide: what the policy says of a host.
+    /// - Parameter decide: the policy's decision on a host.
     func answer(_ query: DNSMessage, by decide: (SallyportCore.Host) -> NameVerdict) async -> DNSMessage {
         guard !query.isResponse else { return DNSMessage(answering: query, code: .formatError) }
         guard let host = Self.judged(query.question) else { return DNSMessage(answering: query, code: .refused) }
@@ -44,7 +44,7 @@ struct NameService: Sendable {
         return .name(text)
     }
 
-    /// Nothing of the other kind of address: the name leads to this one only.
+    /// No addresses of the other family: the name has only this one.
     private static func answer(_ query: DNSMessage, with address: IPAddress) -> DNSMessage {
         let isAsked = (query.question.type == .a) == (address.octets.count == 4)
         let record = DNSMessage.Record(query.question.name, timeToLive: timeToLive, .address(address))
@@ -52,10 +52,10 @@ struct NameService: Sendable {
     }
 }
 
-/// What a policy says of a name.
+/// A policy's decision on a name.
 enum NameVerdict: Sendable, Hashable {
     case allowed
-    /// It leads here, as the administrator said.
+    /// The name has this address, which the administrator has set.
     case address(IPAddress)
     case refused
 }

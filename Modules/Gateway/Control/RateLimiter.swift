@@ -1,31 +1,31 @@
 internal import Foundation
 
-/// How many requests one source may make.
+/// The rate at which one source may make requests.
 struct RatePace: Sendable {
-    /// At once.
+    /// Requests at once.
     let burst: Double
-    /// A second, for long.
+    /// Requests per second in the long run.
     let rate: Double
 
     /// Fetches of the configuration by one instance: a client fetches once for each hint, one fetch at a time.
     static let configurations = RatePace(burst: 20, rate: 10)
     /// Renewals of certificates by one instance, which renews every few days.
     static let renewals = RatePace(burst: 20, rate: 0.1)
-    /// Of names, by one instance.
+    /// Name look-ups by one instance.
     static let queries = RatePace(burst: 100, rate: 20)
-    /// For tokens, by one instance.
+    /// Token requests by one instance.
     static let tokens = RatePace(burst: 200, rate: 50)
-    /// For verification, by one address. A token that is none counts for ten: an app server asks with good ones mostly.
+    /// Token verifications by one address. An invalid token counts as ten: an app server mostly sends valid ones.
     static let verifications = RatePace(burst: 4000, rate: 2000)
     static let priceOfMalformed = 10.0
     /// Wrong access keys from one network. Right ones are not counted.
     static let wrongTries = RatePace(burst: 1, rate: 1)
 }
 
-/// Slows sources down: each has a bucket that fills again with time.
+/// Limits the rate of sources: each has a token bucket.
 struct RateLimiter<Source: Hashable & Sendable>: Sendable {
-    /// How many sources are counted, then full buckets are forgotten, once a second; those who come while there is no
-    /// room share one bucket.
+    /// The most sources that are tracked. Beyond that, full buckets are dropped, at most once a second; sources that
+    /// arrive while there is no room share one bucket.
     static var sources: Int { 10_000 }
 
     private struct Bucket {
@@ -40,9 +40,9 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
 
     init(_ pace: RatePace) { self.pace = pace }
 
-    /// Whether one more may be answered.
+    /// Whether another request may be answered.
     ///
-    /// - Parameter price: what is taken where it may.
+    /// - Parameter price: the cost that is charged if it may.
     mutating func takes(_ source: Source, price: Double = 1, at now: Date) -> Bool {
         let hasRoom = buckets[source] != nil || makesRoom(at: now)
         let left = left(in: hasRoom ? buckets[source] : shared, at: now)
@@ -63,7 +63,7 @@ struct RateLimiter<Source: Hashable & Sendable>: Sendable {
         return wait
     }
 
-    /// Takes more from a source, once it is known what it asked for.
+    /// Charges a source more, once the cost of its request is known.
     mutating func charges(_ source: Source, _ price: Double) {
         if buckets[source] != nil { buckets[source]?.left -= price } else { shared?.left -= price }
     }

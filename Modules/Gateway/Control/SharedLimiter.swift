@@ -14,6 +14,6 @@ actor SharedLimiter<Source: Hashable & Sendable> {
         limiter.turn(of: source, within: patience, at: now)
     }
 
-    /// Charges a source more, once it is known what it asked for.
+    /// Charges a source more, once the cost of its request is known.
     func charges(_ source: Source, _ price: Double) { limiter.charges(source, price) }
 }

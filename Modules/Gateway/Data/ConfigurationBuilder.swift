@@ -3,12 +3,12 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire
 
-/// Makes the configuration of one instance from what the gateway knows. A value without I/O.
+/// Builds the configuration of one instance from the gateway's data. A value without I/O.
 struct ConfigurationBuilder: Sendable {
     let directory: Directory
     let record: InstanceRecord
     let settings: GatewaySettings
-    /// The trust that the configuration tells the instance.
+    /// The trust settings in the configuration.
     let trust: ConfigurationDocument.Trust
     /// The authorities that may have issued a relay's certificate, DER: a foreign relay may still have one by a former
     /// authority.
@@ -18,7 +18,7 @@ struct ConfigurationBuilder: Sendable {
     /// 24 hours.
     static let lease: Int64 = 24 * 3600
 
-    /// What holds for an instance: the administrator's word first, then what its user is entitled to.
+    /// The status of an instance: the administrator's decision first, then the user's entitlements.
     static func status(
         of record: InstanceRecord, entitled: [EntitlementVersion], version: EntitlementVersion? = nil
     ) -> (status: ConfigurationDocument.Status, code: ResultCode) {

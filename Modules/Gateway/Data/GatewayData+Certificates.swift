@@ -45,7 +45,7 @@ extension GatewayData {
         try await keep(authorities.record, server: newServer, signer: newSigner)
     }
 
-    /// Makes the next key of tokens where it is due, and drops those that nobody needs any more.
+    /// Creates the next token key if it is due, and drops keys that are no longer needed.
     func renewTokenKeys() async throws {
         let (old, new) = (tokenKeys, tokenKeys.renewed(at: clock()))
         guard new != old else { return }

@@ -8,8 +8,8 @@ internal import X509
 extension GatewayData {
     /// Answers an enrolment: the access key is consumed in the transaction that records the request's public key.
     ///
-    /// Only a request with the right key and user is told why the key is refused. All other requests are wrong tries,
-    /// of which one a second is answered for each source; they never delay a right key.
+    /// Only a request with the right key and user is told why the key is refused. All other requests are wrong
+    /// attempts, of which one a second is answered for each source; they never delay a right key.
     ///
     /// - Parameter source: the source by which wrong tries are counted.
     /// - Returns: the certificate and the authority, DER.
@@ -97,7 +97,7 @@ extension GatewayData {
 
     /// Renews an instance's certificate.
     ///
-    /// Renewal with a certificate that was replaced locks the instance: only a copy of the store has it still.
+    /// Renewal with a certificate that was replaced locks the instance: only a copy of the store still has it.
     func reenroll(_ presented: PresentedCertificate, request: [UInt8]) async throws -> [[UInt8]] {
         let now = clock()
         guard presented.end.addingTimeInterval(CertificateAuthority.Lifetime.renewalGrace) > now else {

@@ -8,10 +8,10 @@ internal import SallyportWire
 extension GatewayData {
     /// Changes the record of an instance, in memory at once and durably when this returns.
     ///
-    /// `change` gets what stands at that moment, and nothing comes between: of two changes at once none undoes the
-    /// other. Where the store fails, memory falls back to what it was.
+    /// `change` receives the current record, and is not interleaved with other changes, so that simultaneous changes do
+    /// not undo each other. If the store fails, the memory is restored.
     ///
-    /// - Parameter isAnnounced: whether relay and event streams are told.
+    /// - Parameter isAnnounced: whether relay and event streams are informed.
     @discardableResult
     func change(
         _ id: InstanceIdentifier, isAnnounced: Bool = true, _ change: (inout InstanceRecord) throws -> Void
@@ -35,7 +35,7 @@ extension GatewayData {
         return record
     }
 
-    /// An administrator's word about one instance.
+    /// Applies an administrator's decision to one instance.
     func withdraw(_ text: String, _ withdrawal: AdministrationCommand.Withdrawal) async throws {
         guard let id = InstanceIdentifier(text) else {
             throw GatewayError(.notFound, "No instance \(text): `admin instances` shows them.")
@@ -56,14 +56,14 @@ extension GatewayData {
     }
 }
 
-// MARK: Who is there
+// MARK: Identification
 
 extension GatewayData {
     nonisolated func isExpired(_ presented: PresentedCertificate) -> Bool { presented.isExpired(at: clock()) }
 
-    /// The instance that a certificate stands for. The first use of a renewed certificate retires the old one.
+    /// The instance that a certificate identifies. The first use of a renewed certificate retires the old one.
     ///
-    /// - Throws: `unauthorized` for a serial number that is not known, `retired` for one that was replaced.
+    /// - Throws: `unauthorized` for an unknown serial number, `retired` for one that was replaced.
     @discardableResult
     func admitted(_ presented: PresentedCertificate) async throws -> InstanceRecord {
         guard let record = instances[presented.name.instance], record.name == presented.name else {
@@ -77,9 +77,9 @@ extension GatewayData {
         }
     }
 
-    /// Notes that the relay saw a renewed certificate: the one before is refused from now on.
+    /// The relay saw a renewed certificate: the previous one is refused from now on.
     func sawAtRelay(_ presented: PresentedCertificate) async {
-        // Where the store fails, the next use, here or at the control plane, tries again.
+        // If the store fails, the next use, here or at the control plane, tries again.
         _ = try? await admitted(presented)
     }
 
@@ -87,7 +87,7 @@ extension GatewayData {
         ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status
     }
 
-    /// What the relay decides with, as a value that needs no actor.
+    /// The relay's policy, as a value that needs no actor.
     func relaySnapshot() -> RelaySnapshot {
         if let snapshot, snapshot.revision == revision { return snapshot.value.with(instances) }
         let made = RelaySnapshot(directory: directory, instances: instances, clock: clock)

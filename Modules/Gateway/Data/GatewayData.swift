@@ -6,7 +6,7 @@ package import SallyportSecureStore
 internal import SallyportWire
 internal import X509
 
-/// The state of a gateway: directory, instances, keys, identities; the only thing that writes its store.
+/// The state of a gateway: directory, instances, keys, identities. Only this actor writes the gateway's store.
 ///
 /// An actor, so that each change is one transaction and each of two uses of one access key sees the other.
 package actor GatewayData {
@@ -35,7 +35,7 @@ package actor GatewayData {
     let clock: @Sendable () -> Date
     /// Whether new authorities or certificates of the gateway are being written.
     var isKeepingIdentities = false
-    /// Gets the data as an argument and so need not keep a reference to it, which would be a cycle.
+    /// Receives the data as an argument, so that it needs no reference, which would be a cycle.
     typealias Observer = @Sendable (isolated GatewayData, GatewayChange) -> Void
     private var observers: [Observer] = []
     /// Counts wrong access keys by source.
@@ -61,7 +61,8 @@ package actor GatewayData {
         }
     }
 
-    /// Makes the data of a new gateway: its authority, its certificates, an empty directory that denies.
+    /// Creates the data of a new gateway: its authority, its certificates, and an empty directory that denies
+    /// everything.
     package static func initialize(_ store: SecureStore, name: String) async throws {
         let collections = Collections(store)
         guard let host = (try? Host(name))?.bareText else {
@@ -105,7 +106,7 @@ package actor GatewayData {
         }
         guard let settings = loaded.0, let directory = loaded.1, let authorities = loaded.3, let server = loaded.4,
             let signer = loaded.5
-        else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` makes one.") }
+        else { throw GatewayError(.notInitialized, "There is no gateway here: `sallyport gateway init` creates one.") }
         self.settings = settings
         self.directory = directory
         self.authorities = try Authorities(authorities)
@@ -116,7 +117,7 @@ package actor GatewayData {
         instances = Dictionary(loaded.2.map { ($0.1.name.instance, $0.1) }) { first, _ in first }
     }
 
-    /// Closes the store. Observers hear of nothing more, and are let go of.
+    /// Closes the store. Observers are not called any more, and are released.
     package func close() {
         observers = []
         hinted?.finish()
@@ -144,7 +145,7 @@ package actor GatewayData {
     }
 }
 
-// MARK: For code outside of the actor
+// MARK: For code outside the actor
 
 extension GatewayData {
     private var state: GatewayState {
@@ -167,16 +168,16 @@ extension GatewayData {
         return stream
     }
 
-    /// The instances to be told of changes since the last call.
+    /// The instances with changes since the last call.
     func takeHints() -> ChangeHints {
         defer { hints = ChangeHints() }
         return hints
     }
 }
 
-/// What changed, for event streams and relay.
+/// A change, for event streams and relay.
 enum GatewayChange: Sendable {
-    /// Policy: every instance's configuration.
+    /// Policy: every instance's configuration changes.
     case directory
     case instance(InstanceIdentifier)
     /// The authorities, or the signer's or server's certificate.

@@ -1,9 +1,10 @@
 internal import Foundation
 internal import SallyportWire
 
-/// One activated installation, as the gateway keeps it.
+/// One activated installation, as it is stored.
 struct InstanceRecord: Codable, Sendable, Hashable {
-    /// What the administrator did; the gravest counts. `denied`: the user lost the last version of the application.
+    /// The administrator's withdrawal; the most severe one counts. `denied`: the user lost the last version of the
+    /// application.
     enum Withdrawal: String, Codable, Sendable { case blocked, locked, denied, wiped }
 
     /// A certificate issued to the instance.
@@ -22,10 +23,10 @@ struct InstanceRecord: Codable, Sendable, Hashable {
     var user: String
     /// The user's identifier. A later user of the same name has no right to this instance.
     var userID: UserIdentifier
-    /// What it last asked for.
+    /// The version that it last requested.
     var version: String?
     var withdrawals: Set<Withdrawal> = []
-    /// Of the last configuration that was signed for it.
+    /// The epoch of the last configuration that was signed for it.
     var epoch: Int64 = 0
     /// The epoch of the newest configuration that the instance has reported as stored; 0 before the first report.
     var stored: Int64 = 0
@@ -53,12 +54,12 @@ struct InstanceRecord: Codable, Sendable, Hashable {
 
     /// Only the last serial numbers are remembered; an older one is refused as unknown, without locking.
     static let retiredLimit = 64
-    /// How long a wiped or denied instance is still told so: 30 days.
+    /// How long a wiped or denied instance still gets its status: 30 days.
     static let answeredAfterEnd: TimeInterval = 30 * 86_400
 }
 
 extension InstanceRecord {
-    /// What a serial number is to an instance.
+    /// The status of a serial number for an instance.
     enum Standing { case current, renewed, retired, unknown }
 
     func standing(of serial: String) -> Standing {
@@ -67,7 +68,7 @@ extension InstanceRecord {
         return retiredSerials.contains(serial) ? .retired : .unknown
     }
 
-    /// The renewed certificate was used: the one before retires.
+    /// The renewed certificate was used: the previous one is retired.
     mutating func adopt(_ serial: String) {
         guard let renewed, serial == renewed.serial else { return }
         retiredSerials = Array(([certificate.serial] + retiredSerials).prefix(Self.retiredLimit))
@@ -127,12 +128,12 @@ extension AccessKeyRecord {
     }
 }
 
-/// What a gateway is: made by `gateway init`.
+/// A gateway's settings, created by `gateway init`.
 struct GatewaySettings: Codable, Sendable {
     /// The name in its certificate and in activation links.
     var name: String
     var controlPort: UInt16
     var relayPort: UInt16
-    /// The event id that the gateway starts with rises with each start, so that ids never repeat.
+    /// The first event id; it increases with each start, so that ids never repeat.
     var starts: UInt64 = 0
 }

@@ -2,14 +2,14 @@ internal import Foundation
 internal import SallyportCore
 internal import SallyportWire
 
-/// What the relay decides with: the policy at one moment, without I/O.
+/// The data for the relay's decisions: the policy at one moment, without I/O.
 struct RelaySnapshot: Sendable {
     private var instances: [InstanceIdentifier: InstanceRecord]
     private let directory: Directory
     /// By entitlement.
     private let tables: [String: RoutingTable]
     private let addresses: [Endpoint: IPAddress]
-    /// Where names lead that the administrator has said it of.
+    /// The names for which the administrator has set an address.
     private let names: [SallyportCore.Host: IPAddress]
     private let clock: @Sendable () -> Date
 
@@ -41,10 +41,10 @@ struct RelaySnapshot: Sendable {
         return copy
     }
 
-    /// What holds for whoever presents a certificate.
+    /// The decision on a presented certificate.
     struct Judgement {
         let verdict: RelayVerdict
-        /// Whether it is a renewed certificate that nobody has used before.
+        /// Whether it is a renewed certificate that was not used before.
         let isNew: Bool
     }
 
@@ -107,12 +107,12 @@ struct RelaySnapshot: Sendable {
         ConfigurationBuilder.status(of: record, entitled: directory.versions(for: record)).status == .active
     }
 
-    /// Nil for an instance that may reach nothing.
+    /// Nil if the instance may reach nothing.
     private func table(for record: InstanceRecord) -> RoutingTable? {
         isActive(record) ? tables[record.name.entitlement.description] : nil
     }
 
-    /// What may be asked of a name by an instance that was admitted.
+    /// The decision on a name look-up by an admitted instance.
     func judge(_ record: InstanceRecord, name host: SallyportCore.Host) -> NameVerdict {
         guard let table = table(for: record), table.relays(host) else { return .refused }
         return names[host].map(NameVerdict.address) ?? .allowed
@@ -120,8 +120,8 @@ struct RelaySnapshot: Sendable {
 
     private static func isServer(_ rule: RouteDecision.Rule) -> Bool { if case .server = rule { true } else { false } }
 
-    /// An address literal, or `localhost`, that the administrator has listed: what only the default sends here is
-    /// where an app was led to.
+    /// An address literal, or `localhost`, that the administrator has listed: if only the default rule matches, the app
+    /// may have been misdirected.
     private static func isListedLocal(_ host: SallyportCore.Host, _ rule: RouteDecision.Rule) -> Bool {
         switch host {
         case .address: isServer(rule)

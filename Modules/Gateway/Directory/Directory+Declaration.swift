@@ -3,13 +3,13 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import Yams
 
-/// The form of a directory in YAML: what `admin apply` takes and `admin show` prints. Everything may be left out.
+/// A directory in YAML: the format of `admin apply` and `admin show`. Every part is optional.
 struct Declaration: Codable, Sendable, Hashable {
     struct Application: Codable, Sendable, Hashable {
         var id: String
         var versions: [String]
         var config: String?
-        /// JSON in a text.
+        /// JSON as text.
         var policy: String?
     }
 
@@ -75,7 +75,7 @@ struct Declaration: Codable, Sendable, Hashable {
 }
 
 extension Declaration {
-    /// In octets.
+    /// In bytes.
     static let maximumLength = 1 << 20
 
     /// Reads YAML strictly: unknown keys, aliases, and files over ``maximumLength`` are refused.
@@ -115,7 +115,7 @@ extension Declaration {
         return path.isEmpty ? "the file" : path.joined(separator: ".")
     }
 
-    /// The keys that each mapping may have, by the key under which it stands.
+    /// The permitted keys of each mapping, by the mapping's own key.
     private static let keys: [String: Set<String>] = [
         "": ["apps", "users", "clusters", "servers", "routes", "tls", "realms", "auth"],
         "apps": ["id", "versions", "config", "policy"],
@@ -131,7 +131,7 @@ extension Declaration {
     ]
 
     private static func checkKeys(of node: Node, under name: String = "") throws(GatewayError) {
-        // An alias needs an anchor, which stands before it.
+        // An alias needs an anchor, which comes first.
         guard node.anchor == nil else { throw GatewayError(.invalid, "Anchors and aliases are not taken.") }
         if let sequence = node.sequence {
             for element in sequence { try checkKeys(of: element, under: name) }
@@ -158,7 +158,7 @@ extension Declaration {
 }
 
 extension Directory {
-    /// The directory as `apply` accepts it: without secrets, in a stable order.
+    /// The directory in the form that `apply` accepts: without secrets, in a stable order.
     var declaration: Declaration {
         var declaration = Declaration()
         declaration.apps = applications.sorted { $0.key < $1.key }.map { id, app in
@@ -271,7 +271,7 @@ extension Directory {
         return version
     }
 
-    /// One line for each entry that differs, `+` and `-` before it.
+    /// One line for each difference, beginning with `+` or `-`.
     func difference(to new: Directory) -> [String] {
         let (before, after) = (lines, new.lines)
         return before.subtracting(after).sorted().map { "- \($0)" }
@@ -282,8 +282,8 @@ extension Directory {
         var lines: Set<String> = []
         for (id, app) in applications {
             for version in app.versions { lines.insert("app \(id) \(version)") }
-            if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) octets") }
-            if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) octets") }
+            if !app.configuration.isEmpty { lines.insert("app \(id) config of \(app.configuration.utf8.count) bytes") }
+            if app.policy != "{}" { lines.insert("app \(id) policy of \(app.policy.utf8.count) bytes") }
         }
         for (name, user) in users {
             lines.insert("user \(name)")

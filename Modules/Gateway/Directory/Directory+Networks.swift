@@ -6,7 +6,7 @@ extension Directory {
     mutating func deny(_ network: IPNetwork, _ rule: Domain) throws(GatewayError) {
         guard rule.route == .deny else {
             throw GatewayError(
-                .invalid, "A network can be denied only: names are what is routed, and `server add` routes one address."
+                .invalid, "A network can only be denied: routes are set for names, and `server add` routes one address."
             )
         }
         guard rule.ports == RoutingTable.defaultPorts else {

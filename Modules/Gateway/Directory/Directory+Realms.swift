@@ -1,12 +1,12 @@
 internal import SallyportCore
 
-// Kerberos realms, and where their KDCs are. A realm lists no server: whether apps reach a KDC, its route says.
+// Kerberos realms and their KDCs. A realm lists no servers: the route of a KDC decides whether apps reach it.
 extension Directory {
-    /// How many realms and KDCs of each are taken.
+    /// The most realms, and KDCs of each.
     enum RealmLimits {
         static let realms = 256
         static let kdcs = 8
-        /// Of a name, in octets.
+        /// The longest name, in bytes.
         static let name = 255
     }
 
@@ -50,7 +50,7 @@ extension Directory {
             && name.utf8.allSatisfy { 33..<127 ~= $0 && !"@/\\".utf8.contains($0) }
     }
 
-    /// What an administrator should know of a KDC's route; nil where apps reach it.
+    /// A warning about a KDC's route; nil if apps can reach it.
     func warning(ofKDC endpoint: Endpoint) -> String? {
         let decision = routingTable { $0.application == nil }.decide(endpoint)
         guard decision.route == .deny else { return nil }

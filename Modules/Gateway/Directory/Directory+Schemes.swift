@@ -1,10 +1,10 @@
 internal import SallyportCore
 
-// Which authentication schemes apps may answer.
+// The authentication schemes that apps may use.
 extension Directory {
-    /// Those that there are, in the order in which they are shown.
+    /// All schemes, in the order in which they are shown.
     static let knownSchemes = ["basic", "digest", "negotiate", "ntlm", "ntlmv1"]
-    /// Those that are allowed where nobody has decided: all but the one whose answers are as good as the password.
+    /// The default: all except the one whose responses are as sensitive as the password.
     static let standardSchemes: Set<String> = ["basic", "digest", "negotiate", "ntlm"]
 
     var schemes: Set<String> {

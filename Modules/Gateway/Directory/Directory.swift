@@ -2,12 +2,13 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire
 
-/// What an administrator declares: who may use what, and what may be reached. A value; the gateway keeps one.
+/// An administrator's declaration: users, their rights, and the servers that apps may reach. A value; the gateway has
+/// one.
 ///
-/// Docs/Administration.md describes its form in YAML. Every change goes through the methods of this type, which
-/// refuse what is not valid and change nothing then.
+/// Docs/Administration.md describes its YAML format. Every change uses the methods of this type, which refuse invalid
+/// values without changing anything.
 struct Directory: Sendable, Hashable, Codable {
-    /// How many entries of each kind are taken.
+    /// The most entries of each kind.
     enum Limits {
         static let users = 100_000
         static let applications = 1_000
@@ -37,11 +38,11 @@ struct Directory: Sendable, Hashable, Codable {
 
     struct Server: Sendable, Hashable, Codable {
         var endpoint: String
-        /// nil: additional, for all.
+        /// Nil for an additional server, which is for all applications.
         var application: String?
         var priority = 1
         var route: Route = .relay
-        /// Where the name leads inside.
+        /// The address of the name inside the enterprise's network.
         var address: String?
     }
 
@@ -59,18 +60,18 @@ struct Directory: Sendable, Hashable, Codable {
     var applications: [String: Application] = [:]
     /// In the order of endpoint and application.
     var servers: [Server] = []
-    /// By name; the default stands apart.
+    /// By name, without the default.
     var domains: [String: Domain] = [:]
     var defaultRoute = Domain(route: .deny)
-    /// Networks to whose addresses no connection is made, whatever name leads there.
+    /// Networks to whose addresses no connection is made, under any name.
     var deniedNetworks: Set<IPNetwork> = []
     var blockedTLS: Set<TLSVersion> = []
     var tlsFloor: TLSVersion?
-    /// Nil where nobody has decided, as in what was written before there were any.
+    /// Nil if the administrator has not decided, as in data of older versions.
     var allowedSchemes: Set<String>?
     /// By name, without the gateway's own.
     var clusters: [String: [Relay]] = [:]
-    /// Of realms, by name; nil where there are none, as in what was written before there were any.
+    /// KDCs of realms, by name; nil if there are none, as in data of older versions.
     var kdcs: [String: [String]]?
 }
 
@@ -116,7 +117,7 @@ extension Directory {
     mutating func configure(_ entitlement: String, text: String) throws(GatewayError) {
         guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
         guard text.utf8.count <= Limits.configuration else {
-            throw GatewayError(.invalid, "A configuration has at most \(Limits.configuration) octets.")
+            throw GatewayError(.invalid, "A configuration has at most \(Limits.configuration) bytes.")
         }
         applications[entitlement]?.configuration = text
     }
@@ -125,7 +126,7 @@ extension Directory {
         guard applications[entitlement] != nil else { throw unknown(application: entitlement) }
         guard let value = try? WireJSON.decode(JSONValue.self, from: Array(json.utf8), limit: Limits.policy),
             case .object = value
-        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) octets.") }
+        else { throw GatewayError(.invalid, "A policy is a JSON object of at most \(Limits.policy) bytes.") }
         applications[entitlement]?.policy = json
     }
 
@@ -276,7 +277,7 @@ extension Directory {
     }
 }
 
-// MARK: Reading text
+// MARK: Parsing text
 
 extension Directory {
     static func endpoint(_ text: String) throws(GatewayError) -> Endpoint {
@@ -289,7 +290,7 @@ extension Directory {
         guard case .name(let name)? = try? Host(text.hasPrefix(".") ? String(text.dropFirst()) : text) else {
             throw GatewayError(.invalid, "A rule is for a domain, a network such as 10.0.0.0/8, or `default`.")
         }
-        // Another spelling of the word would name a domain that is shown as the word.
+        // Another spelling would be a domain that is displayed like the keyword.
         guard name != "default" else { throw GatewayError(.invalid, "`default` is written so.") }
         return name
     }

@@ -48,14 +48,14 @@ package actor Relay {
     /// The tunnels that are open or being opened, of all instances.
     package nonisolated var tunnelCount: Int { registry.tunnelCount }
 
-    /// Uses a renewed certificate for connections from now on, and accepts instances' certificates of these
-    /// authorities, DER. Throws `.invalid`, and then changes nothing.
+    /// Uses a renewed certificate for new connections, and accepts instances' certificates of these authorities, DER.
+    /// Throws `.invalid`, and then changes nothing.
     package nonisolated func use(_ identity: RelayIdentity, trust: [[UInt8]]) throws(GatewayError) {
         registry.use(try RelayTLS.context(identity: identity, trust: trust))
     }
 
-    /// Asks the policy anew for every open tunnel, and resets those that it refuses: within a second, the time that
-    /// the policy takes to answer aside. Call it when the policy already answers by the new rules.
+    /// Asks the policy again for every open tunnel, and resets those that it refuses: within a second, not counting the
+    /// time that the policy takes. Call it when the policy already uses the new rules.
     package nonisolated func policyChanged() { registry.forEach { $0.reconsider() } }
 }
 
@@ -88,8 +88,8 @@ extension Relay {
         return port
     }
 
-    /// Runs until its task is cancelled or the service group shuts down, and shuts down then. Starts the relay if
-    /// that was not done. Throws `.cannotBind`.
+    /// Runs until its task is cancelled or the service group shuts down, and then shuts down. Starts the relay if it
+    /// was not started. Throws `.cannotBind`.
     package func run() async throws(GatewayError) {
         if case .idle = phase { try await start() }
         try? await gracefulShutdown()
@@ -116,7 +116,7 @@ extension Relay {
         ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: ListenerLimits.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // A FIN is not the end of a tunnel: close_notify is, and then only of one direction.
+            // A FIN does not end a tunnel: close_notify does, and only in one direction.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.accept(channel, besides: ports) }

@@ -1,23 +1,23 @@
 package import SallyportBase
 package import SallyportCore
 
-/// What a relay listens on, whom it trusts, and its limits.
+/// A relay's address, trusted authorities and limits.
 package struct RelayConfiguration: Sendable {
     /// The interface to listen on: an IP address.
     package var host: IPAddress
     /// 0 takes a free port.
     package var port: UInt16
-    /// The address that tunnels to servers come from; servers of the other family are then out of reach.
+    /// The source address of connections to servers; servers of the other address family are then unreachable.
     package var egress: IPAddress?
     /// The authorities of the instances' certificates, in DER.
     package var trust: [[UInt8]]
-    /// Open and opening tunnels of one instance.
+    /// The most open and opening tunnels of one instance.
     package var maximumTunnels = 1024
-    /// From CONNECT to a connection with the server, the name's resolution included.
+    /// The time limit from CONNECT to a connection with the server, including name resolution.
     package var dialTimeout: Duration = .seconds(10)
-    /// How long a tunnel may carry nothing in either direction.
+    /// How long a tunnel may be idle in both directions.
     package var idleTimeout: Duration = .seconds(600)
-    /// The longest head of a CONNECT, in octets.
+    /// The longest head of a CONNECT, in bytes.
     package var headerLimit = 8 * 1024
     /// How long ``Relay/shutdown()`` waits for open tunnels.
     package var drainTime: Duration = .seconds(2)

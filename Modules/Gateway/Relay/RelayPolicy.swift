@@ -1,6 +1,6 @@
 package import SallyportCore
 
-/// Knows who presents a certificate, and what they may reach.
+/// Identifies clients by their certificates, and decides what they may reach.
 package protocol RelayPolicy: Sendable {
     /// The client that a certificate names; nil if it names no instance. Called on an event loop, after the handshake.
     ///
@@ -9,7 +9,7 @@ package protocol RelayPolicy: Sendable {
     func client(presenting certificateDER: [UInt8]) -> (any RelayClient)?
 }
 
-/// Who presented a certificate.
+/// A client with a certificate.
 package protocol RelayClient: Sendable {
     /// The instance, if it is in good standing: not withdrawn, and not known by another certificate only. Its
     /// connections are not closed to make room for unauthenticated ones. Called on an event loop, after the handshake.
@@ -30,7 +30,7 @@ package protocol RelayClient: Sendable {
     func reconsider(_ target: Endpoint) -> RelayVerdict
 }
 
-/// What a policy says of one client and one target.
+/// A policy's decision on one client and one target.
 package enum RelayVerdict: Sendable, Hashable {
     /// The tunnel may be opened.
     ///

@@ -1,7 +1,7 @@
 internal import Logging
 internal import SallyportCore
 
-/// What all connections of a relay share.
+/// What all connections of a relay have in common.
 struct RelayServices: Sendable {
     let configuration: RelayConfiguration
     let policy: any RelayPolicy

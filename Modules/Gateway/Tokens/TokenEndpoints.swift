@@ -4,7 +4,7 @@ internal import Hummingbird
 internal import Logging
 internal import SallyportWire
 
-/// The paths of tokens: issuing, the documented verification, and the published keys.
+/// The paths of tokens: issuing, verification, and the published keys.
 struct TokenEndpoints: Sendable {
     let data: GatewayData
     let service: TokenService
@@ -16,13 +16,13 @@ struct TokenEndpoints: Sendable {
         (self.data, self.service, self.logger) = (data, service, logger)
     }
 
-    /// Of the control listener; issuing stands with the paths that need a certificate.
+    /// For the control listener; issuing is registered with the paths that need a certificate.
     func addRoutes(to router: Router<ControlContext>) {
         router.get(RouterPath(AuthTokenAPI.Path.verify)) { try await verify($0, $1) }
         router.get(RouterPath(AuthTokenAPI.Path.keys)) { _, _ in try keys() }
     }
 
-    /// Of the listener without TLS: verification alone, since keys that came without TLS are worth nothing.
+    /// For the listener without TLS: verification only, since keys that come without TLS cannot be trusted.
     func plainRouter() -> Router<ControlContext> {
         let router = Router(context: ControlContext.self)
         router.add(middleware: FailureMiddleware(logger: logger))
@@ -30,7 +30,7 @@ struct TokenEndpoints: Sendable {
         return router
     }
 
-    /// - Parameter record: of the instance whose certificate was presented and admitted.
+    /// - Parameter record: of the instance that presented the certificate.
     func issue(_ request: Request, to record: InstanceRecord) async throws -> Response {
         guard await issuing.takes(record.name.instance, at: data.clock()) else {
             throw GatewayError(
@@ -42,7 +42,7 @@ struct TokenEndpoints: Sendable {
         var request = request
         let body = Array(try await request.collectBody(upTo: AuthTokenAPI.Limits.request).readableBytesView)
         guard let asked = try? WireJSON.decode(AuthTokenAPI.Request.self, from: body, limit: body.count) else {
-            throw GatewayError(.invalid, "The body is no request for a token: challenge and server are texts.")
+            throw GatewayError(.invalid, "The body is not a request for a token: challenge and server must be texts.")
         }
         let answer = try service.issue(asked, to: record, by: await data.settings)
         return Response(
@@ -50,9 +50,10 @@ struct TokenEndpoints: Sendable {
             body: .init(byteBuffer: .init(bytes: try WireJSON.encode(answer))))
     }
 
-    /// The documented service: the verdict stands in a field, the status is 200 whatever it is.
+    /// Verifies a token: the result is in a header field, and the status is always 200.
     ///
-    /// Only a token that holds is told about: who reads the user and forgets the code gets none.
+    /// The claims are returned for a valid token only: a caller that reads the user without checking the result gets no
+    /// user.
     private func verify(_ request: Request, _ context: ControlContext) async throws -> Response {
         let source = context.network
         guard await verifying.takes(source, at: data.clock()) else {

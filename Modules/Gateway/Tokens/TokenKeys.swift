@@ -2,13 +2,13 @@ internal import Crypto
 internal import Foundation
 internal import SallyportWire
 
-/// A key that auth tokens are signed with, as it lies in the store, which wraps it as it does the authority's.
+/// A signing key for auth tokens as it is stored, encrypted like the authority's key.
 struct TokenKeyRecord: Codable, Sendable, Hashable {
     /// `kid`: the key's thumbprint (RFC 7638).
     var id: String
     /// PKCS#8, PEM.
     var key: String
-    /// From when it signs. It is published before.
+    /// When it begins to sign. It is published before.
     var begins: Date
 
     static func create(beginning begins: Date) -> TokenKeyRecord {
@@ -17,15 +17,16 @@ struct TokenKeyRecord: Codable, Sendable, Hashable {
     }
 }
 
-/// The keys of tokens through time, apart from those of anything else: who signs, who is published, who is due.
+/// The token keys over time, separate from all other keys: the signing key, the published keys, the next key.
 struct TokenKeys: Sendable, Hashable {
     /// How long a key signs: 30 days.
     static let period: TimeInterval = 30 * 86_400
-    /// How long a new key is published before it signs, so that whoever keeps the published keys has it by then.
+    /// How long a new key is published before it signs, so that verifiers that cache the published keys have it by
+    /// then.
     static let lead: TimeInterval = 3600
-    /// How long a key stays published after the next one took over: a token's life, and clocks that differ.
+    /// How long a key stays published after its successor took over: a token's life, and differences between clocks.
     static let overlap: TimeInterval = 3600
-    /// For how long the published keys may be kept, in seconds; less than ``lead``.
+    /// How long the published keys may be cached, in seconds; less than ``lead``.
     static let maximumAge = 600
 
     /// By ``TokenKeyRecord/begins``.
@@ -33,11 +34,11 @@ struct TokenKeys: Sendable, Hashable {
 
     init(_ records: [TokenKeyRecord]) { self.records = records.sorted { $0.begins < $1.begins } }
 
-    /// The key that signs at a time; the first one where the clock was turned back before all of them.
+    /// The key that signs at a time; the first one if the clock was set back before all of them.
     func signing(at now: Date) -> TokenKeyRecord? { records.last { $0.begins <= now } ?? records.first }
 
-    /// What holds from now on, the same where nothing is due: a new key where the last one has signed for long
-    /// enough, and none that all tokens of are over.
+    /// The keys from now on, unchanged if nothing is due: with a new key if the last one has signed long enough, and
+    /// without keys whose tokens have all expired.
     func renewed(at now: Date) -> TokenKeys {
         var renewed = records
         if let last = records.last {
@@ -73,17 +74,17 @@ struct ReadyTokenKeys: Sendable {
         self.ready = ready
     }
 
-    /// - Throws: `internalFailure` where no key can be read.
+    /// - Throws: `internalFailure` if no key can be read.
     func signing(at now: Date) throws(GatewayError) -> Key {
         guard let key = keys.signing(at: now).flatMap({ ready[$0.id] }) else {
-            throw GatewayError(.internalFailure, "There is no key to sign tokens with.")
+            throw GatewayError(.internalFailure, "There is no key for signing tokens.")
         }
         return key
     }
 
     func key(named id: String) -> Key? { ready[id] }
 
-    /// What stands at ``AuthTokenAPI/Path/keys``.
+    /// The document at ``AuthTokenAPI/Path/keys``.
     var published: JWKSet {
         JWKSet(keys.records.compactMap { ready[$0.id] }.map { JWK($0.publicKey, keyID: $0.record.id) })
     }

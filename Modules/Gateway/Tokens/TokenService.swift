@@ -2,15 +2,15 @@ internal import Foundation
 internal import SallyportCore
 internal import SallyportWire
 
-/// Issues auth tokens and says what holds of them. Works on snapshots, so that signatures wait for nobody.
+/// Issues and verifies auth tokens. Works on snapshots, so that signing waits for nothing.
 struct TokenService: Sendable {
     let current: CurrentState
 
-    /// A token for an instance that was admitted.
+    /// Issues a token for an admitted instance.
     ///
-    /// - Parameter settings: what `iss` is made of.
-    /// - Throws: `forbidden` for an instance that is withdrawn in any way; `invalid` for a challenge, a server name or a
-    ///   thumbprint that no token carries.
+    /// - Parameter settings: the source of `iss`.
+    /// - Throws: `forbidden` for a withdrawn instance; `invalid` for a challenge, a server name or a thumbprint that a
+    ///   token cannot contain.
     func issue(
         _ request: AuthTokenAPI.Request, to record: InstanceRecord, by settings: GatewaySettings
     ) throws -> AuthTokenAPI.Answer {
@@ -34,9 +34,9 @@ struct TokenService: Sendable {
         return AuthTokenAPI.Answer(token: token, expires: claims.expires)
     }
 
-    /// What holds of a token now. Looking does not use it up.
+    /// Verifies a token. This does not use it up.
     ///
-    /// - Returns: with the claims where the gateway signed them, whatever the verdict.
+    /// - Returns: the result, with the claims if the gateway signed them.
     func verify(_ token: String) -> (verdict: AuthTokenAPI.Verdict, claims: AuthTokenClaims?) {
         let state = current.value
         guard let signed = try? SignedAuthToken(Array(token.utf8)),
@@ -51,7 +51,7 @@ struct TokenService: Sendable {
 }
 
 extension RelaySnapshot {
-    /// What holds of whom a token names: user first, since without one the instance is withdrawn too.
+    /// The status of the token's user and instance: the user first, since without a user the instance is withdrawn too.
     func standing(of claims: AuthTokenClaims) -> AuthTokenAPI.Verdict {
         guard isThere(claims.user, asUserOf: claims.instance) else { return .userRemoved }
         guard let record = record(of: claims.instance), record.user == claims.user,

@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3): a scheme, and what it says.
+/// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3): a scheme with its parameters.
 public struct OfferedScheme: Sendable, Hashable {
     /// In lower case.
     public let name: String
@@ -14,12 +14,12 @@ public struct OfferedScheme: Sendable, Hashable {
     public var realm: String? { parameters["realm"] }
 }
 
-/// Reads challenges (RFC 9110 §11.6.1): several in one field, several fields, in the order in which they stand.
+/// Reads challenges (RFC 9110 §11.6.1): several in one field, several fields, in their order.
 ///
-/// What is malformed costs the challenge in which it stands, and no other: a server's mistake in one scheme leaves the
-/// rest usable.
+/// A malformed part invalidates only its own challenge, so that a server's mistake in one scheme leaves the others
+/// usable.
 package enum ChallengeParser {
-    /// The most challenges that are read of one answer, and the most parameters of each.
+    /// The most challenges that are read in one answer, and the most parameters of each.
     package static let limit = 32
 
     package static func parse(_ fields: [String]) -> [OfferedScheme] {
@@ -31,7 +31,7 @@ package enum ChallengeParser {
         return challenges.prefix(limit).compactMap { $0.isGood ? $0.offered : nil }
     }
 
-    /// A challenge as far as it was read.
+    /// A partially read challenge.
     private struct Draft {
         var offered: OfferedScheme
         var isGood = true
@@ -44,11 +44,11 @@ package enum ChallengeParser {
         }
     }
 
-    /// An element of the list is a parameter of the challenge before it, or begins one.
+    /// An element of the list is a parameter of the previous challenge, or begins a new one.
     private static func take(_ element: Substring.UTF8View, into challenges: inout [Draft]) {
         var reader = ParameterReader(element)
         if let parameter = reader.parameter() {
-            // One without a scheme before it belongs to nothing.
+            // A parameter without a preceding scheme is ignored.
             guard !challenges.isEmpty else { return }
             return challenges[challenges.count - 1].add(reader.isAtEnd ? parameter : nil)
         }

@@ -5,13 +5,13 @@ struct Parameter: Equatable {
     var value: String
 }
 
-/// Splits a field at the commas that stand in no quoted string (RFC 9110 §5.6.1).
+/// Splits a field at the commas outside quoted strings (RFC 9110 §5.6.1).
 struct ElementScanner {
     private var rest: Substring.UTF8View
 
     init(_ field: String) { rest = field[...].utf8 }
 
-    /// The next element without the blanks around it; empty ones are passed over.
+    /// The next element without surrounding blanks; empty ones are skipped.
     mutating func next() -> Substring.UTF8View? {
         while !rest.isEmpty {
             let element = Self.trimmed(cut())
@@ -22,10 +22,10 @@ struct ElementScanner {
 
     private mutating func cut() -> Substring.UTF8View {
         var (isQuoted, isEscaped) = (false, false)
-        let end = rest.firstIndex { octet in
-            defer { isEscaped = isQuoted && !isEscaped && octet == UInt8(ascii: "\\") }
-            if octet == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-            return octet == UInt8(ascii: ",") && !isQuoted
+        let end = rest.firstIndex { byte in
+            defer { isEscaped = isQuoted && !isEscaped && byte == UInt8(ascii: "\\") }
+            if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+            return byte == UInt8(ascii: ",") && !isQuoted
         }
         guard let end else {
             defer { rest = rest[rest.endIndex...] }
@@ -50,7 +50,7 @@ struct ParameterReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    static func isBlank(_ octet: UInt8) -> Bool { octet == 32 || octet == 9 }
+    static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 }
 
     /// - Returns: whether there were any.
     @discardableResult
@@ -72,7 +72,7 @@ struct ParameterReader {
         return String(Substring(rest))
     }
 
-    /// `name = value`, where the value is a token or a quoted string; nil where the front is something else.
+    /// `name = value`, where the value is a token or a quoted string; nil if there is something else.
     mutating func parameter() -> Parameter? {
         guard let name = token() else { return nil }
         skipBlanks()
@@ -85,15 +85,15 @@ struct ParameterReader {
         return Parameter(name: name.lowercased(), value: value)
     }
 
-    /// RFC 9110 §5.6.4; nil where it has no end.
+    /// RFC 9110 §5.6.4; nil if it is not terminated.
     private mutating func quotedString() -> String? {
         rest.removeFirst()
         var (octets, isEscaped) = ([UInt8](), false)
-        while let octet = rest.popFirst() {
-            if isEscaped || (octet != UInt8(ascii: "\\") && octet != UInt8(ascii: "\"")) {
-                octets.append(octet)
+        while let byte = rest.popFirst() {
+            if isEscaped || (byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "\"")) {
+                octets.append(byte)
                 isEscaped = false
-            } else if octet == UInt8(ascii: "\\") {
+            } else if byte == UInt8(ascii: "\\") {
                 isEscaped = true
             } else {
                 return String(decoding: octets, as: UTF8.self)
@@ -109,16 +109,16 @@ struct ParameterReader {
         return String(Substring(part))
     }
 
-    private static func isTokenOctet(_ octet: UInt8) -> Bool {
-        isAlphanumeric(octet) || "!#$%&'*+-.^_`|~".utf8.contains(octet)
+    private static func isTokenOctet(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 
-    private static func isToken68Octet(_ octet: UInt8) -> Bool {
-        isAlphanumeric(octet) || "-._~+/".utf8.contains(octet)
+    private static func isToken68Octet(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || "-._~+/".utf8.contains(byte)
     }
 
-    private static func isAlphanumeric(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true

@@ -2,19 +2,19 @@ internal import SallyportBase
 package import SallyportCore
 package import SallyportLoading
 
-/// The authenticated connections of one principal in one protection space: as many at once as a session may have with
-/// an origin, each used by one load at a time. Those on which the server already knows the user are kept for the next
-/// load.
+/// The authenticated connections of one principal in one protection space: at most as many at once as a session may
+/// have to an origin, each used by one load at a time. Those on which the server already knows the user are kept for
+/// the next load.
 ///
-/// Uses a lock: a lease ends when it is released or when a body is given up, and both are synchronous calls.
+/// Uses a lock: a lease ends when it is released or when a body is discarded, and both are synchronous calls.
 package final class ConnectionLeases: Sendable {
     private let book = Lock(LeaseBook<Waiter<Bool>>())
 
     package init() {}
 
-    /// Waits until one is free.
+    /// Waits for a free connection.
     ///
-    /// - Parameter isFresh: none that the server knows the user of already.
+    /// - Parameter isFresh: whether connections on which the server already knows the user are excluded.
     /// - Throws: ``LoadError/Code/cancelled``, ``LoadError/Code/resourceTimeout``.
     package func take(
         for credential: Credential, at place: ConnectionPlace, isFresh: Bool, until deadline: ContinuousClock.Instant
@@ -26,7 +26,7 @@ package final class ConnectionLeases: Sendable {
             }
             return (known, [])
         }
-        // Closed here, with the lock open.
+        // Closed here, after the lock was released.
         withExtendedLifetime(surplus) {}
         return ConnectionLease(of: self, at: place, known: known, for: credential)
     }
@@ -54,7 +54,7 @@ package final class ConnectionLeases: Sendable {
         }
     }
 
-    /// - Returns: false where the task was cancelled before.
+    /// - Returns: false if the task was cancelled first.
     private func wait(at place: ConnectionPlace) async -> Bool {
         await book.wait(orCancelled: false) { book, waiter in
             if book.begin(at: place) { return true }
@@ -65,13 +65,13 @@ package final class ConnectionLeases: Sendable {
         }
     }
 
-    /// The server does not know the user any more.
+    /// The server no longer knows the user.
     package func forget(_ credential: Credential) {
         let forgotten = book.withLock { $0.forget(credential) }
         withExtendedLifetime(forgotten) {}
     }
 
-    /// Closes what idles, and keeps nothing from here on.
+    /// Closes idle connections, and keeps none from here on.
     package func end() {
         let ended = book.withLock { $0.end() }
         withExtendedLifetime(ended) {}
@@ -90,7 +90,8 @@ package final class ConnectionLeases: Sendable {
 /// One connection, used by one load, until the body of its answer was read.
 package final class ConnectionLease: Sendable {
     package let connection: BoundConnection
-    /// The connection that the server knows the user of, as ``ConnectionFacts/number`` names it; nil where it has to be told.
+    /// The number of a connection on which the server knows the user (``ConnectionFacts/number``); nil if it must be
+    /// authenticated.
     package let known: UInt64?
     package let credential: Credential
     private let leases: ConnectionLeases
@@ -106,10 +107,11 @@ package final class ConnectionLease: Sendable {
         self.place = place
     }
 
-    /// Somebody else's turn has come. The connection is closed, unless it was kept.
+    /// The next waiting load gets its turn. The connection is closed, unless it was kept.
     deinit { leases.ended(at: place) }
 
-    /// The server knows the user of the connection, and it was used to its end: the next load takes it.
+    /// The server knows the connection's user, and the answer was read to its end: the next load can use the
+    /// connection.
     package func keep(as number: UInt64) {
         leases.keep(IdleConnection(connection: connection, number: number, credential: credential), at: place)
     }

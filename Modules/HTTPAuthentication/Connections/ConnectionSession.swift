@@ -1,15 +1,15 @@
 package import SallyportCore
 package import SallyportLoading
 
-/// What a scheme keeps of one protection space that proves who asks once for a connection, in several legs.
+/// A protection space's state for a scheme that authenticates a connection once, in several legs.
 package protocol ConnectionSession: AuthenticationSession {
-    /// Gets ready to prove who makes `request`, over a connection of the user's own.
+    /// Prepares to authenticate the user of `request`, over a connection of the user's own.
     ///
     /// - Parameters:
-    ///   - scheme: that of the stage which answers; other stages use the session too.
-    ///   - isFresh: the server has just asked: none of the connections that it knows the user of is taken.
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that cannot be sent by this scheme;
-    ///   ``LoadError/Code/cancelled`` and ``LoadError/Code/resourceTimeout``, where it waits for a connection.
+    ///   - scheme: the scheme of the answering stage; other stages use the session too.
+    ///   - isFresh: whether the server has just sent a challenge, so that no authenticated connection is used.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that this scheme cannot send;
+    ///   ``LoadError/Code/cancelled`` and ``LoadError/Code/resourceTimeout`` while it waits for a connection.
     func dialogue(
         by scheme: any AuthenticationScheme, for request: LoadRequest, with credential: Credential,
         at place: ConnectionPlace, isFresh: Bool, until deadline: ContinuousClock.Instant
@@ -25,20 +25,20 @@ extension ConnectionSession {
     }
 }
 
-/// One load's proof over one connection, from leg to leg.
+/// The authentication of one load over one connection, from leg to leg.
 package protocol ConnectionDialogue: RequestSignature {
-    /// How the next request is sent.
+    /// The connection for the next request.
     var use: ConnectionUse { get }
-    /// The next request goes without its body: its answer can only be the next leg.
+    /// Whether the next request is sent without its body: its answer can only be the next leg.
     var isBodyless: Bool { get }
-    /// Learns what connection an answer came over.
+    /// Records the connection over which an answer came.
     func heard(_ connection: ConnectionFacts)
-    /// Whether the server's challenge is the next leg, which the next request answers.
+    /// Whether the server's challenge continues the dialogue, so that the next request answers it.
     func goesOn(with offered: OfferedScheme) -> Bool
-    /// The server answered a request without its body, and asked for nothing.
+    /// The server accepted a request without its body, and sent no challenge.
     ///
     /// - Returns: whether the whole request must be sent now.
     func mustSendWhole() -> Bool
-    /// Another dialogue takes its place, and may wait for its connection.
+    /// Another dialogue replaces this one, and may wait for its connection.
     func letGo()
 }

@@ -3,12 +3,12 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The body of an answer over a connection of the user's own, which the next load may use once it was read to its end. One
-/// that fails or is not wanted takes its connection with it.
+/// The body of an answer over a user's own connection, which the next load may use once the body was read to its end. A
+/// body that fails or is discarded closes its connection.
 final class LeasedBody: BodySource {
     private let body: ResponseBody
     private let number: UInt64
-    /// Taken by the first call that gives the body up, from any thread, which ends the lease.
+    /// Taken by the first call that ends the body, on any thread, which ends the lease.
     private let lease: TakenOnce<ConnectionLease>
 
     init(_ body: ResponseBody, over lease: ConnectionLease, number: UInt64) {

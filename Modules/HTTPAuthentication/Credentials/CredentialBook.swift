@@ -1,7 +1,7 @@
 internal import SallyportCore
 
-/// The users that principals are at servers: the credentials that servers accepted, those that the app set, and the
-/// sessions of schemes. A value; ``CredentialStorage`` holds one.
+/// The users as which servers know the principals: accepted credentials, credentials that the app set, and the sessions
+/// of schemes. A value; ``CredentialStorage`` holds one.
 struct CredentialBook {
     /// The greatest number of accepted credentials. Servers choose realms, so beyond it the least recently accepted one
     /// is forgotten.
@@ -23,7 +23,7 @@ struct CredentialBook {
         /// Nil if the credential itself is not kept.
         var credential: Credential?
         let user: String
-        /// The paths below which the credential may be sent unasked.
+        /// The paths below which the credential may be sent without a challenge.
         var scopes: Set<String> = []
         var number: UInt64
     }
@@ -45,7 +45,7 @@ struct CredentialBook {
 
     // MARK: Lookup
 
-    /// Whether there is no credential that could be sent unasked.
+    /// Whether there is no credential that could be sent without a challenge.
     var knowsNobody: Bool { accepted.isEmpty }
 
     /// The credential for default handling: the accepted one, else the one that the app set.
@@ -58,7 +58,7 @@ struct CredentialBook {
         defaults[Key(principal: principal, space: space)] != nil
     }
 
-    /// The credential that may be sent unasked.
+    /// The credential that may be sent without a challenge.
     func known(for url: RequestURL, of principal: Principal) -> CredentialStorage.Known? {
         guard !accepted.isEmpty, let spaces = accepted[Pair(principal: principal, origin: url.origin)] else {
             return nil
@@ -69,7 +69,7 @@ struct CredentialBook {
         return known(found.max { Self.depth($0.value, path) < Self.depth($1.value, path) }, of: principal)
     }
 
-    /// The credential that a proxy may be sent unasked: the last one that it accepted.
+    /// The credential that a proxy may be sent without a challenge: the last one that it accepted.
     func known(forProxy origin: String, of principal: Principal) -> CredentialStorage.Known? {
         let spaces = accepted[Pair(principal: principal, origin: origin)] ?? [:]
         let found = spaces.filter { $0.kind == .proxy && $1.credential != nil }
@@ -99,8 +99,7 @@ struct CredentialBook {
     }
 
     /// The session of a scheme in a space, created if there is none.
-    ///
-    /// - Returns: the session, and another that is to be ended because this one replaces it.
+    /// - Returns: the session, and another one that it replaces and that must be ended.
     mutating func session(
         for space: ProtectionSpace, of principal: Principal, orElse make: () -> (any AuthenticationSession)?
     ) -> (session: (any AuthenticationSession)?, dropped: (any AuthenticationSession)?) {
@@ -137,7 +136,7 @@ struct CredentialBook {
         if let oldest = all.min(by: { $0.2 < $1.2 }) { self[oldest.1, of: oldest.0] = nil }
     }
 
-    /// Records that the server refused a credential: it is not sent unasked again.
+    /// Records that the server refused a credential: it is not sent again without a challenge.
     mutating func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
         if self[space, of: principal]?.credential == credential { self[space, of: principal] = nil }
     }

@@ -1,13 +1,13 @@
 public import SallyportCore
 internal import Synchronization
 
-/// The credentials of one app instance: those that servers accepted, and those that the app set for later. In memory
+/// The credentials of one app instance: those that servers accepted, and those that the app set in advance. In memory
 /// only.
 ///
 /// A principal has one user in a protection space: a second one is refused with `otherPrincipal` until the first is
 /// cleared.
 public actor CredentialStorage: InstancePart {
-    /// A credential that may be sent unasked.
+    /// A credential that may be sent without a challenge.
     struct Known: Sendable {
         let space: ProtectionSpace
         let credential: Credential
@@ -24,31 +24,31 @@ public actor CredentialStorage: InstancePart {
     ///   those servers is removed too: `Kerberos` with its tickets, jars, the cache.
     public init(followedBy followers: [any CredentialFollower] = []) { self.followers = followers }
 
-    /// Sets what default handling answers a challenge with; nil takes it back.
+    /// Sets the credential with which default handling answers a challenge; nil removes it.
     public func setDefault(
         _ credential: Credential?, for space: ProtectionSpace, of principal: Principal = .instance
     ) {
         book.setDefault(credential, for: space, of: principal)
     }
 
-    /// Forgets the credentials of a method, or of all: default ones, accepted ones, and which user a principal is. Also
-    /// removes the cookies that the instance would send to those servers in the principal's name, and the responses
-    /// that its cache has from them. All this is done in memory and in the store when the call returns.
+    /// Removes the credentials of a method, or of all: default and accepted ones, and the users of the principals. Also
+    /// removes the cookies that the instance would send to those servers for the principal, and their responses from
+    /// the cache. When the call returns, all this is done in memory and in the store.
     ///
-    /// Loads in progress are not ended. Connections on which a server knows the user (NTLM) are closed; the others are
+    /// Running loads are not ended. Connections on which a server knows the user (NTLM) are closed; all others are
     /// separate for each principal anyway.
     public func clear(for method: AuthenticationMethod? = nil) async {
         let places = await forget(method)
         for follower in followers { await follower.credentialsCleared(for: method, at: places) }
     }
 
-    /// Forgets all credentials.
+    /// Removes all credentials.
     public func withdrawn(_ change: AccessChange) async { await forget() }
 
-    /// The same.
+    /// Removes all credentials.
     public func shutdown() async { await forget() }
 
-    /// Forgets credentials alone; gives where servers had them.
+    /// Removes only the credentials; returns the servers that had them.
     @discardableResult
     func forget(_ method: AuthenticationMethod? = nil) async -> [CredentialPlace] {
         let (cleared, sessions) = book.forget(method)
@@ -61,7 +61,7 @@ public actor CredentialStorage: InstancePart {
 
     // MARK: For the stage
 
-    /// Whether there is no credential that could be sent unasked.
+    /// Whether there is no credential that could be sent without a challenge.
     nonisolated var knowsNobody: Bool { isEmpty.load(ordering: .acquiring) }
 
     /// See ``CredentialBook/credential(for:of:)``.
@@ -82,7 +82,7 @@ public actor CredentialStorage: InstancePart {
         book.known(forProxy: origin, of: principal)
     }
 
-    /// - Throws: ``LoadError/Code/otherPrincipal`` where the principal is somebody else in this space.
+    /// - Throws: ``LoadError/Code/otherPrincipal`` if the principal is another user in this space.
     func check(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) throws(LoadError) {
         let user = book.user(in: space, of: principal)
         guard user == nil || user == credential.user else {
@@ -108,14 +108,14 @@ public actor CredentialStorage: InstancePart {
         publish()
     }
 
-    /// The server refused a credential: it is not sent again unasked.
+    /// The server refused a credential: it is not sent again without a challenge.
     func refused(_ credential: Credential, for space: ProtectionSpace, of principal: Principal) {
         book.refused(credential, for: space, of: principal)
         publish()
     }
 }
 
-/// Hides its content from dumps: it holds passwords, and reflection reads an actor's state without its isolation.
+/// Hides its content from dumps: it contains passwords, and reflection reads an actor's state without its isolation.
 extension CredentialStorage: CustomReflectable {
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }

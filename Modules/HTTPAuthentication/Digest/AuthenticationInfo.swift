@@ -1,18 +1,18 @@
-/// `Authentication-Info` or `Proxy-Authentication-Info` (RFC 7615, RFC 7616 §3.5): what a server says once it has accepted
-/// somebody.
+/// `Authentication-Info` or `Proxy-Authentication-Info` (RFC 7615, RFC 7616 §3.5), which a server sends after it has
+/// accepted a user.
 struct AuthenticationInfo: Sendable, Hashable {
     /// The most parameters that are read.
     static let limit = 16
 
-    /// What proves that the server knows the password as well.
+    /// The proof that the server knows the password too.
     var responseProof: String?
     var nextNonce: String?
-    /// As the request had them.
+    /// The values of the request.
     var clientNonce: String?
     var count: String?
     var protection: DigestProtection?
 
-    /// What is malformed is passed over; of parameters of one name the first counts.
+    /// Malformed parameters are skipped; of several with the same name, the first counts.
     init(_ fields: [String]) {
         var parameters: [String: String] = [:]
         for field in fields {

@@ -9,8 +9,8 @@ enum BodyHash {
     /// The longest file that is hashed.
     static let longestFile = ByteCount.megabytes(64)
 
-    /// - Returns: nil for a body that can be read once only: it cannot be hashed before it is sent.
-    /// - Throws: ``LoadError/Code/requestBodyFailed`` where the producer threw; ``LoadError/Code/fileSystem``.
+    /// - Returns: nil for a body that can be read only once: it cannot be hashed before it is sent.
+    /// - Throws: ``LoadError/Code/requestBodyFailed`` if the producer threw an error; ``LoadError/Code/fileSystem``.
     static func of(
         _ body: RequestBody?, _ function: DigestAlgorithm.Function
     ) async throws(LoadError) -> [UInt8]? {
@@ -75,7 +75,7 @@ enum BodyHash {
     }
 }
 
-/// The body of an answer whose server vouched for it: it ends in an error where it is another (RFC 7616 §3.5).
+/// The body of an answer with a server's proof of its hash: it ends in an error if the hash differs (RFC 7616 §3.5).
 actor VouchedBody: BodySource {
     private nonisolated let body: ResponseBody
     private var hash: RunningDigest

@@ -2,12 +2,13 @@ internal import Crypto
 internal import CryptoExtras
 internal import SallyportBase
 
-/// The `algorithm` of Digest (RFC 7616 §3.3, §6.1): a hash function, and whether its key is made once for each challenge.
+/// The `algorithm` of Digest (RFC 7616 §3.3, §6.1): a hash function, and whether the key is made once per challenge.
 package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
     package enum Function: String, Sendable, Hashable, CaseIterable {
         case md5 = "MD5"
         case sha256 = "SHA-256"
-        /// SHA-512/256 of FIPS 180-4, and not SHA-512 cut short, as which erratum 4897 tells the RFC's own example.
+        /// SHA-512/256 of FIPS 180-4, not a truncated SHA-512, which the RFC's own example uses by mistake (erratum
+        /// 4897).
         case sha512t256 = "SHA-512-256"
     }
 
@@ -19,7 +20,7 @@ package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
         self.isSession = isSession
     }
 
-    /// Nil for one that is not known, whose challenge is passed over (§3.3). MD5 where a server names none.
+    /// Nil for an unknown algorithm, whose challenge is skipped (§3.3). MD5 if the server names none.
     package init?(_ name: String?) {
         guard let name = name?.lowercased() else {
             self.init(.md5)
@@ -33,7 +34,7 @@ package struct DigestAlgorithm: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { function.rawValue + (isSession ? "-sess" : "") }
 
-    /// What is taken of several: MD5 last. The other two are as strong as each other.
+    /// The preference among several: MD5 last. The other two are equally strong.
     var strength: Int { function == .md5 ? 0 : 1 }
 }
 
@@ -47,7 +48,7 @@ extension DigestAlgorithm.Function {
         }
     }
 
-    /// Of the parts with a colon between each two.
+    /// The hash of the parts, separated by colons.
     func hash(_ parts: [UInt8]...) -> [UInt8] {
         var octets: [UInt8] = []
         octets.reserveCapacity(parts.reduce(parts.count) { $0 + $1.count })
@@ -59,7 +60,7 @@ extension DigestAlgorithm.Function {
     }
 }
 
-/// The hash of a body that comes in pieces.
+/// The incremental hash of a body.
 struct RunningDigest: Sendable {
     private enum State: Sendable {
         case md5(Insecure.MD5)

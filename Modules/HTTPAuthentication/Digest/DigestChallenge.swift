@@ -1,4 +1,4 @@
-/// What `qop` says: how much of a message its digest covers (RFC 7616 §3.3).
+/// The value of `qop`: which parts of a message its digest covers (RFC 7616 §3.3).
 package enum DigestProtection: String, Sendable, Hashable {
     /// Method and target.
     case auth
@@ -6,32 +6,32 @@ package enum DigestProtection: String, Sendable, Hashable {
     case authInt = "auth-int"
 }
 
-/// A challenge of Digest (RFC 7616 §3.3) that can be answered.
+/// A Digest challenge (RFC 7616 §3.3) that can be answered.
 package struct DigestChallenge: Sendable, Hashable {
-    /// The longest realm, nonce and `opaque` that are taken, in octets: they are sent back with each request.
+    /// The longest accepted realm, nonce and `opaque`, in bytes: they are sent back with each request.
     package static let longestValue = 2048
-    /// The most URIs of `domain` that are looked at.
+    /// The most URIs of `domain` that are read.
     static let domainLimit = 32
 
     package let realm: String
     package let nonce: String
     package let opaque: String?
     package let algorithm: DigestAlgorithm
-    /// As the server wrote it; it is said back so, and only where it was said.
+    /// The name as the server wrote it; it is sent back unchanged, and only if the server sent it.
     let algorithmName: String?
-    /// `auth` wherever it is offered, since it costs no hash of the body; nil for a server that knows no `qop` (RFC 2069).
+    /// `auth` if it is offered, since it needs no hash of the body; nil for a server without `qop` (RFC 2069).
     package let protection: DigestProtection?
-    /// Only the nonce was too old: user and password may be right.
+    /// Only the nonce had expired: user and password may be right.
     package let isStale: Bool
-    /// Names of users are sent as hashes (§3.4.4).
+    /// User names are sent as hashes (§3.4.4).
     let hashesUser: Bool
-    /// The server takes `username*` (§3.4).
+    /// The server accepts `username*` (§3.4).
     let isUTF8: Bool
-    /// Where else the credential holds, as the server wrote it.
+    /// The other URIs for which the credential is valid, as the server wrote them.
     let domain: [String]
 
-    /// Nil for what is no such challenge, what uses an unknown algorithm or only unknown protections, and for values
-    /// that are too long or could not be sent back unchanged.
+    /// Nil if it is not a Digest challenge, uses an unknown algorithm or only unknown protections, or has values that
+    /// are too long or could not be sent back unchanged.
     package init?(_ offered: OfferedScheme) {
         let parameters = offered.parameters
         guard offered.name == "digest", offered.token68 == nil,
@@ -44,7 +44,7 @@ package struct DigestChallenge: Sendable, Hashable {
             guard let protection = Self.protection(of: offers) else { return nil }
             self.protection = protection
         } else {
-            // A session's key is made of a nonce of the client's, which RFC 2069 has not.
+            // A session key includes a client nonce, which RFC 2069 does not have.
             guard !algorithm.isSession else { return nil }
             protection = nil
         }
@@ -66,12 +66,12 @@ package struct DigestChallenge: Sendable, Hashable {
         return offered.contains(.auth) ? .auth : offered.first
     }
 
-    /// A line of text, which a quoted string can hold.
+    /// Whether it is a line of text, which a quoted string can contain.
     private static func isText(_ value: String) -> Bool {
         value.utf8.count <= longestValue && !value.utf8.contains { $0 < 32 || $0 == 127 }
     }
 
-    /// Printable ASCII: what was not is not what the server sent any more once it was read as text.
+    /// Whether it is printable ASCII: other bytes would have been changed when they were read as text.
     static func isOpaque(_ value: String) -> Bool {
         value.utf8.count <= longestValue && value.utf8.allSatisfy { 32..<127 ~= $0 }
     }

@@ -1,12 +1,12 @@
 internal import SallyportBase
 package import SallyportCore
 
-/// What is known of one protection space of Digest, from challenge to challenge. Without I/O, clock and randomness.
+/// The state of one Digest protection space between challenges. Without I/O, clock and randomness.
 package struct DigestConversation: Sendable {
     package private(set) var challenge: DigestChallenge
     private var nonces: NonceBook
-    /// H(user:realm:password) of the one user who was asked for last, who is the user of the requests that follow, and
-    /// H(user:realm) where the server wants to see no name (§3.4.4).
+    /// H(user:realm:password) of the last user, who is usually the user of the next requests too, and H(user:realm) if
+    /// the server requests hashed user names (§3.4.4).
     private var base: (credential: Credential, key: [UInt8], name: [UInt8]?)?
     /// The key of a `-sess` algorithm: made with the first request after a challenge, and kept with the nonce that the
     /// client chose then (RFC 7616 §3.4.2).
@@ -17,7 +17,7 @@ package struct DigestConversation: Sendable {
         nonces = NonceBook(challenge.nonce)
     }
 
-    /// The server asked again.
+    /// The server sent another challenge.
     package mutating func challenged(by challenge: DigestChallenge) {
         let isSameKey =
             challenge.realm == self.challenge.realm && challenge.algorithm.function == self.challenge.algorithm.function
@@ -28,16 +28,16 @@ package struct DigestConversation: Sendable {
         nonces.change(to: challenge.nonce)
     }
 
-    /// The server named the nonce that it wants next (§3.5).
+    /// The server named the next nonce (§3.5).
     mutating func informed(of nonce: String) { nonces.change(to: nonce) }
 
-    /// The same, out of the fields of an answer whose proof was checked.
+    /// The same, from the fields of an answer whose proof was checked.
     package mutating func learn(from fields: [String]) {
         if let nonce = AuthenticationInfo(fields).nextNonce { informed(of: nonce) }
     }
 
-    /// - Parameter clientNonce: random, and used by no other request; not needed in a session that has one.
-    /// - Returns: nil where the nonce was used as often as can be said, and where the hash of a body is missing.
+    /// - Parameter clientNonce: random and unique for each request; not needed if the session has one.
+    /// - Returns: nil if all counts of the nonce were used, and if the hash of a body is missing.
     package mutating func proof(
         of message: DigestMessage, for credential: Credential, clientNonce: String
     ) -> (proof: DigestProof, field: String)? {
@@ -51,7 +51,7 @@ package struct DigestConversation: Sendable {
         return (proof, proof.field(of: credential.user, hashed: base?.name, answering: challenge))
     }
 
-    /// H(A1) (§3.4.2), and the client's nonce that belongs to it.
+    /// H(A1) (§3.4.2), and the client nonce that belongs to it.
     private mutating func key(of credential: Credential, _ clientNonce: String) -> (key: [UInt8], clientNonce: String) {
         let function = challenge.algorithm.function
         if base?.credential != credential {

@@ -1,6 +1,6 @@
 internal import SallyportBase
 
-/// What is said of a request in a digest.
+/// The parts of a request that its digest covers.
 package struct DigestMessage: Sendable, Hashable {
     package let method: String
     /// The request target: path and query, or host and port for CONNECT.
@@ -15,7 +15,7 @@ package struct DigestMessage: Sendable, Hashable {
     }
 }
 
-/// The proof that one request carries (RFC 7616 §3.4.1): what answers it is measured by the same values.
+/// The proof of one request (RFC 7616 §3.4.1); its answer is checked with the same values.
 package struct DigestProof: Sendable {
     let algorithm: DigestAlgorithm
     /// H(A1), in hexadecimal digits (§3.4.2).
@@ -33,7 +33,7 @@ package struct DigestProof: Sendable {
         return digest(method, bodyHash: message.bodyHash, protection: protection)
     }
 
-    /// What the server's `rspauth` is: the same without a method, and with the hash of its own body (§3.5).
+    /// The expected `rspauth` of the server: the same without a method, and with the hash of its own body (§3.5).
     func serverResponse(protection: DigestProtection?, bodyHash: [UInt8]?) -> [UInt8] {
         digest([], bodyHash: bodyHash, protection: protection)
     }
@@ -50,11 +50,11 @@ package struct DigestProof: Sendable {
 }
 
 extension DigestProof {
-    /// What `Authorization` says (§3.4).
+    /// The value of `Authorization` (§3.4).
     ///
-    /// User and realm stand first: what goes before the nonce is the same for each request of a user.
+    /// User and realm come first: the part before the nonce is the same for each request of a user.
     ///
-    /// - Parameter hashed: the user in a form that shows no name; nil where the server wants the name.
+    /// - Parameter hashed: the hashed user name; nil if the server accepts the plain name.
     func field(of user: String, hashed: [UInt8]?, answering challenge: DigestChallenge) -> String {
         var writer = FieldWriter()
         if let hashed {
@@ -80,7 +80,7 @@ extension DigestProof {
     }
 }
 
-/// Writes parameters behind the scheme's name.
+/// Writes parameters after the scheme's name.
 private struct FieldWriter {
     private var octets = Array("Digest".utf8)
 

@@ -3,21 +3,21 @@ internal import SallyportBase
 public import SallyportCore
 internal import SallyportLoading
 
-/// A user's name and password, of which the server sees only digests (RFC 7616).
+/// Authentication by user name and password, of which the server sees only digests (RFC 7616).
 public struct DigestScheme: AuthenticationScheme {
     private let clientNonce: @Sendable () -> String
 
     public init() { self.init(clientNonce: Self.random) }
 
-    /// - Parameter clientNonce: gives another one each time that nobody can guess.
+    /// - Parameter clientNonce: returns another unpredictable nonce each time.
     package init(clientNonce: @escaping @Sendable () -> String) { self.clientNonce = clientNonce }
 
     public var method: AuthenticationMethod { .digest }
 
     public func takes(_ offered: OfferedScheme) -> Bool { DigestChallenge(offered) != nil }
 
-    /// The first with SHA-256 or SHA-512-256, else the first: a server puts first what it prefers (§3.7), and some put MD5
-    /// there for clients that read one challenge only, which is no reason for us to use it.
+    /// The first challenge with SHA-256 or SHA-512-256, otherwise the first one. Servers list their preferred one first
+    /// (§3.7), but some put MD5 there for clients that read only one challenge, which is no reason to use it.
     public func preferred(of offers: [OfferedScheme]) -> OfferedScheme? {
         let strengths = offers.map(strength)
         guard let highest = strengths.max(), let index = strengths.firstIndex(of: highest) else { return nil }
@@ -35,14 +35,14 @@ public struct DigestScheme: AuthenticationScheme {
     /// 128 bits of the system's random numbers.
     private static func random() -> String {
         var numbers = SystemRandomNumberGenerator()
-        // Each short enough to need no memory of its own.
+        // Each is short enough to need no allocation.
         return String(numbers.next(), radix: 36) + String(numbers.next(), radix: 36)
     }
 }
 
-/// One principal's protection space of Digest: nonces and their counts, shared by all loads at once.
+/// One principal's Digest protection space: nonces and their counts, shared by all concurrent loads.
 ///
-/// Uses a lock: each request takes a count of the nonce, and a call to an actor would cost more than the proof may.
+/// Uses a lock: each request takes a count of the nonce, and a call to an actor would cost more than the proof should.
 final class DigestSession: AuthenticationSession {
     private let state: Lock<DigestConversation>
     private let clientNonce: @Sendable () -> String
@@ -62,11 +62,11 @@ final class DigestSession: AuthenticationSession {
         until deadline: ContinuousClock.Instant
     ) async throws(LoadError) -> any RequestSignature {
         guard !credential.user.utf8.contains(where: { $0 < 32 || $0 == 127 }) else {
-            throw LoadError(.invalidRequest, at: .request, "Digest takes no control character in a user's name.")
+            throw LoadError(.invalidRequest, at: .request, "Digest allows no control character in a user's name.")
         }
         let challenge = state.withLock { $0.challenge }
         let function = challenge.algorithm.function
-        // The proxy that is asked for a tunnel sees neither target nor body.
+        // The proxy that opens a tunnel sees neither target nor body.
         if kind == .proxy, request.url.isSecure {
             let target = request.url.endpoint.map { "\($0)" } ?? ""
             let message = DigestMessage(method: "CONNECT", target: target, bodyHash: function.hash([]))
@@ -77,8 +77,8 @@ final class DigestSession: AuthenticationSession {
         return DigestSignature(message, to: kind, by: self, credential)
     }
 
-    /// Those of `domain` that lie on the same server (RFC 7616 §3.3); all of it where the server names none. No other
-    /// server gets a proof unasked, whatever this one says.
+    /// The URIs of `domain` on the same server (RFC 7616 §3.3); the whole server if it names none. Other servers never
+    /// get a proof without a challenge, even if this one names them.
     func scopes(of url: RequestURL) -> [String] {
         let domain = state.withLock { $0.challenge.domain }
         guard !domain.isEmpty else { return ["/"] }

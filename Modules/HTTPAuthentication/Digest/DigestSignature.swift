@@ -3,16 +3,16 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The proof of one request by Digest, and what its answer is measured by.
+/// The proof of one request by Digest, and the values for checking its answer.
 final class DigestSignature: RequestSignature {
     private let message: DigestMessage
     private let session: DigestSession
     private let credential: Credential
-    /// The proof that was sent last; one more for each time that the request is sent.
+    /// The proof that was sent last; another one is made each time the request is sent.
     private let made = Latest<DigestProof?>()
     private var sent: DigestProof? { made.value ?? nil }
 
-    /// The field in which server or proxy answer the proof.
+    /// The field in which the server or the proxy answers the proof.
     private let infoField: HTTPField.Name
 
     init(
@@ -32,7 +32,7 @@ final class DigestSignature: RequestSignature {
 
     var isMade: Bool { sent != nil }
 
-    /// A server that takes the same nonce for too old would ask for ever.
+    /// If the server calls the same nonce expired again, retrying would never end.
     func isOutdated(by offered: OfferedScheme) -> Bool {
         guard let challenge = DigestChallenge(offered), challenge.isStale else { return false }
         return sent?.nonce != challenge.nonce
@@ -75,6 +75,6 @@ final class DigestSignature: RequestSignature {
 
     static var failure: LoadError {
         LoadError(
-            .serverNotAuthenticated, at: .response, "The server's own proof is not one of somebody who knows the user.")
+            .serverNotAuthenticated, at: .response, "The server's own proof does not show that it knows the user.")
     }
 }

@@ -1,7 +1,7 @@
-/// The nonces of one protection space, and how often each was used: no count is given out twice for one nonce
-/// (RFC 7616 §3.4, `nc`).
+/// The nonces of one protection space, and how often each was used: a count is used only once for each nonce (RFC 7616
+/// §3.4, `nc`).
 struct NonceBook: Sendable {
-    /// Nonces that were replaced and may come again; the oldest is forgotten beyond so many.
+    /// How many replaced nonces are remembered, since they may come again.
     static let limit = 16
 
     private(set) var current: String
@@ -22,7 +22,7 @@ struct NonceBook: Sendable {
         if earlier.count > Self.limit { earlier.removeFirst() }
     }
 
-    /// The next count of the nonce; nil once all are used, and a new nonce must be asked for.
+    /// The next count of the nonce; nil once all are used, so that a new nonce is needed.
     mutating func take() -> UInt32? {
         guard count < .max else { return nil }
         count += 1

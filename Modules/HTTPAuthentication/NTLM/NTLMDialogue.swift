@@ -3,24 +3,24 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// One load's three messages, or none over a connection that the server knows the user of.
+/// One load's three messages, or none over a connection on which the server knows the user.
 final class NTLMDialogue: ConnectionDialogue {
     private enum Leg {
-        /// The server knows the user of the connection with the number.
+        /// The server knows the user of the connection with this number.
         case known(UInt64)
         case negotiate
-        /// The last message answers what came over the connection with the number.
+        /// The last message answers a challenge over the connection with this number.
         case authenticate(Redacted<String>, UInt64)
-        /// Nothing is to be proved.
+        /// No authentication is needed.
         case whole
     }
 
     private struct State {
         var leg: Leg
         var isMade = false
-        /// Nil once the body of the answer has it.
+        /// Nil once the answer's body owns it.
         var lease: ConnectionLease?
-        /// Of the last answer.
+        /// The facts of the last answer.
         var facts: ConnectionFacts?
     }
 
@@ -42,7 +42,7 @@ final class NTLMDialogue: ConnectionDialogue {
 
     deinit { letGo() }
 
-    /// A connection that was not used, since the answer came from elsewhere, is as good as before.
+    /// If the answer came from elsewhere, the connection was not used and can be kept.
     func letGo() {
         let (lease, number) = state.withLock { state -> (ConnectionLease?, UInt64?) in
             guard case .known(let number) = state.leg, !state.isMade else { return (state.lease.take(), nil) }
@@ -62,7 +62,7 @@ final class NTLMDialogue: ConnectionDialogue {
         }
     }
 
-    /// Nothing of the app's is sent before the server can know who sends it.
+    /// The app's body is not sent before the server can know the user.
     var isBodyless: Bool { if case .negotiate = state.withLock({ $0.leg }) { hasBody } else { false } }
 
     func make() -> Redacted<String>? {
@@ -105,7 +105,7 @@ final class NTLMDialogue: ConnectionDialogue {
         return true
     }
 
-    /// The server does not know the user of the connection any more, and says nothing against the user.
+    /// The server no longer knows the connection's user, but has not refused the user.
     func isOutdated(by offered: OfferedScheme) -> Bool {
         if case .known = state.withLock({ $0.leg }) { true } else { false }
     }

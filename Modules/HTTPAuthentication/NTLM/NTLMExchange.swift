@@ -5,11 +5,11 @@ package import SallyportLoading
 
 /// The three messages of one authentication (MS-NLMP §3.1.5.2). Without I/O, clock and randomness.
 package struct NTLMExchange: Sendable {
-    /// Which answers are given.
+    /// Which versions are answered.
     package enum Versions: Sendable, Hashable {
         case v2
-        /// NTLMv1 and NTLM2 session too, to servers that say nothing of themselves, as those do that know no other: anybody
-        /// on the way to the server can make it look like one.
+        /// Also NTLMv1 and NTLM2 session, to servers without target information, which may know no other version. An
+        /// attacker on the network path can make any server look like that.
         case all
     }
 
@@ -18,13 +18,13 @@ package struct NTLMExchange: Sendable {
     private let targetName: String
     private let versions: Versions
 
-    /// - Parameter host: the server's, for its name as a service: `HTTP/host`.
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a user's name that NTLM cannot say.
+    /// - Parameter host: the server's name, for the service name `HTTP/host`.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a user name that NTLM cannot represent.
     package init(_ credential: Credential, to host: String, _ versions: Versions = .v2) throws(LoadError) {
         guard let user = NTLMUser(credential.user), credential.password.reveal().utf16.count <= NTLMUser.longest else {
             throw LoadError(
                 .invalidRequest, at: .request,
-                "NTLM takes no empty name, no control character in one, and nothing above \(NTLMUser.longest) units.")
+                "NTLM allows no empty name, no control character in one, and nothing above \(NTLMUser.longest) units.")
         }
         self.user = user
         password = credential.password
@@ -32,16 +32,16 @@ package struct NTLMExchange: Sendable {
         self.versions = versions
     }
 
-    /// The first message, the same for everybody.
+    /// The first message, the same for all users.
     package static var negotiate: [UInt8] { NTLMMessage.negotiate }
 
-    /// The last message; nil where `message` is no challenge that can be answered.
+    /// The last message; nil if `message` is not a challenge that can be answered.
     ///
     /// - Parameters:
-    ///   - message: the server's.
-    ///   - binding: the connection's with the server, where it has TLS.
-    ///   - nonce: 8 octets that nobody can guess.
-    ///   - time: tenths of a microsecond since 1601; used where the server does not say what time it is.
+    ///   - message: the server's challenge.
+    ///   - binding: the binding to the connection with the server, if it uses TLS.
+    ///   - nonce: 8 unpredictable bytes.
+    ///   - time: tenths of a microsecond since 1601; used if the server does not send its time.
     package func authenticate(
         answering message: [UInt8], binding: ChannelBinding?, nonce: [UInt8], time: UInt64
     ) -> [UInt8]? {
@@ -65,7 +65,7 @@ package struct NTLMExchange: Sendable {
         return covered(last(challenge, response), answering: message)
     }
 
-    /// The server's pairs, which the proof then covers, with ours (§3.1.5.1.2).
+    /// The server's pairs, which the proof then covers, and the client's additions (§3.1.5.1.2).
     private func targetInfo(_ server: TargetInfo, _ binding: ChannelBinding?) -> TargetInfo {
         var information = server
         let flags = server[TargetInfo.Kind.flags].map { LittleEndian.word($0, at: 0) } ?? 0
@@ -84,7 +84,7 @@ package struct NTLMExchange: Sendable {
             hasIntegrityCode: response.key != nil)
     }
 
-    /// With the code over all three messages (§3.1.5.1.2), so that nobody on the way changes what they agreed on.
+    /// With a code over all three messages (§3.1.5.1.2), so that an attacker cannot change what was negotiated.
     private func covered(_ message: NTLMAuthenticate, answering challenge: [UInt8]) -> [UInt8] {
         var octets = message.octets
         guard let key = message.response.key else { return octets }

@@ -1,21 +1,22 @@
 internal import Crypto
 internal import SallyportBase
 
-/// The answers to a server's challenge (MS-NLMP §3.3), as both fields of the last message have them.
+/// The responses to a server's challenge (MS-NLMP §3.3): both fields of the last message.
 package struct NTLMResponse: Sendable, Hashable {
     package var lm: [UInt8]
     package var nt: [UInt8]
-    /// What the code over the messages is made with: the session's base key, since no key is exchanged (§3.4.5.1). Nil
-    /// where none is made.
+    /// The key for the code over the messages: the session base key, since no key is exchanged (§3.4.5.1). Nil if there
+    /// is no code.
     var key: [UInt8]?
 
     /// NTLMv2 (§3.3.2).
     ///
     /// - Parameters:
     ///   - key: ``NTLMHash/v2(password:user:domain:)``.
-    ///   - nonce: 8 octets of the client's.
+    ///   - nonce: 8 bytes chosen by the client.
     ///   - time: tenths of a microsecond since 1601.
-    ///   - hasServerTime: the server said what time it is, and knows the integrity code, which the field for LM is left to.
+    ///   - hasServerTime: whether the server sent its time and so knows the integrity code, which then replaces the LM
+    ///     response.
     static func v2(
         _ key: [UInt8], answering challenge: [UInt8], nonce: [UInt8], time: UInt64, targetInfo: [UInt8],
         hasServerTime: Bool
@@ -29,23 +30,24 @@ package struct NTLMResponse: Sendable, Hashable {
         return NTLMResponse(lm: lm, nt: proof + blob, key: NTLMHash.code(proof, key))
     }
 
-    /// NTLM2 session (§3.3.1, with extended session security): NTLMv1 to a challenge that both sides made.
+    /// NTLM2 session (§3.3.1, with extended session security): NTLMv1 for a challenge made by both sides.
     static func session2(_ hash: [UInt8], answering challenge: [UInt8], nonce: [UInt8]) -> NTLMResponse {
         let both = Array(Insecure.MD5.hash(data: challenge + nonce).prefix(8))
         return NTLMResponse(
             lm: nonce + [UInt8](repeating: 0, count: 16), nt: NTLMHash.desLong(hash, both))
     }
 
-    /// NTLMv1 (§3.3.1). What stands for LM is the same again: the LM hash, which is one of capital letters, is never used.
+    /// NTLMv1 (§3.3.1). The LM response repeats the NT response: the LM hash, which uses capital letters only, is never
+    /// sent.
     static func v1(_ hash: [UInt8], answering challenge: [UInt8]) -> NTLMResponse {
         let response = NTLMHash.desLong(hash, challenge)
         return NTLMResponse(lm: response, nt: response)
     }
 }
 
-/// What is made of a password.
+/// The hashes of a password.
 enum NTLMHash {
-    /// `NTOWFv1`: whoever has it needs no password.
+    /// `NTOWFv1`: can be used in place of the password.
     static func v1(password: String) -> [UInt8] { MD4.hash(NTLMText.octets(password)) }
 
     /// `NTOWFv2`.
@@ -53,7 +55,7 @@ enum NTLMHash {
         code(NTLMText.octets(NTLMText.uppercased(user)) + NTLMText.octets(domain), v1(password: password))
     }
 
-    /// `DESL`: the block under three keys, 16 octets long together and filled up with zeros.
+    /// `DESL`: the block under three keys, 16 bytes long together and filled up with zeros.
     static func desLong(_ key: [UInt8], _ block: [UInt8]) -> [UInt8] {
         let filled = key + [UInt8](repeating: 0, count: 5)
         return stride(from: 0, to: 21, by: 7).flatMap { DES(bits: filled[$0..<$0 + 7]).encrypt(block) }

@@ -3,15 +3,15 @@ internal import SallyportBase
 public import SallyportCore
 internal import SallyportLoading
 
-/// A user's name and password, of which the server sees only answers to its challenge, once for each connection
-/// (MS-NLMP, MS-NTHT).
+/// Authentication by user name and password, of which the server sees only responses to its challenges, once for each
+/// connection (MS-NLMP, MS-NTHT).
 public struct NTLMScheme: ConnectionScheme {
     private let allowsV1: @Sendable () -> Bool
     private let surroundings: Surroundings
 
-    /// What comes from outside.
+    /// The sources of randomness and time.
     package struct Surroundings: Sendable {
-        /// 8 octets that nobody can guess.
+        /// 8 unpredictable bytes.
         package var nonce: @Sendable () -> [UInt8]
         /// Tenths of a microsecond since 1601.
         package var time: @Sendable () -> UInt64
@@ -23,12 +23,12 @@ public struct NTLMScheme: ConnectionScheme {
         package static let system = Surroundings(nonce: randomOctets, time: systemTime)
     }
 
-    /// What the administrator's policy calls NTLMv1 and NTLM2 session among the schemes.
+    /// The name of NTLMv1 and NTLM2 session in the administrator's policy.
     public static let v1 = AuthenticationMethod("ntlmv1")
 
-    /// Answers with NTLMv2, unless something else is said.
+    /// Answers with NTLMv2 only, by default.
     ///
-    /// - Parameter allowsV1: asked for each authentication: whether servers that know no NTLMv2 are answered with NTLM2
+    /// - Parameter allowsV1: called for each authentication: whether servers without NTLMv2 are answered with NTLM2
     ///   session and NTLMv1, both of which an eavesdropper can break.
     public init(allowsV1: @escaping @Sendable () -> Bool = { false }) {
         self.init(in: .system, allowsV1: allowsV1)
@@ -41,7 +41,7 @@ public struct NTLMScheme: ConnectionScheme {
 
     public var method: AuthenticationMethod { .ntlm }
 
-    /// Alone, or with what can be answered.
+    /// Without data, or with a challenge that can be answered.
     public func takes(_ offered: OfferedScheme) -> Bool {
         offered.parameters.isEmpty
             && offered.token68.map { NTLMToken.octets($0).flatMap(NTLMChallenge.init) != nil } != false
@@ -73,13 +73,13 @@ public struct NTLMScheme: ConnectionScheme {
     }
 }
 
-/// One principal's protection space of NTLM: its connections.
+/// One principal's NTLM protection space: its connections.
 final class NTLMSession: ConnectionSession {
     private let leases = ConnectionLeases()
 
     func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) {}
 
-    /// A connection knows no paths.
+    /// The authentication of a connection applies to all paths.
     func scopes(of url: RequestURL) -> [String] { ["/"] }
 
     func refused(_ credential: Credential) { leases.forget(credential) }

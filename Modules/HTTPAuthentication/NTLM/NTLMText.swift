@@ -1,12 +1,13 @@
 internal import SallyportBase
 
-/// Names and passwords as NTLM has them.
+/// Names and passwords as NTLM encodes them.
 enum NTLMText {
-    /// UTF-16, the lower octet first.
+    /// UTF-16, the lower byte first.
     static func octets(_ text: String) -> [UInt8] { text.utf16.flatMap { $0.littleEndianOctets } }
 
-    /// As Windows does it: each unit of UTF-16 by itself becomes one other, so that no name changes its length; `ß` and
-    /// what lies beyond 16 bits stays, and so does what would be another letter when it is put in lower case again.
+    /// As Windows does it: each UTF-16 unit is converted separately, so that the length never changes; `ß` and
+    /// characters beyond 16 bits stay, and so do letters that would become another letter when converted back to lower
+    /// case.
     static func uppercased(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars { scalars.append(uppercased(scalar)) }
@@ -24,16 +25,16 @@ enum NTLMText {
     }
 }
 
-/// A user as NTLM knows one: `DOMAIN\user`; a name alone, and `user@REALM`, belong to no domain that the client names, and
-/// the server finds theirs.
+/// A user name in NTLM: `DOMAIN\user`; for a name alone, and for `user@REALM`, the client names no domain, and the
+/// server determines it.
 struct NTLMUser: Sendable, Hashable {
-    /// The longest name and domain, in UTF-16 units: four times what Windows takes.
+    /// The longest name and domain, in UTF-16 units: four times the limit of Windows.
     static let longest = 1024
 
     let domain: String
     let name: String
 
-    /// Nil for an empty name, and for one that is too long or holds control characters.
+    /// Nil for an empty name, and for one that is too long or contains control characters.
     init?(_ user: String) {
         guard user.utf16.count <= Self.longest,
             !user.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 })

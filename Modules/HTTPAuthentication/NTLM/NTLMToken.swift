@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// Messages as fields have them (MS-NTHT).
+/// The encoding of messages in header fields (MS-NTHT).
 enum NTLMToken {
-    /// Nil for what is no base64, and for what is longer than a challenge may be.
+    /// Nil if it is not base64, or longer than a challenge may be.
     static func octets(_ text: String) -> [UInt8]? {
         guard text.utf8.count <= (NTLMChallenge.longest + 2) / 3 * 4 else { return nil }
         return Data(base64Encoded: text).map(Array.init)

@@ -3,12 +3,12 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What became of one request.
+/// The result of sending a request.
 enum Attempt {
     case answered(LoadResponse)
-    /// The proxy asked before the server had anything: its answer to CONNECT, and the failure that it is.
+    /// The proxy sent a challenge before the server had received anything: its answer to CONNECT, and the failure.
     case refused(HTTPResponse, LoadError)
-    /// The connection that it had to go over is gone, and it can be made anew.
+    /// The required connection is gone, and another can be made.
     case lost(LoadError)
 
     init(
@@ -29,9 +29,9 @@ enum Attempt {
     }
 }
 
-/// What is done after an attempt.
+/// What follows an attempt.
 enum NextStep {
-    /// Another one, which answers a challenge of the space.
+    /// Another request, which answers a challenge of the space.
     case again(LoadRequest, ProtectionSpace)
     case result(LoadResponse)
 }
@@ -48,7 +48,7 @@ struct Conversation {
     init(_ request: LoadRequest, in context: LoadContext, by stage: AuthenticationStage) {
         original = request
         self.request = request
-        // SOCKS has no challenges: what it is told it is told at once.
+        // SOCKS has no challenges: its credential is sent at once.
         let proxy = context.proxies.proxy(for: request.url).flatMap { $0.kind == .socks5 ? nil : $0 }
         self.proxy = proxy
         func negotiator(with challenger: Challenger) -> Negotiator {
@@ -61,14 +61,14 @@ struct Conversation {
         }
     }
 
-    /// The request as it is sent unasked.
+    /// The first request, before any challenge.
     mutating func first() async throws(LoadError) -> LoadRequest {
         if let field = try await withServer?.first() { request.headerFields[.authorization] = field.reveal() }
         if let field = try await withProxy?.first() { request.headerFields[.proxyAuthorization] = field.reveal() }
         return outgoing
     }
 
-    /// Without its body where the server is first to say whether it takes it.
+    /// Without its body if the server must first say whether it accepts it.
     private var outgoing: LoadRequest {
         guard withServer?.isBodyless == true else { return request }
         var request = request
@@ -77,7 +77,7 @@ struct Conversation {
         return request
     }
 
-    /// What the next request goes over, where it is a connection of the user's own.
+    /// The user's own connection for the next request, if it needs one.
     var connection: ConnectionUse? { withServer?.connection }
 
     /// The space in which Basic was not answered because the connection is not encrypted, and the field that was not
@@ -87,7 +87,7 @@ struct Conversation {
         return found.map { ($0, $0.kind == .proxy ? .proxyAuthorization : .authorization) }
     }
 
-    /// What is still to be proved when the request is sent.
+    /// The proofs that are made when the request is sent.
     var signer: RequestSignatures? { RequestSignatures(server: withServer?.signature, proxy: withProxy?.signature) }
 
     mutating func next(after attempt: Attempt) async throws(LoadError) -> NextStep {
@@ -119,7 +119,7 @@ struct Conversation {
     private static func plainBasic(_ error: LoadError) -> LoadError {
         LoadError(
             error.code, at: error.step,
-            "The proxy asks by Basic over plain http, where others read the password; allowsBasicOverPlainHTTP sends it.",
+            "The proxy asks for Basic over plain http, which exposes the password; allowsBasicOverPlainHTTP sends it.",
             underlying: error)
     }
 
@@ -138,14 +138,14 @@ struct Conversation {
         return .again(outgoing, reply.space)
     }
 
-    /// Through a tunnel, the proxy has nothing to say of the server's answers.
+    /// Through a tunnel, the server's answers are none of the proxy's.
     private mutating func heardByProxy(_ response: LoadResponse) async throws(LoadError) -> LoadResponse {
         let isProxys = !original.url.isSecure && withProxy != nil
         return try await withProxy?.succeeded(isProxys ? response : nil) ?? response
     }
 
-    /// A 407 is the proxy's only where the proxy has seen the request: through a tunnel, and without a proxy, it is a
-    /// server that has no business to ask.
+    /// A 407 comes from the proxy only if the proxy has seen the request. Through a tunnel, and without a proxy, a
+    /// server has sent it, which must not.
     private func isOfProxy(_ response: LoadResponse) -> Bool {
         guard let proxy, response.head.status == .proxyAuthenticationRequired, !original.url.isSecure else {
             return false

@@ -34,7 +34,7 @@ struct Negotiation: Sendable {
         case afterLoss
     }
 
-    /// What is to be done next.
+    /// The next step.
     enum Step: Sendable, Hashable {
         /// Examine the last answer in the light of this challenge of the same space, if there is one, and pass the
         /// result to ``examined(_:)``.
@@ -49,32 +49,32 @@ struct Negotiation: Sendable {
         case end
     }
 
-    /// What became of the last answer.
+    /// The result for the last answer.
     enum Verdict: Sendable, Hashable {
         /// The challenge continues the dialogue.
         case goesOn
-        /// The proof was only too old.
+        /// Only the proof had expired.
         case outdated
         case refused
-        /// No proof was sent: the request was not sent, or went without one. In a dialogue, the server broke off.
+        /// No proof was sent: the request was not sent, or went without one. In a dialogue, the server broke it off.
         case unsaid(isDialogue: Bool)
     }
 
     /// The result of looking for an answer to an offer.
     enum Finding: Sendable, Hashable {
         case credential(Credential)
-        /// From a scheme that answers without asking the app; it is not checked against refused credentials.
+        /// From a scheme that can answer without asking the app; it is not checked against refused credentials.
         case atHand(Credential)
         case nothing
-        /// The app wants the next method to be tried.
+        /// The app wants the next method.
         case rejected
     }
 
     /// The greatest number of answers in one load.
     static let limit = 10
-    /// How often a proof that was only too old is made again; after that it counts as refused.
+    /// How often an expired proof is renewed; after that it counts as refused.
     static let renewalLimit = 3
-    /// How often a proof for a lost connection is made again for another connection.
+    /// How often a lost connection is replaced by another one.
     static let lossLimit = 3
 
     /// The answer that the last request carried.

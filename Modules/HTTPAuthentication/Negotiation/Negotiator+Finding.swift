@@ -9,7 +9,7 @@ extension Negotiator {
         _ offer: Negotiation.Offer, after failureCount: Int, _ head: HTTPResponse
     ) async throws(LoadError) -> Negotiation.Finding {
         let scheme = stage.schemes[offer.space.method]
-        // A credential that the app gave for this request goes before one that a scheme has at hand.
+        // The app's credential for this request is preferred over a credential that a scheme already has.
         if failureCount == 0, challenger.credential == nil,
             let credential = try await scheme?.credentialAtHand(in: offer.space, of: principal)
         {

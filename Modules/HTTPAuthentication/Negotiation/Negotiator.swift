@@ -148,7 +148,7 @@ struct Negotiator {
         guard !isSent || original.body?.isReplayable ?? true else {
             throw LoadError(
                 .bodyNotReplayable, at: .response,
-                "The \(challenger.kind) wants to know who sends the body, which can be read once only and was sent.")
+                "The \(challenger.kind) requires authentication for a body that was sent and cannot be read again.")
         }
     }
 

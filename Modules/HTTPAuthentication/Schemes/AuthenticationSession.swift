@@ -25,13 +25,13 @@ public protocol AuthenticationSession: AnyObject, Sendable {
         until deadline: ContinuousClock.Instant
     ) async throws(LoadError) -> any RequestSignature
 
-    /// The paths below which what was accepted for `url` may be sent unasked.
+    /// The paths below which a credential accepted for `url` may be sent without a challenge.
     func scopes(of url: RequestURL) async -> [String]
 
     /// The server refused a credential.
     func refused(_ credential: Credential) async
 
-    /// It was cleared: whatever goes on goes on, and nothing is kept from here on.
+    /// The session's credentials were cleared: running loads continue, but no state is kept from here on.
     func end() async
 }
 
@@ -43,14 +43,14 @@ extension AuthenticationSession {
 /// The proof of one request, made when the request is sent, and again each time it is sent. Used by one load, which may
 /// also send its request in the background after a response from the cache.
 public protocol RequestSignature: AnyObject, Sendable {
-    /// What `Authorization` says; nil where nothing can be proved before the server has asked once more.
+    /// The value of `Authorization`; nil if no proof can be made before another challenge.
     func make() async -> Redacted<String>?
 
-    /// Whether ``make()`` gave something: the server has seen it, and its answer is one to it.
+    /// Whether ``make()`` returned a proof: the server has seen it, and has answered it.
     var isMade: Bool { get async }
 
-    /// Whether the challenge says that the proof was only too old. Then another is made, at most three times in one
-    /// load.
+    /// Whether the challenge says that only the proof had expired. Then another proof is made, at most three times in
+    /// one load.
     func isOutdated(by offered: OfferedScheme) async -> Bool
 
     /// Examines a response of the server or proxy that accepted the proof; its fields are
@@ -67,7 +67,7 @@ struct RequestSignatures: RequestSigner {
     private let server: (any RequestSignature)?
     private let proxy: (any RequestSignature)?
 
-    /// Nil where there is nothing to make.
+    /// Nil if there are no proofs to make.
     init?(server: (any RequestSignature)?, proxy: (any RequestSignature)?) {
         guard server != nil || proxy != nil else { return nil }
         self.server = server

@@ -1,9 +1,9 @@
 internal import CKerberos
 internal import SallyportCore
 
-/// Keytabs and credential caches, by the paths that the app names.
+/// Keytabs and credential caches, at paths that the app names.
 enum HostFiles {
-    /// The most tickets that are looked at.
+    /// The most tickets that are read.
     private static let limit = 256
 
     static func user(ofKeytab path: String) throws(KerberosError) -> KerberosUser {
@@ -14,12 +14,12 @@ enum HostFiles {
             throw KerberosError(.keytab, "The keytab cannot be read: \(context.error(code).message)")
         }
         guard let user = KerberosUser(krb5Name: unsafe name.takeText()) else {
-            throw KerberosError(.keytab, "The keytab's first name is no user's.")
+            throw KerberosError(.keytab, "The keytab's first entry does not name a user.")
         }
         return user
     }
 
-    /// The ticket-granting ticket of the client's own realm that lasts longest.
+    /// The ticket-granting ticket of the client's own realm that is valid the longest.
     static func granting(ofCache path: String) throws(KerberosError) -> (KerberosUser, Ticket) {
         let context = try KerberosContext()
         let found = try tickets(ofCache: path, context).filter(\.isGranting)

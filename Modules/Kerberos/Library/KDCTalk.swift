@@ -1,7 +1,7 @@
 internal import CKerberos
 internal import SallyportCore
 
-/// A talk with KDCs, one message after the other, that ends with a ticket. Without I/O. Keeps a context to itself.
+/// An exchange of messages with KDCs that ends with a ticket. Without I/O. It has its own context.
 @safe
 final class KDCTalk {
     enum Step {
@@ -24,7 +24,7 @@ final class KDCTalk {
 
     deinit { unsafe sk_talk_free(handle) }
 
-    /// Asks for a ticket-granting ticket (RFC 4120 §3.1).
+    /// Requests a ticket-granting ticket (RFC 4120 §3.1).
     static func signIn(
         _ user: KerberosUser, with secret: SignInSecret, isForwardable: Bool
     ) throws(KerberosError) -> KDCTalk {
@@ -41,7 +41,7 @@ final class KDCTalk {
         }
     }
 
-    /// Asks for a ticket for a service (§3.3).
+    /// Requests a ticket for a service (§3.3).
     static func ask(for service: ServiceName, with granting: Ticket) throws(KerberosError) -> KDCTalk {
         let context = try KerberosContext(offset: granting.offset)
         return try unsafe KDCTalk(context) { made in
@@ -49,7 +49,7 @@ final class KDCTalk {
         }
     }
 
-    /// - Parameter answer: a KDC's; none at first.
+    /// - Parameter answer: a KDC's answer; empty at first.
     func step(_ answer: [UInt8]) throws(KerberosError) -> Step {
         var (message, realm, isDone) = unsafe (sk_octets(), sk_octets(), Int32(0))
         let code = unsafe answer.withUnsafeBufferPointer { answer in
@@ -71,7 +71,7 @@ final class KDCTalk {
     }
 }
 
-/// What a user is known by.
+/// How a user proves their identity.
 enum SignInSecret: Sendable, Equatable {
     case password(Password)
     /// The path of a file, read each time.
@@ -79,7 +79,7 @@ enum SignInSecret: Sendable, Equatable {
 
     var isPassword: Bool { if case .password = self { true } else { false } }
 
-    /// What krb5 gets: the password, or the path.
+    /// Passes the password, or the path, to krb5.
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         switch self {
         case .password(let password): unsafe password.withCString(body)
@@ -88,7 +88,7 @@ enum SignInSecret: Sendable, Equatable {
     }
 }
 
-/// A service of a host: what a ticket is for.
+/// A service on a host, for which a ticket is issued.
 struct ServiceName: Sendable, Hashable, CustomStringConvertible {
     let service: String
     let host: String

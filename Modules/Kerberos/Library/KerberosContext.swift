@@ -1,7 +1,7 @@
 internal import CKerberos
 internal import SallyportCore
 
-/// A context of krb5 with a profile of its own. For one thread at a time: whoever makes one keeps it to itself.
+/// A krb5 context with its own profile. For one thread at a time: its creator must not share it.
 @safe
 final class KerberosContext {
     let handle: OpaquePointer
@@ -18,7 +18,7 @@ final class KerberosContext {
 
     deinit { unsafe sk_context_free(handle) }
 
-    /// How many seconds the realm's clock is ahead, as far as an answer has told.
+    /// How many seconds the realm's clock is ahead, if an answer has said so.
     var offset: Int32 { unsafe sk_offset(handle) }
 
     func check(_ code: Int32, fileID: StaticString = #fileID, line: UInt = #line) throws(KerberosError) {
@@ -52,14 +52,14 @@ final class KerberosContext {
         }
     }
 
-    /// ASN.1's errors, and answers to another question.
+    /// ASN.1 errors, and answers that do not match the request.
     private static func isOfCoding(_ code: Int32) -> Bool {
         (sk_coding_errors..<sk_coding_errors + 256).contains(code) || code == sk_modified
     }
 }
 
 extension sk_octets {
-    /// The octets; what krb5 made is cleared and freed.
+    /// Copies the bytes; krb5's buffer is cleared and freed.
     mutating func take() -> [UInt8] {
         let taken = unsafe octets == nil ? [] : Array(UnsafeBufferPointer(start: octets, count: count))
         unsafe sk_octets_free(&self)

@@ -1,19 +1,19 @@
 internal import CKerberos
 internal import SallyportBase
 
-/// A password as krb5 takes it, cleared when nobody holds it.
+/// A password in the form that krb5 needs, cleared when there is no reference left.
 @safe
 final class Password: @unchecked Sendable, Equatable, CustomReflectable {
-    // SAFETY: written by the initializer alone, before anybody else has it.
+    // SAFETY: written only by the initializer, before it is shared.
     private let octets: UnsafeMutableBufferPointer<CChar>
 
-    /// Nil for one with a zero in it, of which krb5 would read a part only.
+    /// Nil if it contains a zero, where krb5 would stop reading.
     init?(_ password: Redacted<String>) {
         let text = password.reveal().utf8
         guard !text.contains(0) else { return nil }
         unsafe octets = .allocate(capacity: text.count + 1)
         unsafe octets.initialize(repeating: 0)
-        for (index, octet) in text.enumerated() { unsafe octets[index] = CChar(bitPattern: octet) }
+        for (index, byte) in text.enumerated() { unsafe octets[index] = CChar(bitPattern: byte) }
     }
 
     deinit {
@@ -22,11 +22,11 @@ final class Password: @unchecked Sendable, Equatable, CustomReflectable {
     }
 
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        // Never empty: the last one is zero.
+        // Never empty: the last byte is zero.
         unsafe body(UnsafePointer(octets.baseAddress.unsafelyUnwrapped))
     }
 
-    /// Hides the password when a value that holds it is dumped.
+    /// Hides the password when a value that contains it is dumped.
     var customMirror: Mirror { Mirror(self, children: []) }
 
     static func == (left: Password, right: Password) -> Bool {

@@ -1,6 +1,6 @@
 internal import CKerberos
 
-/// One AP-REQ (RFC 4120 §3.2), and what its service answers to it.
+/// One AP-REQ (RFC 4120 §3.2), and the check of the service's answer.
 ///
 /// Must not be shared by tasks: an actor owns it.
 @safe
@@ -11,7 +11,7 @@ final class ServiceProof {
     let request: [UInt8]
 
     /// - Parameters:
-    ///   - binding: the channel bindings as octets (RFC 4121 §4.1.1.2).
+    ///   - binding: the channel bindings as bytes (RFC 4121 §4.1.1.2).
     ///   - delegated: a forwarded ticket-granting ticket that the service gets.
     init(_ ticket: Ticket, binding: [UInt8]?, delegated: Ticket?) throws(KerberosError) {
         let context = try KerberosContext(offset: ticket.offset)
@@ -32,7 +32,7 @@ final class ServiceProof {
 
     deinit { unsafe sk_proof_free(handle) }
 
-    /// Whether the octets are the AP-REP that only the service of the ticket can make (§3.2.5).
+    /// Whether the bytes are the AP-REP that only the ticket's service can create (§3.2.5).
     func isAnswered(by reply: [UInt8]) -> Bool {
         unsafe reply.withUnsafeBufferPointer { reply in
             guard let start = reply.baseAddress else { return false }
@@ -40,7 +40,7 @@ final class ServiceProof {
         }
     }
 
-    /// Whether `code` is the service's over `message` (RFC 4121 §4.2.6.1). After ``isAnswered(by:)``.
+    /// Whether `code` is the service's signature of `message` (RFC 4121 §4.2.6.1). Call it after ``isAnswered(by:)``.
     func isSigned(_ message: [UInt8], with code: [UInt8]) -> Bool {
         unsafe message.withUnsafeBufferPointer { message in
             unsafe code.withUnsafeBufferPointer { code in

@@ -1,10 +1,10 @@
 internal import CKerberos
 internal import SallyportCore
 
-/// A ticket and its session key, which is cleared with it. Never changes.
+/// A ticket and its session key, which is cleared with it. Immutable.
 @safe
 final class Ticket: @unchecked Sendable {
-    // SAFETY: what it points to is read by krb5, never written, and freed when nobody holds it.
+    // SAFETY: krb5 reads the memory but never writes it; it is freed when there is no reference left.
     let handle: OpaquePointer
     private let facts: sk_ticket_facts
     /// How many seconds the realm's clock is ahead of this machine's.
@@ -18,14 +18,14 @@ final class Ticket: @unchecked Sendable {
 
     deinit { unsafe sk_ticket_free(handle) }
 
-    /// Unix seconds by the realm's clock.
+    /// When it expires, in Unix seconds by the realm's clock.
     var ends: Int64 { facts.ends }
-    /// As ``ends``; 0 where it cannot be renewed.
+    /// Until when it can be renewed; 0 if it cannot.
     var renewableUntil: Int64 { facts.flags & Flag.renewable == 0 ? 0 : facts.renewable_until }
     var isForwardable: Bool { facts.flags & Flag.forwardable != 0 }
     /// Whether the realm trusts the service to act for its users (RFC 4120 §2.8).
     var isTrustedForDelegation: Bool { facts.flags & Flag.trusted != 0 }
-    /// Whether it is for the ticket-granting service.
+    /// Whether it is a ticket-granting ticket.
     var isGranting: Bool { unsafe sk_ticket_is_granting(handle) != 0 }
 
     private enum Flag {
@@ -34,13 +34,13 @@ final class Ticket: @unchecked Sendable {
         static let trusted: UInt32 = 0x0004_0000
     }
 
-    /// How much earlier than its end a ticket counts as expired: it still has to travel.
+    /// How long before its end a ticket counts as expired: it must still be transferred.
     static let margin: Int64 = 30
 
     /// - Parameter now: Unix seconds by this machine's clock.
     func holds(at now: Int64) -> Bool { ends - Self.margin > now + Int64(offset) }
 
-    /// Whether more than half of its life is over and it can be renewed still.
+    /// Whether more than half of its life is over and it can still be renewed.
     func wantsRenewal(at now: Int64) -> Bool {
         let now = now + Int64(offset)
         return renewableUntil > ends && now > (facts.starts + facts.ends) / 2 && now < ends
@@ -58,14 +58,14 @@ final class Ticket: @unchecked Sendable {
         return unsafe text.takeText()
     }
 
-    /// krb5's own form, with the session key.
+    /// krb5's own format, with the session key.
     func octets(_ context: KerberosContext) throws(KerberosError) -> [UInt8] {
         var octets = unsafe sk_octets()
         try context.check(unsafe sk_ticket_marshal(context.handle, handle, &octets))
         return unsafe octets.take()
     }
 
-    /// What ``octets(_:)`` gave.
+    /// Reads the result of ``octets(_:)``.
     convenience init(_ octets: [UInt8], offset: Int32, _ context: KerberosContext) throws(KerberosError) {
         var made: OpaquePointer?
         let code = unsafe octets.withUnsafeBufferPointer { octets in

@@ -4,22 +4,22 @@ public import SallyportCore
 public import SallyportHTTPAuthentication
 internal import SallyportLoading
 
-/// Kerberos by the scheme Negotiate (RFC 4559), among the schemes of an `AuthenticationStage`.
+/// Kerberos with the scheme Negotiate (RFC 4559), for an `AuthenticationStage`.
 public struct NegotiateScheme: AuthenticationScheme {
     private let kerberos: Kerberos
 
-    /// - Parameter kerberos: has the tickets.
+    /// - Parameter kerberos: the source of tickets.
     public init(_ kerberos: Kerberos) { self.kerberos = kerberos }
 
     public var method: AuthenticationMethod { .negotiate }
 
-    /// A token in a challenge is an answer's end; the next answer begins anew.
+    /// A token in a challenge ends an exchange; the next request begins a new one.
     public func takes(_ offered: OfferedScheme) -> Bool { offered.parameters.isEmpty }
 
-    /// Not a user without a realm, who may be known by another scheme.
+    /// Refuses a user without a realm, who may be known by another scheme.
     public func takes(_ credential: Credential) -> Bool { KerberosUser(parsing: credential.user) != nil }
 
-    /// Whose tickets there are is not asked.
+    /// Does not check whether there is already a ticket.
     public func credentialAtHand(
         in space: ProtectionSpace, of principal: Principal
     ) async throws(LoadError) -> Credential? {
@@ -40,7 +40,7 @@ public struct NegotiateScheme: AuthenticationScheme {
     }
 }
 
-/// What a principal says to one server, or proxy.
+/// A principal's state for one server or proxy.
 actor NegotiateSession: AuthenticationSession {
     private let kerberos: Kerberos
     private let service: ServiceName
@@ -53,10 +53,10 @@ actor NegotiateSession: AuthenticationSession {
         self.principal = principal
     }
 
-    /// The server's certificate is the same for all its connections, but where it is changed: it asks again then.
+    /// All connections to the server have the same certificate; if it is replaced, the server sends another challenge.
     func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) { self.binding = binding }
 
-    /// Asks for a ticket where there is none.
+    /// Obtains a ticket if there is none.
     func signature(
         for request: LoadRequest, to kind: ProtectionSpace.Kind, with credential: Credential,
         until deadline: ContinuousClock.Instant
@@ -67,7 +67,7 @@ actor NegotiateSession: AuthenticationSession {
             return NegotiateSignature(
                 kerberos, owner, service, tickets, to: kind, over: binding?.structure)
         } catch {
-            // A ticket at hand says nothing of this server: whoever knows more of it is asked.
+            // The existing ticket does not apply to this server: the app is asked for a user.
             guard error.code == .unknownService, credential.password.reveal().isEmpty else { throw error.asLoadError }
             throw LoadError(.credentialRefused, at: .request, error.message, underlying: error)
         }
@@ -96,6 +96,6 @@ actor NegotiateSession: AuthenticationSession {
         throw KerberosError(.kdcUnreachable, failure.message, underlying: failure)
     }
 
-    /// A ticket is the server's, whatever the path.
+    /// A ticket applies to the server as a whole, for all paths.
     nonisolated func scopes(of url: RequestURL) -> [String] { ["/"] }
 }

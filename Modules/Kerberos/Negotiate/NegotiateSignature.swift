@@ -5,7 +5,7 @@ internal import SallyportHTTPAuthentication
 internal import SallyportLoading
 internal import SallyportWire
 
-/// One request's token, and what its answer is measured by.
+/// One request's token, and the check of its answer.
 actor NegotiateSignature: RequestSignature {
     private let kerberos: Kerberos
     private let owner: TicketOwner
@@ -27,7 +27,7 @@ actor NegotiateSignature: RequestSignature {
         self.kind = kind
     }
 
-    /// A service takes one token once: another for each time.
+    /// A service accepts each token once: another is made each time.
     func make() -> Redacted<String>? {
         made = nil
         guard tickets.service.holds(at: kerberos.clock()),
@@ -41,8 +41,7 @@ actor NegotiateSignature: RequestSignature {
 
     var isMade: Bool { made != nil }
 
-    /// A ticket that was kept may be one that the service no longer knows: one that was just made is refused for another
-    /// reason.
+    /// The service may no longer know a stored ticket; a new ticket is refused for another reason.
     func isOutdated(by offered: OfferedScheme) async -> Bool {
         guard !tickets.isNew else { return false }
         await kerberos.refused(tickets.service, for: service, of: owner)
@@ -53,14 +52,16 @@ actor NegotiateSignature: RequestSignature {
         guard let proof = made else { return response }
         switch Self.answer(in: response, to: kind) {
         case nil:
-            // What the cache keeps was vouched for when it came; that it still holds, or that its server is out of order,
-            // is all that was learnt now.
+            // A cached answer was authenticated when it was received; now it was only learned that it is still valid,
+            // or that its server fails.
             guard !response.facts.hops.isEmpty else { return response }
-            // Where nobody asked, the service may not have looked: whoever plays it could as well have asked for nothing.
+            // Without a challenge, the service may not have looked at the token; an impostor could have omitted the
+            // challenge too.
             guard wasAsked else { return response }
-            // What stands before the service may end a request without it; what it gives out it must stand for.
+            // A gateway in front of the service may answer with an error without a proof; a successful answer needs the
+            // proof.
             guard kind == .proxy || response.head.status.code >= 400 else {
-                throw Self.failure("The server does not say who it is.")
+                throw Self.failure("The server does not authenticate itself.")
             }
         case .some(let answer):
             guard let answer, proof.isAnswered(by: answer.reply),
@@ -75,14 +76,14 @@ actor NegotiateSignature: RequestSignature {
         LoadError(.serverNotAuthenticated, at: .response, message)
     }
 
-    /// What a service says for itself.
+    /// The service's proof.
     struct Answer {
         /// AP-REP.
         var reply: [UInt8]
         var listCode: [UInt8]?
     }
 
-    /// Nil where there is no token; nil within where it is none that can be right.
+    /// Nil if there is no token; `.some(nil)` if it is invalid.
     private static func answer(in response: LoadResponse, to kind: ProtectionSpace.Kind) -> Answer?? {
         let field: HTTPField.Name = kind == .proxy ? .proxyAuthenticate : .wwwAuthenticate
         let offers = ChallengeParser.parse(response.fieldsSentNow[values: field])
@@ -94,13 +95,13 @@ actor NegotiateSignature: RequestSignature {
 
     static func answer(in text: String) throws(WireError) -> Answer {
         let octets = try Base64.decode(text.utf8)
-        // Some answer without SPNEGO.
+        // Some services answer without SPNEGO.
         if let token = try? KerberosToken(parsing: octets), token.kind == .reply { return Answer(reply: token.message) }
         guard case .answer(let answer) = try SPNEGOToken(parsing: octets), answer.state == .completed,
             answer.mechanism?.isKerberos ?? true, let inner = answer.token
         else { throw WireError(.unsupported, "The service does not say that it has accepted the token.") }
         let token = try KerberosToken(parsing: inner)
-        guard token.kind == .reply else { throw WireError(.unsupported, "The service's token is no AP-REP.") }
+        guard token.kind == .reply else { throw WireError(.unsupported, "The service's token is not an AP-REP.") }
         return Answer(reply: token.message, listCode: answer.listCode)
     }
 }

@@ -2,14 +2,14 @@ internal import CKerberos
 internal import Glibc
 internal import SallyportBase
 
-/// Runs a call of libkrb5 that blocks for its answers on a thread of its own, while the messages to the KDC go the same
-/// way as all others; only that thread blocks. Each such call has its own thread, since one that waits for a silent KDC
-/// must not hold up another; there is at most one at a time for each user.
+/// Runs a call of libkrb5 that blocks for its answers on a thread of its own, while the messages to the KDC use the
+/// same connections as all others; only that thread blocks. Each such call has its own thread, since one that waits for
+/// a silent KDC must not delay another; there is at most one at a time for each user.
 ///
 /// Uses a lock: libkrb5 calls back on that thread, and a callback from C cannot await an actor.
 @safe
 final class BlockingKDC: @unchecked Sendable {
-    // SAFETY: all state is behind the lock; the semaphore is made to be used by two threads.
+    // SAFETY: all state is guarded by the lock; semaphores are thread-safe.
     typealias Call = @Sendable (OpaquePointer, sk_send, UnsafeMutableRawPointer, inout OpaquePointer?) -> Int32
 
     private enum Word: Sendable {
@@ -40,12 +40,12 @@ final class BlockingKDC: @unchecked Sendable {
         unsafe semaphore.deallocate()
     }
 
-    /// - Parameter call: one of CKerberos that blocks in its `send`.
+    /// - Parameter call: a CKerberos function that blocks in its `send`.
     static func run(
         with client: KDCClient, offset: Int32, _ call: @escaping Call
     ) async throws(KerberosError) -> Ticket {
         let kdc = unsafe BlockingKDC(offset: offset, call)
-        guard kdc.start() else { throw KerberosError(.other, "There is no thread for krb5.") }
+        guard kdc.start() else { throw KerberosError(.other, "A thread for krb5 could not be started.") }
         var failure: KerberosError?
         while true {
             switch await kdc.next() {
@@ -76,7 +76,7 @@ final class BlockingKDC: @unchecked Sendable {
         }
     }
 
-    /// Always, for each question: the thread waits for it.
+    /// Must be called for each question: the thread waits for it.
     private func answer(_ octets: [UInt8]?) {
         state.withLock { $0.answer = octets }
         unsafe sem_post(semaphore)
@@ -124,7 +124,7 @@ final class BlockingKDC: @unchecked Sendable {
         waiting?.resume(returning: word)
     }
 
-    /// Blocks until the task has an answer, or none.
+    /// Blocks until the task has an answer, or has failed.
     private func ask(_ message: [UInt8], realm: String) -> [UInt8]? {
         say(.asks(message, realm: realm))
         while unsafe sem_wait(semaphore) != 0 {}

@@ -2,12 +2,12 @@ internal import SallyportBase
 package import SallyportCore
 internal import SallyportLoading
 
-/// Carries messages to the KDCs of realms and back: TCP, each message behind its length (RFC 4120 §7.2.2), through the
-/// tunnels of the session, which ask the policy. One connection a message.
+/// Sends messages to the KDCs of realms and returns the answers: TCP, each message after its length (RFC 4120 §7.2.2),
+/// through the session's tunnels, which ask the policy. One connection for each message.
 struct KDCClient: Sendable {
-    /// Of an answer, in octets. A ticket with the groups of a large domain has some 64 KiB.
+    /// The longest answer, in bytes. A ticket with the groups of a large domain takes about 64 KiB.
     static let maximumAnswer = 256 << 10
-    /// The documented time for one exchange, over all KDCs of the realm.
+    /// The time limit of one exchange, for all KDCs of the realm.
     static let timeout = Duration.seconds(30)
 
     let tunnels: any RoutedTunnels
@@ -21,12 +21,12 @@ struct KDCClient: Sendable {
         self.timeout = timeout
     }
 
-    /// The answer of the first KDC that gives one.
+    /// The first answer of a KDC.
     ///
     /// - Throws: ``KerberosError/Code-swift.struct/kdcUnreachable``, with the last KDC's failure.
     func answer(to message: [UInt8], of realm: String) async throws(KerberosError) -> [UInt8] {
         let deadline = ContinuousClock.now + timeout
-        // In its turn, and all of it in its time.
+        // In its turn, and within its time limit.
         let result = await untilDeadline(deadline) { () -> Result<[UInt8], LoadError> in
             guard await self.slots.enter(realm) else { return .failure(Self.late) }
             let result = await self.attempt(message, realm, until: deadline)
@@ -49,9 +49,9 @@ struct KDCClient: Sendable {
         } catch {
             return .failure(error)
         }
-        var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is no name of a host.")
+        var last = LoadError(.cannotFindHost, at: .routing, "The realm is not listed, and is not a host name.")
         for (index, server) in servers.enumerated() {
-            // A silent one leaves time for those behind it.
+            // A silent KDC leaves time for the following ones.
             let share = (deadline - .now) / (servers.count - index)
             switch await exchange(message, with: server, until: .now + share) {
             case .success(let answer): return .success(answer)
@@ -97,23 +97,23 @@ struct KDCClient: Sendable {
     }
 }
 
-/// Puts one answer together, as its octets come.
+/// Assembles one answer from received bytes.
 package struct AnswerReader: Sendable {
     private let limit: Int
     private var octets: [UInt8] = []
 
     package init(limit: Int) { self.limit = limit }
 
-    /// - Returns: the answer once it is whole.
+    /// - Returns: the answer once it is complete.
     /// - Throws: `responseTooLarge` before more than the limit is taken in; `protocolViolation` for an empty answer.
     package mutating func receive(_ more: [UInt8]) throws(LoadError) -> [UInt8]? {
         octets += more
         guard octets.count >= 4 else { return nil }
-        // The first bit is kept for extensions (RFC 4120 §7.2.2), of which we know none.
+        // The first bit is reserved for extensions (RFC 4120 §7.2.2), none of which is supported.
         let count = Int(UInt32(bigEndianOctets: octets.prefix(4)))
         guard count > 0 else { throw LoadError(.protocolViolation, at: .response, "The KDC's answer is empty.") }
         guard count <= limit else {
-            throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) octets.")
+            throw LoadError(.responseTooLarge, at: .response, "A KDC's answer has at most \(limit) bytes.")
         }
         guard octets.count >= 4 + count else { return nil }
         return Array(octets[4..<4 + count])

@@ -1,25 +1,25 @@
 package import SallyportCore
 
-/// Where the KDCs of a realm are: as the administrator lists them, else as the names of the inside say (RFC 4120 §7.2.3.2),
-/// else the realm's own name. Whether one of them may be spoken to, routing alone decides.
+/// The KDCs of a realm: those that the administrator lists, otherwise those in the enterprise's DNS (RFC 4120
+/// §7.2.3.2), or the realm's name as a host. Routing decides whether they may be reached.
 package struct RealmServers: Sendable {
-    /// The documented port.
+    /// The standard port of KDCs.
     package static let port: UInt16 = 88
-    /// The most that are tried.
+    /// The most KDCs that are tried.
     package static let limit = 8
 
     private let listed: @Sendable (String) -> [Endpoint]
     private let names: (any NameLookup)?
 
     /// - Parameters:
-    ///   - names: nil where nobody answers for the names of the inside.
-    ///   - listed: those of a realm in the configuration; none where it is not listed.
+    ///   - names: nil if there is no look-up in the enterprise's DNS.
+    ///   - listed: returns the KDCs of a realm in the configuration; empty if it is not listed.
     package init(names: (any NameLookup)? = nil, listed: @escaping @Sendable (String) -> [Endpoint] = { _ in [] }) {
         self.listed = listed
         self.names = names
     }
 
-    /// In the order in which they are tried; empty for a realm that is no name of a host.
+    /// In the order in which they are tried; empty for a realm that is not a valid host name.
     func servers(of realm: String) async throws(LoadError) -> [Endpoint] {
         let listed = listed(realm)
         guard listed.isEmpty else { return Array(listed.prefix(Self.limit)) }
@@ -29,7 +29,7 @@ package struct RealmServers: Sendable {
         return (try? Endpoint(host: .name(name), port: Self.port)).map { [$0] } ?? []
     }
 
-    /// A name that nobody answers for is one without records.
+    /// A failed look-up counts as a name without records.
     private func lookUp(_ name: String) async throws(LoadError) -> [Endpoint] {
         guard let names else { return [] }
         let records: [ServiceRecord]

@@ -5,7 +5,7 @@ internal import SallyportBase
 actor RealmSlots {
     private struct Realm {
         var used = 0
-        /// In the order in which they came.
+        /// In order of arrival.
         var waiting: [(number: UInt64, signal: TaskSignal)] = []
     }
 
@@ -15,9 +15,9 @@ actor RealmSlots {
 
     init(limit: Int = 16) { self.limit = limit }
 
-    /// Waits for a turn; each that came is given back with ``leave(_:)``.
+    /// Waits for a turn; each turn must be ended with ``leave(_:)``.
     ///
-    /// - Returns: false where the task was cancelled before.
+    /// - Returns: false if the task was cancelled first.
     func enter(_ realm: String) async -> Bool {
         guard !Task.isCancelled else { return false }
         guard realms[realm, default: Realm()].used >= limit else {
@@ -34,7 +34,7 @@ actor RealmSlots {
         return false
     }
 
-    /// Whoever has waited longest is next.
+    /// The task that has waited longest is next.
     func leave(_ realm: String) {
         guard let entry = realms[realm] else { return }
         if !entry.waiting.isEmpty {

@@ -1,9 +1,9 @@
 internal import SallyportWire
 
-/// Reads elements of DER (X.690 §10) from the front of octets: lengths definite and as short as they can be, tags of one
-/// octet, which is all that GSS-API needs. What stands in an element is not looked at.
+/// Reads DER elements (X.690 §10) from the front of bytes: definite lengths in the shortest form and tags of one byte,
+/// which is sufficient for GSS-API. The contents of an element are not checked.
 ///
-/// Not SwiftASN1, since what stands behind the mechanism in a token of GSS-API (RFC 2743 §3.1) is no ASN.1.
+/// SwiftASN1 is not used, since the bytes after the mechanism in a GSS-API token (RFC 2743 §3.1) are not ASN.1.
 struct DERReader {
     private(set) var rest: ArraySlice<UInt8>
 
@@ -13,7 +13,7 @@ struct DERReader {
     /// The tag of the next element.
     var next: UInt8? { rest.first }
 
-    /// The contents of an element that must stand here.
+    /// The contents of a required element.
     mutating func element(_ tag: UInt8) throws(WireError) -> ArraySlice<UInt8> {
         guard rest.first == tag else { throw WireError(.malformed, "Another element was expected.") }
         rest.removeFirst()
@@ -23,16 +23,16 @@ struct DERReader {
         return rest.prefix(count)
     }
 
-    /// The contents where the next element has this tag.
+    /// The contents, if the next element has this tag.
     mutating func optional(_ tag: UInt8) throws(WireError) -> ArraySlice<UInt8>? {
         rest.first == tag ? try element(tag) : nil
     }
 
-    /// The contents of the one element that the contents of another are.
+    /// The contents of the only element inside an element.
     static func only(_ tag: UInt8, in octets: ArraySlice<UInt8>) throws(WireError) -> ArraySlice<UInt8> {
         var reader = DERReader(octets)
         let contents = try reader.element(tag)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an element.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an element.") }
         return contents
     }
 
@@ -40,7 +40,7 @@ struct DERReader {
         guard let first = rest.popFirst() else { throw WireError(.malformed, "An element has no length.") }
         guard first >= 0x80 else { return Int(first) }
         let count = Int(first & 0x7f)
-        // Three octets are beyond every limit here.
+        // Three bytes exceed every limit here.
         guard (1...3).contains(count), rest.count >= count else {
             throw WireError(.malformed, "A length has no definite form, or is too long.")
         }
@@ -52,7 +52,7 @@ struct DERReader {
     }
 }
 
-/// Writes elements of DER.
+/// Writes DER elements.
 enum DERWriter {
     static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] { [tag] + length(contents.count) + contents }
 

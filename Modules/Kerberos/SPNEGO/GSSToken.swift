@@ -1,7 +1,7 @@
 internal import SallyportBase
 package import SallyportWire
 
-/// A mechanism of GSS-API: the contents of its object identifier.
+/// A GSS-API mechanism: the contents of its object identifier.
 package struct GSSMechanism: Sendable, Hashable {
     package let identifier: [UInt8]
 
@@ -10,7 +10,7 @@ package struct GSSMechanism: Sendable, Hashable {
     /// 1.2.840.113554.1.2.2 (RFC 4121 §4.1).
     package static let kerberos = GSSMechanism(
         identifier: [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 0x01, 0x02, 0x02])
-    /// 1.2.840.48018.1.2.2: what Windows calls the same, by a number that lost a bit (MS-SPNG §3.1.5.2).
+    /// 1.2.840.48018.1.2.2: the same mechanism in Windows, whose number lost a bit (MS-SPNG §3.1.5.2).
     package static let kerberosOfWindows = GSSMechanism(
         identifier: [0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 0x01, 0x02, 0x02])
     /// 1.3.6.1.5.5.2 (RFC 4178 §4.1).
@@ -21,11 +21,11 @@ package struct GSSMechanism: Sendable, Hashable {
     var element: [UInt8] { DERWriter.element(0x06, identifier) }
 }
 
-/// The first token of a mechanism, in its frame (RFC 2743 §3.1).
+/// The first token of a mechanism, with its header (RFC 2743 §3.1).
 package struct GSSToken: Sendable, Hashable {
-    /// Of a token with its frame, in octets: what fits into a header field in base64.
+    /// The longest token with its header, in bytes: the most that fits into a header field in base64.
     package static let maximumLength = 48 << 10
-    /// Of a mechanism's identifier, in octets.
+    /// The longest identifier of a mechanism, in bytes.
     static let maximumIdentifierLength = 64
 
     package var mechanism: GSSMechanism
@@ -38,7 +38,7 @@ package struct GSSToken: Sendable, Hashable {
 
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "A token of GSS-API has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "A token of GSS-API has at most \(Self.maximumLength) bytes.")
         }
         var reader = DERReader(try DERReader.only(0x60, in: octets[...]))
         mechanism = try GSSMechanism(identifier: Self.identifier(reader.element(0x06)))
@@ -47,7 +47,7 @@ package struct GSSToken: Sendable, Hashable {
 
     static func identifier(_ contents: ArraySlice<UInt8>) throws(WireError) -> [UInt8] {
         guard (1...maximumIdentifierLength).contains(contents.count) else {
-            throw WireError(.malformed, "A mechanism's identifier has 1 to \(maximumIdentifierLength) octets.")
+            throw WireError(.malformed, "A mechanism's identifier has 1 to \(maximumIdentifierLength) bytes.")
         }
         return Array(contents)
     }
@@ -55,7 +55,7 @@ package struct GSSToken: Sendable, Hashable {
     package var serialized: [UInt8] { DERWriter.element(0x60, mechanism.element + contents) }
 }
 
-/// A message of Kerberos as a token of GSS-API (RFC 4121 §4.1).
+/// A Kerberos message as a GSS-API token (RFC 4121 §4.1).
 package struct KerberosToken: Sendable, Hashable {
     package enum Kind: UInt16, Sendable, Hashable {
         /// AP-REQ, AP-REP and KRB-ERROR of RFC 4120.
@@ -78,7 +78,7 @@ package struct KerberosToken: Sendable, Hashable {
         guard token.mechanism.isKerberos else { throw WireError(.unsupported, "The token is not one of Kerberos.") }
         guard token.contents.count > 2,
             let kind = Kind(rawValue: UInt16(bigEndianOctets: token.contents.prefix(2)))
-        else { throw WireError(.malformed, "The token is none that begins a context of Kerberos.") }
+        else { throw WireError(.malformed, "The token does not begin a Kerberos context.") }
         self.init(kind, Array(token.contents.dropFirst(2)))
     }
 

@@ -1,20 +1,20 @@
 package import SallyportWire
 
-/// What one side says to agree on a mechanism (RFC 4178 §4.2).
+/// A message for negotiating a mechanism (RFC 4178 §4.2).
 package enum SPNEGOToken: Sendable, Hashable {
     case offer(SPNEGOOffer)
     case answer(SPNEGOAnswer)
 
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= GSSToken.maximumLength else {
-            throw WireError(.tooLarge, "A token of SPNEGO has at most \(GSSToken.maximumLength) octets.")
+            throw WireError(.tooLarge, "A token of SPNEGO has at most \(GSSToken.maximumLength) bytes.")
         }
         guard octets.first == 0x60 else {
             self = .answer(try SPNEGOAnswer(parsing: DERReader.only(0xa1, in: octets[...])))
             return
         }
         let token = try GSSToken(parsing: octets)
-        guard token.mechanism == .negotiation else { throw WireError(.unsupported, "The token is none of SPNEGO.") }
+        guard token.mechanism == .negotiation else { throw WireError(.unsupported, "The token is not SPNEGO.") }
         self = .offer(try SPNEGOOffer(parsing: DERReader.only(0xa0, in: token.contents[...])))
     }
 
@@ -26,8 +26,8 @@ package enum SPNEGOToken: Sendable, Hashable {
     }
 }
 
-/// NegTokenInit (§4.2.1): the mechanisms of who begins, the one it likes best first, with a token of that one. Flags of
-/// the request, which nothing protects, are neither sent nor read.
+/// NegTokenInit (§4.2.1): the initiator's mechanisms, the preferred one first, with a token of that one. Request flags,
+/// which are not protected, are neither sent nor read.
 package struct SPNEGOOffer: Sendable, Hashable {
     package static let maximumMechanisms = 32
 
@@ -41,7 +41,7 @@ package struct SPNEGOOffer: Sendable, Hashable {
         self.listCode = listCode
     }
 
-    /// What a `mechListMIC` is over: the list in DER (§5).
+    /// The input of a `mechListMIC`: the list in DER (§5).
     package var list: [UInt8] { DERWriter.element(0x30, mechanisms.flatMap(\.element)) }
 
     init(parsing octets: ArraySlice<UInt8>) throws(WireError) {
@@ -58,7 +58,7 @@ package struct SPNEGOOffer: Sendable, Hashable {
         _ = try reader.optional(0xa1).map { (flags) throws(WireError) in try DERReader.only(0x03, in: flags) }
         token = try reader.octets(0xa2)
         listCode = try reader.octets(0xa3)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an offer.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an offer.") }
     }
 
     var contents: [UInt8] {
@@ -68,13 +68,13 @@ package struct SPNEGOOffer: Sendable, Hashable {
     }
 }
 
-/// NegTokenResp (§4.2.2): how far the two sides have come.
+/// NegTokenResp (§4.2.2): the state of the negotiation.
 package struct SPNEGOAnswer: Sendable, Hashable {
     package enum State: UInt8, Sendable, Hashable {
         case completed = 0
         case incomplete = 1
         case rejected = 2
-        /// A code over the list of mechanisms is wanted, since another one than the first is used.
+        /// A code over the list of mechanisms is required, since the first mechanism is not used.
         case wantsListCode = 3
     }
 
@@ -97,7 +97,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         if let contents = try reader.optional(0xa0) {
             let value = try DERReader.only(0x0a, in: contents)
             guard value.count == 1, let first = value.first, let state = State(rawValue: first) else {
-                throw WireError(.malformed, "The state is none that there is.")
+                throw WireError(.malformed, "The state is unknown.")
             }
             self.state = state
         }
@@ -106,7 +106,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
         }
         token = try reader.octets(0xa2)
         listCode = try reader.octets(0xa3)
-        guard reader.isAtEnd else { throw WireError(.malformed, "Something stands behind an answer.") }
+        guard reader.isAtEnd else { throw WireError(.malformed, "There are bytes after an answer.") }
     }
 
     var contents: [UInt8] {
@@ -121,7 +121,7 @@ package struct SPNEGOAnswer: Sendable, Hashable {
 }
 
 extension DERReader {
-    /// An octet string in an element of its own, where there is one.
+    /// A byte string in its own element, if there is one.
     fileprivate mutating func octets(_ tag: UInt8) throws(WireError) -> [UInt8]? {
         guard let contents = try optional(tag) else { return nil }
         return Array(try DERReader.only(0x04, in: contents))

@@ -14,7 +14,8 @@ actor SharedWork<Key: Hashable & Sendable, Value: Sendable> {
 
     private var rounds: [Key: Round] = [:]
 
-    /// - Throws: what `work` throws, done by whomever; a leader that was cancelled fails nobody but itself.
+    /// - Throws: the error of `work`, for all waiting tasks. If the task that does the work is cancelled, only that
+    ///   task fails.
     func value(
         of key: Key, _ work: @Sendable () async throws(KerberosError) -> Value
     ) async throws(KerberosError) -> Value {

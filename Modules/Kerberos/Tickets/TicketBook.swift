@@ -1,15 +1,15 @@
 internal import SallyportCore
 
-/// Whose tickets: a user in the name of a principal.
+/// The owner of tickets: a user of a principal.
 struct TicketOwner: Sendable, Hashable {
     let principal: Principal
     let user: KerberosUser
 }
 
-/// What a user asks for tickets with.
+/// The source of a user's tickets.
 enum TicketSource: Sendable, Equatable {
     case secret(SignInSecret)
-    /// A credential cache's file, which somebody else keeps fresh.
+    /// A credential cache file that another program keeps valid.
     case cache(String)
 
     var isPassword: Bool {
@@ -17,17 +17,17 @@ enum TicketSource: Sendable, Equatable {
     }
 }
 
-/// The tickets of one user, and how to get others. A value; who is asked for tickets is elsewhere.
+/// The tickets of one user, and their source. A value; it does no I/O.
 struct TicketBook: Sendable {
-    /// The most services that tickets are kept of; the one that ends first is forgotten beyond.
+    /// The most services with tickets; beyond that, the ticket that expires first is dropped.
     static let limit = 256
 
     var source: TicketSource?
     private(set) var granting: Ticket?
-    /// A granting ticket for services that act for the user; made of ``granting``.
+    /// A ticket-granting ticket for services that act for the user; obtained with ``granting``.
     var forwarded: Ticket?
     private(set) var services: [ServiceName: Ticket] = [:]
-    /// When it was used last, in the order of uses.
+    /// The time of the last use, as a counter.
     var use: UInt64 = 0
 
     var isEmpty: Bool { granting == nil && services.isEmpty }
@@ -43,12 +43,12 @@ struct TicketBook: Sendable {
         if let first = services.min(by: { $0.value.ends < $1.value.ends }) { services[first.key] = nil }
     }
 
-    /// The service did not take it: another is asked for.
+    /// The service refused it: another one is requested.
     mutating func drop(_ ticket: Ticket, for service: ServiceName) {
         if services[service] === ticket { services[service] = nil }
     }
 
-    /// The realm did not take it.
+    /// The realm refused it.
     mutating func drop(granting ticket: Ticket) {
         guard granting === ticket else { return }
         granting = nil
@@ -61,6 +61,6 @@ struct TicketBook: Sendable {
         services = [:]
     }
 
-    /// Whether it gives tickets without anybody being asked.
+    /// Whether it can provide tickets without asking the app.
     func isOfUse(at now: Int64) -> Bool { source != nil || granting?.holds(at: now) == true }
 }

@@ -2,18 +2,18 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A user's tickets as the store keeps them.
+/// A user's tickets as they are stored.
 ///
-/// Octets: version 1, principal and user, then each ticket: the seconds by which the realm's clock is ahead (4), service,
-/// host, and krb5's own form. Texts and tickets stand behind their length (4); a granting ticket has neither service nor
-/// host.
+/// Bytes: version 1, principal and user, then each ticket: the seconds by which the realm's clock is ahead (4),
+/// service, host, and krb5's own format. Texts and tickets follow their length (4); a ticket-granting ticket has
+/// neither service nor host.
 package struct TicketRecord: Sendable {
-    /// In octets; what is longer is not kept.
+    /// In bytes; a longer record is not stored.
     package static let maximumLength = 8 << 20
     private static let version: UInt8 = 1
 
     struct Entry: Sendable {
-        /// Nil for the granting ticket.
+        /// Nil for the ticket-granting ticket.
         var service: ServiceName?
         var offset: Int32
         var octets: [UInt8]
@@ -37,7 +37,7 @@ package struct TicketRecord: Sendable {
         return writer.octets
     }
 
-    /// Nil for anything but what ``octets`` gives.
+    /// Nil for anything that ``octets`` cannot have written.
     package init?(_ octets: [UInt8]) {
         guard octets.count <= Self.maximumLength else { return nil }
         var reader = OctetReader(octets)
@@ -58,7 +58,7 @@ package struct TicketRecord: Sendable {
 }
 
 extension TicketRecord {
-    /// Nil where krb5 cannot write a ticket down.
+    /// Nil if krb5 cannot serialize a ticket.
     init?(_ owner: TicketOwner, _ book: TicketBook) {
         guard let context = try? KerberosContext() else { return nil }
         var entries: [Entry] = []
@@ -71,7 +71,7 @@ extension TicketRecord {
         self.init(owner, entries)
     }
 
-    /// Those that can be read.
+    /// Adds the readable tickets.
     func fill(_ book: inout TicketBook) {
         guard let context = try? KerberosContext() else { return }
         for entry in entries {

@@ -14,13 +14,13 @@ struct TicketStorage: Sendable {
         records = store.reservedCollection("kerberos", of: [UInt8].self, keyedBy: [UInt8].self)
     }
 
-    /// A principal's name holds whatever an app likes: its length stands before it.
+    /// A principal's name may contain anything, so its length comes first.
     private static func key(_ owner: TicketOwner) -> [UInt8] {
         let name = Array(owner.principal.name.utf8)
         return UInt32(name.count).bigEndianOctets + name + Array(owner.user.description.utf8)
     }
 
-    /// All that can be read: what is damaged is lost, and asked for anew.
+    /// Reads all readable records: a damaged one is lost, and its tickets are requested again.
     func load() throws -> [TicketRecord] {
         var found: [TicketRecord] = []
         try store.read { transaction in
@@ -47,7 +47,7 @@ struct TicketStorage: Sendable {
         }
     }
 
-    /// - Parameter principal: whose; everybody's, and what cannot be read, where nil.
+    /// - Parameter principal: the principal; if nil, all principals, and records that cannot be read.
     func removeAll(of principal: Principal?) async throws {
         let records = records
         guard let principal else { return try await store.write { try $0.removeAll(from: records) } }

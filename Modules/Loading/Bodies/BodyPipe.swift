@@ -4,34 +4,34 @@ package import SallyportCore
 
 /// A bounded buffer of chunks between one producer and one consumer, either of which may be an event loop.
 ///
-/// A loop calls the synchronous side (``push(_:)``, ``finish(_:)``, ``take(upTo:)``) and is told by a hook when to
-/// go on; a task calls the asynchronous side (``write(_:)``, ``next()``). All chunks that lie ready are handed over
-/// under one lock, so that neither pays a hop for each chunk. Hooks run outside the lock, on the thread that made
+/// A loop calls the synchronous side (``push(_:)``, ``finish(_:)``, ``take(upTo:)``), and a hook tells it when to
+/// continue; a task calls the asynchronous side (``write(_:)``, ``next()``). All available chunks are passed on under
+/// one lock, so that neither side switches threads for each chunk. Hooks run outside the lock, on the thread that made
 /// them due.
 package final class BodyPipe: BodySource {
-    /// In bytes. The producer stops at `high` and goes on below `low`.
+    /// In bytes. The producer stops at `high` and continues below `low`.
     package struct Watermarks: Sendable {
         package var low: Int
         package var high: Int
 
         package init(low: Int, high: Int) {
-            precondition(low > 0 && low <= high, "A producer that stopped goes on below the low mark.")
+            precondition(low > 0 && low <= high, "A stopped producer continues below the low mark.")
             self.low = low
             self.high = high
         }
 
-        /// Small, so that what a body holds stays below what glibc gives back to the system each time it is freed: with
-        /// 1 MiB, taking pages anew cost more than the copying.
+        /// Small, so that a body's memory stays below the amount that glibc returns to the system on each free: with 1
+        /// MiB, allocating the pages again cost more than the copying.
         package static let standard = Watermarks(low: 96 << 10, high: 192 << 10)
     }
 
     /// Hooks for the side that is a loop. Each is called at most once for each time that it became due.
     package struct Hooks: Sendable {
-        /// A push was answered with `.full`, and there is room again.
+        /// A push returned `.full`, and there is room again.
         package var hasRoom: @Sendable () -> Void
-        /// A take was answered with `.empty`, and there is something again: octets, the end, or a failure.
+        /// A take returned `.empty`, and there is something again: bytes, the end, or a failure.
         package var hasBytes: @Sendable () -> Void
-        /// The consumer is gone; nothing more is wanted.
+        /// The consumer has discarded the pipe; no more bytes are needed.
         package var wasDiscarded: @Sendable () -> Void
 
         package init(
@@ -59,34 +59,36 @@ extension BodyPipe {
     package enum PushResult: Sendable {
         /// There is room for more.
         case more
-        /// The chunk was taken; stop until the `hasRoom` hook.
+        /// The chunk was accepted; stop until the `hasRoom` hook.
         case full
-        /// The consumer is gone; the chunk was dropped.
+        /// The consumer has discarded the pipe; the chunk was dropped.
         case closed
     }
 
-    /// Takes a chunk from a loop. An empty one is ignored.
+    /// Appends a chunk from a loop. An empty one is ignored.
     ///
-    /// - Parameter isHeld: more comes at once. A task that waits is woken once, by a later chunk that is not held, the end,
-    ///   a pipe that is full or ``release()``; waking it for each costs more than what it gets.
+    /// - Parameter isHeld: whether more will follow at once. A waiting task is then woken only once: by a later chunk
+    ///   that is not held, by the end, by a full pipe or by ``release()``. Waking it for each chunk would cost more
+    ///   than the chunks.
     package func push(_ chunk: [UInt8], isHeld: Bool = false) -> PushResult {
         let (result, action) = machine.withLock { $0.pushed(chunk, isHeld: isHeld) }
         perform(action)
         return result
     }
 
-    /// Wakes the task that waits for what was held.
+    /// Wakes the task that waits for held chunks.
     package func release() { perform(machine.withLock { $0.released() }) }
 
-    /// Takes a chunk from a task; returns when there is room for more.
+    /// Appends a chunk from a task; returns when there is room for more.
     ///
-    /// - Throws: ``LoadError/Code/cancelled`` where the task is cancelled, or the consumer's reason for leaving.
+    /// - Throws: ``LoadError/Code/cancelled`` if the task is cancelled, or the consumer's reason for discarding the
+    ///   pipe.
     package func write(_ chunk: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
         try await waitForRoom(behind: push(chunk))
     }
 
-    /// Returns when there is room for more behind what was pushed.
+    /// Returns when there is room for more after a push.
     ///
     /// - Throws: as ``write(_:)``.
     package func waitForRoom(behind result: PushResult) async throws(LoadError) {
@@ -105,7 +107,7 @@ extension BodyPipe {
         try result.get()
     }
 
-    /// Nothing more comes. The first call counts.
+    /// Ends the body. Only the first call has an effect.
     package func finish(_ failure: LoadError? = nil, trailers: HTTPFields? = nil) {
         perform(machine.withLock { $0.finished(failure, trailers: trailers) })
     }
@@ -120,23 +122,23 @@ extension BodyPipe {
 extension BodyPipe {
     package enum TakeResult: Sendable {
         case bytes([UInt8])
-        /// Nothing lies ready; wait for the `hasBytes` hook.
+        /// No bytes are available; wait for the `hasBytes` hook.
         case empty
         case end
         case failed(LoadError)
     }
 
-    /// Gives a loop at most `limit` octets (more than zero).
+    /// Returns at most `limit` bytes (more than zero) to a loop.
     package func take(upTo limit: Int) -> TakeResult {
         let (result, action) = machine.withLock { $0.taken(upTo: limit) }
         perform(action)
         return result
     }
 
-    /// Gives a task the next chunk; nil at the end.
+    /// Returns the next chunk to a task; nil at the end.
     package func next() async throws(LoadError) -> [UInt8]? { try await next(upTo: .max) }
 
-    /// Gives a task the next chunk, at most `limit` bytes of it (more than zero); nil at the end.
+    /// Returns the next chunk to a task, at most `limit` bytes of it (more than zero); nil at the end.
     ///
     /// - Throws: the producer's failure; ``LoadError/Code/cancelled`` if the task is cancelled, which discards the
     ///   rest; ``LoadError/Code/invalidRequest`` while another task waits.
@@ -164,19 +166,19 @@ extension BodyPipe {
 
     package var trailers: HTTPFields? { machine.withLock { $0.trailers } }
 
-    /// Nothing lies ready, and more may come.
+    /// No bytes are available, but more may come.
     package var isIdle: Bool { machine.withLock { $0.isIdle } }
 
-    /// Bytes that lie ready.
+    /// The number of available bytes.
     package var bufferedOctets: Int { machine.withLock { $0.bufferedOctets } }
 
     /// Whether the producer has finished.
     package var isFinished: Bool { machine.withLock { $0.isFinished } }
 
-    /// A task waits for a chunk.
+    /// Whether a task waits for a chunk.
     package var isAwaited: Bool { machine.withLock { $0.isAwaited } }
 
-    /// The consumer takes no more.
+    /// The consumer needs no more bytes.
     package func discard() {
         perform(machine.withLock { $0.discarded() })
     }

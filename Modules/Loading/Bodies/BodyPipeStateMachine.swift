@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import SallyportCore
 
-/// What a ``BodyPipe`` decides: no I/O, no lock, no thread.
+/// The decisions of a ``BodyPipe``: no I/O, no lock, no thread.
 struct BodyPipeStateMachine: Sendable {
     typealias Producer = CheckedContinuation<Result<Void, LoadError>, Never>
     typealias Consumer = CheckedContinuation<Result<[UInt8]?, LoadError>, Never>
@@ -28,12 +28,12 @@ struct BodyPipeStateMachine: Sendable {
     private var owesHasBytes = false
     private var receivedTrailers: HTTPFields?
 
-    /// What came behind the chunks, once they were all taken.
+    /// The fields after the body, once all chunks were taken.
     var trailers: HTTPFields? { if case .finished = end, chunks.isEmpty { receivedTrailers } else { nil } }
 
     var bufferedOctets: Int { chunks.octets }
 
-    /// Nothing lies ready, and more may come.
+    /// No bytes are available, but more may come.
     var isIdle: Bool { if case .open = end { chunks.isEmpty } else { false } }
 
     /// Whether the producer has finished.
@@ -46,7 +46,7 @@ struct BodyPipeStateMachine: Sendable {
 
     // MARK: Producer
 
-    /// - Parameter isHeld: more comes at once: a consumer that waits is left waiting, unless the pipe is full.
+    /// - Parameter isHeld: whether more will follow at once: a waiting consumer keeps waiting, unless the pipe is full.
     mutating func pushed(_ chunk: [UInt8], isHeld: Bool = false) -> (BodyPipe.PushResult, Actions) {
         var actions = Actions()
         guard case .open = end else { return (.closed, actions) }
@@ -59,7 +59,7 @@ struct BodyPipeStateMachine: Sendable {
         return (.full, actions)
     }
 
-    /// What was held does not wait for more.
+    /// Held chunks are passed on without waiting for more.
     mutating func released() -> Actions {
         var actions = Actions()
         actions.resumeConsumer = waitingConsumer()
@@ -105,7 +105,7 @@ struct BodyPipeStateMachine: Sendable {
         owesHasRoom = false
         actions.callsHasBytes = clearOwed(&owesHasBytes)
         actions.resumeProducer = producer.take().map { ($0, .failure(failure ?? Self.discardedByConsumer())) }
-        // What was held comes before the end.
+        // Held chunks come before the end.
         actions.resumeConsumer =
             waitingConsumer() ?? consumer.take().map { ($0, failure.map { .failure($0) } ?? .success(nil)) }
         return actions
@@ -164,7 +164,7 @@ struct BodyPipeStateMachine: Sendable {
     mutating func discarded() -> Actions {
         var actions = Actions()
         guard case .open = end else {
-            // What was left unread must not look like a body that was read to its end.
+            // A discarded rest must not look like a body that was read to its end.
             if case .finished = end, !chunks.isEmpty { end = .discarded }
             chunks = ChunkQueue()
             return actions
@@ -200,7 +200,7 @@ struct BodyPipeStateMachine: Sendable {
 struct ChunkQueue: Sendable {
     private var chunks: [[UInt8]] = []
     private var head = 0
-    /// How much of the first chunk was taken already.
+    /// How many bytes of the first chunk were already taken.
     private var offset = 0
     private(set) var octets = 0
 

@@ -13,7 +13,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
     private let owner: Guardian
 
-    /// A body from a source of a stage's own.
+    /// A body from a stage's own source.
     public init(_ source: any BodySource) { owner = Guardian(source) }
 
     /// A body in memory.
@@ -21,19 +21,19 @@ public struct ResponseBody: AsyncSequence, BodySource {
 
     public func makeAsyncIterator() -> Iterator { Iterator(owner) }
 
-    /// The next chunk; nil at the end. For stages that wrap one body in another; all others iterate.
+    /// The next chunk; nil at the end. For stages that wrap a body; others iterate over the body.
     public func next() async throws(LoadError) -> [UInt8]? { try await owner.source.next() }
 
     /// Ends the transfer without reading the rest. Has no effect on a body that was read to its end.
     public func discard() { owner.source.discard() }
 
-    /// The fields behind the body (RFC 9110 §6.5), once it was read to its end; nil before, and where there are none.
+    /// The fields after the body (RFC 9110 §6.5) once it was read to its end; nil before, and if there are none.
     public var trailers: HTTPFields? { owner.source.trailers }
 
     /// Reads the whole body.
     ///
     /// - Parameter limit: in bytes; a longer body ends the transfer.
-    /// - Throws: ``LoadError/Code/responseTooLarge`` for one octet more than `limit`.
+    /// - Throws: ``LoadError/Code/responseTooLarge`` for one byte more than `limit`.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         guard var bytes = try await next() else { return [] }
         try check(bytes.count, limit)
@@ -53,7 +53,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the body alive while it is iterated, even without another reference to it.
         private let owner: Guardian
-        /// Nil for a body in memory, which keeps no connection.
+        /// Nil for a body in memory, which has no connection.
         private let guardian: Guardian?
 
         fileprivate init(_ owner: Guardian) {
@@ -86,13 +86,14 @@ public struct ResponseBody: AsyncSequence, BodySource {
 @available(*, unavailable)
 extension ResponseBody.Iterator: Sendable {}
 
-/// Where a response body's chunks come from; what a stage implements that changes a body.
+/// The source of a response body's chunks; implemented by stages that change a body.
 public protocol BodySource: Sendable {
     /// The next chunk, never empty; nil at the end. Called by one consumer at a time.
     func next() async throws(LoadError) -> [UInt8]?
-    /// The consumer takes no more: stop the transfer. May come from any thread, more than once, and after the end.
+    /// The consumer needs no more bytes: stop the transfer. May be called from any thread, more than once, and after
+    /// the end.
     func discard()
-    /// The fields behind the body; nil before its end, and where there are none.
+    /// The fields after the body; nil before its end, and if there are none.
     var trailers: HTTPFields? { get }
 }
 

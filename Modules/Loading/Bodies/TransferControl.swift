@@ -4,16 +4,17 @@ package import SallyportCore
 package protocol TransferControl: AnyObject, Sendable {
     /// Whether nothing may be read or sent now.
     var isSuspended: Bool { get }
-    /// From 0 to 1; of the loads that wait for a connection of an origin, the highest gets it first.
+    /// From 0 to 1; of the loads that wait for a connection to an origin, the one with the highest priority gets it
+    /// first.
     var priority: Double { get }
 
     /// Calls `listener` after each change of the above, on any thread, until it is detached.
     ///
-    /// - Returns: what ``detach(_:)`` takes.
+    /// - Returns: the number for ``detach(_:)``.
     func attach(_ listener: @escaping @Sendable () -> Void) -> UInt64
     func detach(_ number: UInt64)
 
-    /// The load has begun: suspended or not, it ends by then.
+    /// The load has begun; it must end by the deadline, even if it is suspended.
     func began(until deadline: ContinuousClock.Instant)
 
     /// Returns once the load is not suspended.
@@ -21,9 +22,10 @@ package protocol TransferControl: AnyObject, Sendable {
     /// - Throws: ``LoadError/Code/cancelled``.
     func proceed() async throws(LoadError)
 
-    /// The load waits for something that is not its server, or goes on.
+    /// The load starts or stops waiting for something other than its server.
     func waits(_ isWaiting: Bool)
 
-    /// So many bytes of the request's body were handed to the connection; fewer than before where it is sent again.
+    /// The number of bytes of the request's body that were passed to the connection; it decreases if the body is sent
+    /// again.
     func sent(_ octets: Int64, of total: Int64?)
 }

@@ -1,18 +1,18 @@
 public import HTTPTypes
 public import SallyportCore
 
-/// A question that a load cannot go on without an answer to.
+/// A question that must be answered before a load can continue.
 public struct AuthenticationChallenge: Sendable {
     public let protectionSpace: ProtectionSpace
-    /// What default handling would use; after a failure, what was refused.
+    /// The credential of default handling; after a failure, the refused one.
     public let proposedCredential: Credential?
-    /// How often an answer was refused in this load, for this protection space.
+    /// How many answers were refused in this load, for this protection space.
     public let previousFailureCount: Int
-    /// The answer with the challenge, where HTTP asked.
+    /// The response with the challenge, for challenges of HTTP.
     public let failureResponse: HTTPResponse?
-    /// What is in question for ``AuthenticationMethod/serverTrust``.
+    /// The server's chain, for ``AuthenticationMethod/serverTrust``.
     public let serverTrust: ServerTrustEvaluation?
-    /// What is wished for with ``AuthenticationMethod/clientCertificate``.
+    /// The request, for ``AuthenticationMethod/clientCertificate``.
     public let certificateRequest: CertificateRequest?
 
     public init(
@@ -29,23 +29,23 @@ public struct AuthenticationChallenge: Sendable {
     }
 }
 
-/// What is done with a challenge.
+/// The answer to a challenge.
 public enum ChallengeDisposition: Sendable, Hashable {
     /// Answers a challenge of HTTP.
     case use(Credential)
-    /// Answers ``AuthenticationMethod/serverTrust``: the app takes the server for the right one, with exactly the chain
-    /// that it showed, whether that verifies or not. A chain without a pinned key is never in question.
+    /// Answers ``AuthenticationMethod/serverTrust``: the app trusts the server with exactly this chain, even if its
+    /// verification fails. A chain without a pinned key never raises this question.
     case trust(TrustPersistence)
-    /// Answers ``AuthenticationMethod/clientCertificate``: for the session where its delegate says so, for the load
-    /// where the load's own does.
+    /// Answers ``AuthenticationMethod/clientCertificate``: for the session if its delegate answers, for the load if the
+    /// load's own delegate does.
     case present(ClientIdentity)
-    /// As without a delegate. HTTP: the load's own credential, else a default one, else the server's answer is the
-    /// result. Server trust: the result of verification. Client certificate: none is shown.
+    /// As without a delegate. HTTP: the load's own credential, or else a default one; without either, the server's
+    /// answer is the result. Server trust: the result of verification. Client certificate: none is presented.
     case performDefaultHandling
     /// The load ends with ``LoadError/Code/authenticationCancelled``.
     case cancel
-    /// The next method that the server offers is tried; without one the server's answer is the result. A server whose
-    /// trust is rejected is not connected to; where a client certificate is, none is shown.
+    /// The next method that the server offers is tried; without one, the server's answer is the result. A server whose
+    /// trust is rejected is not connected to; if a client certificate is rejected, none is presented.
     case rejectProtectionSpace
     /// The delegate does not answer: the same as ``performDefaultHandling``.
     case notImplemented
@@ -53,19 +53,19 @@ public enum ChallengeDisposition: Sendable, Hashable {
 
 /// How long the trust in a server's chain holds.
 public enum TrustPersistence: Sendable, Hashable {
-    /// For the one load.
+    /// For this load only.
     case none
-    /// For the loads of the session, until it ends, the decision is undone, or the app is locked or wiped.
+    /// For the loads of the session, until it ends, the decision is revoked, or the app is locked or wiped.
     case forSession
-    /// For all sessions of the instance and over its restarts, kept in the encrypted store, until the server shows
-    /// another chain or the decision is undone.
+    /// For all sessions of the instance, even after a restart: stored in the encrypted store until the server presents
+    /// another chain or the decision is revoked.
     case permanent
 }
 
-/// Answers the challenges of a load. May take as long as it likes; at the load's deadline its task is cancelled, and
-/// must end.
+/// Answers the challenges of a load. There is no time limit, but at the load's deadline its task is cancelled and must
+/// end.
 public protocol ChallengeResponder: Sendable {
-    /// Whether the answers count for all loads of the session; those of a load's own delegate do not.
+    /// Whether the answers apply to all loads of the session; those of a load's own delegate do not.
     var isOfSession: Bool { get }
 
     func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition

@@ -3,8 +3,8 @@ package import SallyportBase
 package import SallyportCore
 
 extension Credential {
-    /// What an `Authorization` or `Proxy-Authorization` field says by Basic (RFC 7617). UTF-8, whether the server says so
-    /// or not, which is the only other charset that it may name (§2.1).
+    /// The value of an `Authorization` or `Proxy-Authorization` field for Basic (RFC 7617). Always UTF-8, the only
+    /// charset that a server may name (§2.1).
     ///
     /// - Throws: `invalidRequest` for a colon in the user's name, and for control characters.
     package func basicAuthorization() throws(LoadError) -> Redacted<String> {
@@ -14,11 +14,11 @@ extension Credential {
         else {
             throw LoadError(
                 .invalidRequest, at: .request,
-                "Basic takes no colon in a user's name, and no control character in name or password.")
+                "Basic allows no colon in a user's name, and no control character in name or password.")
         }
         let octets = Array(user) + [UInt8(ascii: ":")] + password
         return Redacted("Basic \(Data(octets).base64EncodedString())")
     }
 
-    private static func isControl(_ octet: UInt8) -> Bool { octet < 32 || octet == 127 }
+    private static func isControl(_ byte: UInt8) -> Bool { byte < 32 || byte == 127 }
 }

@@ -1,7 +1,7 @@
 package import HTTPTypes
 internal import SallyportCore
 
-/// The 407 that a proxy answered CONNECT with: what stands under ``LoadError/Code/proxyAuthenticationRequired``.
+/// A proxy's 407 response to CONNECT: the underlying error of ``LoadError/Code/proxyAuthenticationRequired``.
 package struct ProxyChallenge: Error, CustomStringConvertible {
     /// Its status and its `Proxy-Authenticate` fields.
     package let head: HTTPResponse

@@ -1,17 +1,17 @@
 public import SallyportCore
 
-/// What a server showed of itself in a handshake, and what became of its verification.
+/// What a server presented in a handshake, and the result of its verification.
 ///
-/// What a ``LoadError/Code/serverNotTrusted`` has as its underlying error, and a challenge for
-/// ``AuthenticationMethod/serverTrust`` as its subject.
+/// The underlying error of ``LoadError/Code/serverNotTrusted``, and the subject of a challenge for
+/// ``AuthenticationMethod/serverTrust``.
 public struct ServerTrustEvaluation: Error, Sendable, Hashable {
     /// The server for which the connection was made.
     public let endpoint: Endpoint
     /// The certificates as the server sent them, its own first; DER.
     public let chain: [[UInt8]]
-    /// Of ``chain``.
+    /// The fingerprint of ``chain``.
     public let fingerprint: ChainFingerprint
-    /// Why the chain does not verify; nil if it does.
+    /// Why the verification fails; nil if it succeeds.
     public let failure: Failure?
     /// The connection, which is closed by now.
     public let connection: ConnectionFacts
@@ -27,13 +27,13 @@ public struct ServerTrustEvaluation: Error, Sendable, Hashable {
         self.connection = connection
     }
 
-    /// Whether the chain verifies: issued by an authority that the session trusts, for this host, valid now, not
+    /// Whether the chain is valid: issued by an authority that the session trusts, for this host, not expired and not
     /// revoked.
     public var isTrusted: Bool { failure == nil }
 }
 
 extension ServerTrustEvaluation {
-    /// Why a chain does not verify: the first reason found.
+    /// Why the verification of a chain fails: the first reason found.
     public struct Failure: Sendable, Hashable, CustomStringConvertible {
         public enum Reason: String, Sendable, Hashable, CaseIterable {
             case expired, notYetValid, wrongHost, unknownAuthority, selfSigned, revoked, noRevocationStatus
@@ -41,7 +41,7 @@ extension ServerTrustEvaluation {
         }
 
         public let reason: Reason
-        /// OpenSSL's words.
+        /// OpenSSL's message.
         public let message: String
 
         public init(_ reason: Reason, _ message: String) {
@@ -59,11 +59,11 @@ extension ServerTrustEvaluation: CustomStringConvertible {
     }
 }
 
-/// A server's wish for a certificate of the client (RFC 8446 §4.3.2): a challenge's subject.
+/// A server's request for a client certificate (RFC 8446 §4.3.2): the subject of a challenge.
 public struct CertificateRequest: Error, Sendable, Hashable {
-    /// The server that asks.
+    /// The server that requests it.
     public let endpoint: Endpoint
-    /// The names of the authorities that the server takes; DER. Empty if it does not say.
+    /// The names of the accepted authorities; DER. Empty if the server does not say.
     public let authorities: [[UInt8]]
 
     public init(endpoint: Endpoint, authorities: [[UInt8]]) {

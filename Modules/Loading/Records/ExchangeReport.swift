@@ -1,6 +1,6 @@
 package import SallyportCore
 
-/// What the transport knows of an exchange or a stream once it is over. Instants are counted from its start.
+/// The transport's report on an exchange or a stream that has ended. Instants are counted from its start.
 package struct ExchangeReport: Sendable {
     package var timing = ExchangeTiming()
     package var connection = ConnectionFacts()
@@ -19,7 +19,7 @@ package struct ExchangeReport: Sendable {
 }
 
 extension LoadRecord.Hop {
-    /// Takes over what the transport reports of a hop that began at ``start``.
+    /// Adopts the transport's report of a hop that began at ``start``.
     package mutating func take(_ report: ExchangeReport) {
         end = start + report.end.seconds
         error = report.failure.map { LoadRecord.Failure($0) }
@@ -32,7 +32,7 @@ extension LoadRecord.Hop {
 extension LoadRecord.Phases {
     package init(_ report: ExchangeReport) {
         let timing = report.timing
-        /// The last instant that is known: where the next phase begins.
+        /// The last known instant, at which the next phase begins.
         var last = timing.queue
         func phase(until instant: Duration) -> Double? {
             guard instant > .zero, instant >= last else { return nil }
@@ -45,9 +45,9 @@ extension LoadRecord.Phases {
         relayTLS = phase(until: timing.relaySecured)
         relay = phase(until: timing.relayAnswered)
         tls = phase(until: timing.secured)
-        // What the transport does between two phases belongs to neither.
+        // Time between two phases belongs to neither.
         last = max(last, timing.requestSent)
-        // Told by another clock than the first byte, and an answer may come before all was sent.
+        // Measured by another clock than the first byte, and an answer may come before everything was sent.
         let answered = timing.firstByte > .zero ? max(timing.firstByte, last) : .seconds(Int64.max)
         request = report.requestDone.flatMap { phase(until: min(max($0, last), answered)) }
         wait = phase(until: timing.firstByte)
@@ -60,7 +60,7 @@ extension LoadRecord.Connection {
         let facts = report.connection
         isReused = facts.isReused
         proxy = facts.proxy
-        // Where nothing was connected, libcurl's words for it are not facts.
+        // If there was no connection, libcurl's values are meaningless.
         guard !facts.remoteAddress.isEmpty else { return }
         http = facts.httpVersion.isEmpty ? nil : facts.httpVersion
         (tls, cipher) = (report.tlsVersion, report.tlsCipher)

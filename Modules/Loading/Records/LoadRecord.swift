@@ -1,10 +1,10 @@
 package import SallyportCore
 
-/// How one load, or one stream of bytes, went: every phase of every hop, bytes, connections, and what was decided. One
-/// JSON object, whose fields are named as the properties are (Docs/Observability.md).
+/// How one load, or one byte stream, went: every phase of every hop, numbers of bytes, connections, and decisions. One
+/// JSON object whose fields have the names of the properties (Docs/Observability.md).
 ///
-/// Times are in seconds; those of an instant are counted from the load's start. Contains no values of header fields, no
-/// body, credential, query or fragment. A field without a value is left out.
+/// Times are in seconds; instants are counted from the load's start. Contains no values of header fields, no body,
+/// credential, query or fragment. A field without a value is omitted.
 public struct LoadRecord: Sendable, Hashable, Codable {
     /// Unique within the process; also on each log line of the load.
     public var id: UInt64
@@ -14,21 +14,21 @@ public struct LoadRecord: Sendable, Hashable, Codable {
     public var url: String
     /// When it began, in UTC (ISO 8601).
     public var started: String
-    /// Until the body was read to its end, or the load ended otherwise; until now while it goes on.
+    /// The time until the body was read to its end, or the load ended otherwise; for a running load, the time so far.
     public var duration: Double
     /// When the app got the head of the answer, or the open stream.
     public var head: Double?
-    /// Of the answer that the app got.
+    /// The status of the answer that the app got.
     public var status: Int?
-    /// `loading`, for a stream then `open`; at the end `complete`, the code of the error, or `discarded`: the app did not
-    /// read the body to its end, or ended the stream before both sides had.
+    /// `loading`, then `open` for a stream; at the end `complete`, the code of the error, or `discarded`, if the app
+    /// did not read the body to its end or ended the stream before both sides had.
     public var outcome: String
     public var error: Failure?
-    /// How many bytes of the body the app read, decoded; how many came over a stream.
+    /// How many decoded bytes of the body the app has read; for a stream, how many were received.
     public var bodyOctets = 0
-    /// One for each exchange, or each try to open a stream, in their order.
+    /// One for each exchange, or for each attempt to open a stream, in order.
     public var hops: [Hop] = []
-    /// In their order.
+    /// In order.
     public var decisions: [Decision] = []
 
     /// Why a load or a hop failed.
@@ -44,13 +44,13 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var method: String
         public var url: String
         public var start: Double
-        /// When the last byte of the answer was there, or the exchange ended otherwise; nil while it goes on.
+        /// When the last byte of the answer arrived, or the exchange ended otherwise; nil for a running exchange.
         public var end: Double?
         public var status: Int?
         public var error: Failure?
         /// `direct`, `relay` or `relay:CLUSTER`; nil if no policy was asked.
         public var route: String?
-        /// What of the policy decided, as `explain` says it.
+        /// The rule of the policy that decided, as in `explain`.
         public var rule: String?
         public var phases = Phases()
         public var connection = Connection()
@@ -58,28 +58,28 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var received = Octets()
     }
 
-    /// How long each phase of a hop took. A phase that did not happen has none: a connection that is used again has
-    /// neither look-up nor handshakes.
+    /// The duration of each phase of a hop; nil for a phase that did not happen: a reused connection has neither
+    /// look-up nor handshakes.
     public struct Phases: Sendable, Hashable, Codable {
         /// Waiting for one of the origin's connections.
         public var queue: Double?
-        /// Looking up the name that is connected to: the server's, the relay's or the proxy's.
+        /// Looking up the name of the server, the relay or the proxy.
         public var name: Double?
         public var connect: Double?
         /// TLS with the relay or the proxy.
         public var relayTLS: Double?
         /// From there until TLS with the server begins: CONNECT, or SOCKS.
         public var relay: Double?
-        /// TLS with the server; without a relay also what is not told apart above.
+        /// TLS with the server; without a relay it includes what cannot be measured separately above.
         public var tls: Double?
         /// Sending the request's body.
         public var request: Double?
         /// From the request to the first byte of the answer.
         public var wait: Double?
-        /// From there to the last.
+        /// From there to the last byte.
         public var response: Double?
 
-        /// Those that happened, in their order, by the names of their fields.
+        /// The phases that happened, in order, with the names of their fields.
         package var named: [(name: String, time: Double)] {
             let all: [(String, Double?)] = [
                 ("queue", queue), ("name", name), ("connect", connect), ("relayTLS", relayTLS), ("relay", relay),
@@ -97,19 +97,19 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         public var tls: String?
         /// The suite's name (RFC 8446 §B.4).
         public var cipher: String?
-        /// The server's; the relay's or the proxy's where there is one.
+        /// The server's address; with a relay or a proxy, theirs.
         public var remoteAddress: String?
         public var remotePort: Int?
         public var localAddress: String?
         /// HOST:PORT.
         public var relay: String?
-        /// Kind and place, without credential.
+        /// Kind and address, without the credential.
         public var proxy: String?
-        /// What relay or proxy said of it (RFC 9209).
+        /// The `Proxy-Status` of the relay or the proxy (RFC 9209).
         public var proxyStatus: String?
     }
 
-    /// Bytes on the way in one direction, as HTTP/1.1 spells heads; CONNECT counts among the heads.
+    /// Transferred bytes in one direction, with heads as HTTP/1.1 writes them; CONNECT counts as a head.
     public struct Octets: Sendable, Hashable, Codable {
         public var head = 0
         /// As sent: with its content coding, without transfer coding.
@@ -118,22 +118,22 @@ public struct LoadRecord: Sendable, Hashable, Codable {
         package init() {}
     }
 
-    /// What was decided on the way.
+    /// A decision during the load.
     public struct Decision: Sendable, Hashable, Codable {
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// Relay, direct, or a proxy; `value` is the route, `reason` the rule.
             case route
             /// A challenge was answered; `value` is the scheme, `reason` the sender of the challenge.
             case authentication
-            /// A redirect was followed; `value` is where to, `reason` the status.
+            /// A redirect was followed; `value` is the target, `reason` the status.
             case redirect
             /// A header field was not sent; `value` is its name, `reason` the server to which it would have gone.
             case withheld
             /// A request was sent again; `value` is the code of the failure.
             case retry
-            /// `value` is what was done with cookies, `reason` the jar where it has a name.
+            /// `value` is what was done with cookies, `reason` the jar's name if it has one.
             case cookies
-            /// `value` is what the cache did.
+            /// `value` is the cache's result.
             case cache
         }
 

@@ -2,8 +2,8 @@ package import HTTPTypes
 internal import SallyportBase
 package import SallyportCore
 
-/// Records one load, or one stream of bytes. Made only if the record is wanted; stages and transport write into
-/// it from any thread.
+/// Records one load, or one byte stream. Created only if the record is wanted; stages and transport write into it from
+/// any thread.
 package final class LoadRecorder: Sendable {
     /// How a load ended.
     package enum End: Sendable {
@@ -15,7 +15,7 @@ package final class LoadRecorder: Sendable {
 
     private struct State {
         var record: LoadRecord
-        /// Exchanges whose report is still to come.
+        /// Exchanges whose report has not arrived yet.
         var open: Set<Int> = []
         var end: Duration?
         /// Called once, when the load is over and every exchange has reported.
@@ -33,7 +33,7 @@ package final class LoadRecorder: Sendable {
                     started: LoadRecord.text(LoadRecord.now), duration: 0, outcome: "loading")))
     }
 
-    /// Takes note of a stream of bytes: a hop for each try to open it.
+    /// Records a byte stream: one hop for each attempt to open it.
     package init(streamTo endpoint: Endpoint, isSecure: Bool) {
         state = Lock(
             State(
@@ -44,7 +44,7 @@ package final class LoadRecorder: Sendable {
 
     private var elapsed: Duration { start.duration(to: .now) }
 
-    /// As far as the load has come.
+    /// The record so far.
     package var record: LoadRecord {
         let now = elapsed
         return state.withLock { state in
@@ -54,7 +54,7 @@ package final class LoadRecorder: Sendable {
         }
     }
 
-    /// Calls `listener` once with the whole record, on the thread that learns of the end. It must not block.
+    /// Calls `listener` once with the complete record, on the thread that ends the load. It must not block.
     package func whenEnded(_ listener: @escaping @Sendable (LoadRecord) -> Void) {
         state.withLock { $0.listeners.append(listener) }
     }
@@ -87,7 +87,7 @@ package final class LoadRecorder: Sendable {
         }
     }
 
-    /// The first end counts.
+    /// Only the first end counts.
     package func ended(_ end: End) {
         let now = elapsed
         state.withLock { state in
@@ -106,14 +106,14 @@ package final class LoadRecorder: Sendable {
 
     // MARK: Hops
 
-    /// - Returns: the hop's number, for what comes later.
+    /// - Returns: the hop's number, for later calls.
     package func began(
         _ method: HTTPRequest.Method, _ url: RequestURL, by decision: RouteDecision?
     ) -> Int {
         began(method.rawValue, url.redacted, by: decision)
     }
 
-    /// A try to open a stream.
+    /// An attempt to open a stream.
     ///
     /// - Returns: the hop's number.
     package func began(_ endpoint: Endpoint, isSecure: Bool, by decision: RouteDecision?) -> Int {
@@ -136,7 +136,7 @@ package final class LoadRecorder: Sendable {
         state.withLock { $0.record.hops[hop].status = status.code }
     }
 
-    /// The first end of a hop counts.
+    /// Only the first end of a hop counts.
     package func ended(hop: Int, _ report: ExchangeReport) {
         state.withLock { state in
             guard state.open.remove(hop) != nil else { return }
@@ -145,7 +145,7 @@ package final class LoadRecorder: Sendable {
         tellIfOver()
     }
 
-    /// For what failed before there was anything to report of.
+    /// For a failure before there was anything to report.
     package func failed(hop: Int, _ error: LoadError) {
         let now = elapsed
         state.withLock { state in
@@ -156,7 +156,7 @@ package final class LoadRecorder: Sendable {
         tellIfOver()
     }
 
-    /// A body that is left early ends its exchange on another thread: its report is waited for.
+    /// A discarded body ends its exchange on another thread; this waits for its report.
     private func tellIfOver() {
         let listeners = state.withLock { state in
             guard state.end != nil, state.open.isEmpty else { return [] as [@Sendable (LoadRecord) -> Void] }

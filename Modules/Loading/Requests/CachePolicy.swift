@@ -1,15 +1,15 @@
 /// How a load uses the cache; the names are those of the URL loading system.
 public enum CachePolicy: Sendable, Hashable {
-    /// What RFC 9111 says.
+    /// As RFC 9111 says.
     case useProtocolCachePolicy
-    /// From the server, whatever is stored; the answer is stored.
+    /// From the server, ignoring stored answers; the new answer is stored.
     case reloadIgnoringLocalCacheData
-    /// As ``reloadIgnoringLocalCacheData``, and no cache on the way answers either (`Cache-Control: no-cache`).
+    /// As ``reloadIgnoringLocalCacheData``, and caches on the way must not answer either (`Cache-Control: no-cache`).
     case reloadIgnoringLocalAndRemoteCacheData
-    /// What is stored, however old; from the server where nothing is.
+    /// The stored answer, of any age; from the server if there is none.
     case returnCacheDataElseLoad
-    /// What is stored, however old; where nothing is, the load ends with `notInCache` before any connection.
+    /// The stored answer, of any age; if there is none, the load ends with `notInCache` before any connection is made.
     case returnCacheDataDontLoad
-    /// What is stored, once the server said that it holds; else from the server.
+    /// The stored answer if the server confirms it; otherwise from the server.
     case reloadRevalidatingCacheData
 }

@@ -1,19 +1,19 @@
-/// The jar that a session takes its cookies from and puts them into.
+/// The jar that a session uses for its cookies.
 public enum CookieJarSelection: Sendable, Hashable {
     /// The instance's jar.
     case instance
-    /// Another jar in the store of the instance, which is made where there is none of the name.
+    /// A named jar in the instance's store, which is created if there is none.
     case named(String)
-    /// None: cookies are neither sent nor kept.
+    /// None: cookies are neither sent nor stored.
     case none
 }
 
-/// Which cookies of servers are kept; Dynamics' `HTTPCookieAcceptPolicy`.
+/// Which cookies of servers are accepted.
 public enum CookieAcceptPolicy: Sendable, Hashable {
-    /// All that RFC 6265bis lets a server set.
+    /// All that RFC 6265bis permits.
     case always
-    /// None; those that stand in the jar are sent.
+    /// None; cookies in the jar are sent.
     case never
-    /// Only those of the site of ``LoadOptions/mainDocument``. A request without one is its own main document.
+    /// Only those of the same site as ``LoadOptions/mainDocument``. A request without one is its own main document.
     case onlyFromMainDocument
 }

@@ -28,7 +28,7 @@ public struct FieldScope: Sendable, Hashable {
     /// a session without that list, each host is a site of its own.
     public static let site = FieldScope(rule: .site)
 
-    /// These hosts, whatever server the redirect comes from.
+    /// These hosts, for redirects from any server.
     ///
     /// - Parameter names: Each is `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that a
     ///   redirect carried to one of them returns to the first server only if that server is named too.
@@ -42,7 +42,7 @@ public struct FieldScope: Sendable, Hashable {
     private static func server(_ text: String) throws(AddressError) -> Server {
         let split = Authority.split(text)
         guard split.host.utf8.first == UInt8(ascii: "[") || !split.host.utf8.contains(UInt8(ascii: ":")) else {
-            throw AddressError(.invalidHost, "An IPv6 address of a scope stands in brackets.")
+            throw AddressError(.invalidHost, "An IPv6 address in a scope must be in brackets.")
         }
         return Server(host: try Host(split.host), port: try split.port.map(Authority.port))
     }

@@ -2,19 +2,20 @@ public import HTTPTypes
 internal import SallyportBase
 public import SallyportCore
 
-/// One request as it walks through a session: what to load, and how.
+/// A request on its way through a session: what is loaded, and how.
 public struct LoadRequest: Sendable {
     public var url: RequestURL
     public var method: HTTPRequest.Method
     public var headerFields: HTTPFields
     public var body: RequestBody?
-    /// Where the request differs from its session. Most do not, and stay small on their way through the stages.
+    /// The settings that differ from the session's. Most requests have none, and stay small on their way through the
+    /// stages.
     public var options: LoadOptions {
         get { differing?.options ?? LoadOptions() }
         set { differing = Differing(newValue) }
     }
 
-    /// The options where there are any: what stands on the path of each request looks here.
+    /// The options if there are any; used by code that runs for each request.
     package private(set) var differing: Differing?
 
     package final class Differing: Sendable {
@@ -33,10 +34,10 @@ public struct LoadRequest: Sendable {
         differing = options.map(Differing.init)
     }
 
-    /// Reads a request of swift-http-types.
+    /// Converts a request of swift-http-types.
     ///
-    /// - Throws: `invalidRequest` if scheme, authority and path make no URL, or if one of them reaches into the next: the
-    ///   path `.evil.example` names no other host. The ``AddressError`` is below it.
+    /// - Throws: `invalidRequest`, with the ``AddressError`` as the underlying error, if scheme, authority and path
+    ///   form no URL, or if one of them would extend into the next: the path `.evil.example` cannot change the host.
     public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(LoadError) {
         url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(parts: request) }
         method = request.method
@@ -46,13 +47,13 @@ public struct LoadRequest: Sendable {
 
     /// A `GET` of the URL.
     ///
-    /// - Throws: `invalidRequest` for a text that is no URL, with the ``AddressError`` below it.
+    /// - Throws: `invalidRequest`, with the ``AddressError`` as the underlying error, if the text is not a URL.
     public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(LoadError) -> LoadRequest {
         let url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(url) }
         return LoadRequest(.get, url, headerFields: headerFields)
     }
 
-    /// The request in the terms of swift-http-types.
+    /// Converts to a request of swift-http-types.
     public var httpRequest: HTTPRequest {
         HTTPRequest(
             method: method, scheme: url.scheme, authority: url.hostField, path: url.target, headerFields: headerFields)
@@ -83,13 +84,13 @@ extension LoadError {
 }
 
 extension LoadRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Method and URL, without its query, the values of header fields and the body, which may be secret.
+    /// Method and URL, without the query, the values of header fields and the body, which may be secret.
     public var description: String { "\(method) \(url.redacted)" }
     public var debugDescription: String { "LoadRequest(\(description), \(headerFields.count) fields)" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// How one request is loaded, where it differs from its session.
+/// The options of one request, where they differ from its session's settings.
 public struct LoadOptions: Sendable {
     /// The longest time without a byte in either direction; the session's (60 s) if nil.
     public var idleTimeout: Duration?
@@ -103,13 +104,13 @@ public struct LoadOptions: Sendable {
     /// To which servers redirects carry the fields that the app has set; if nil, the session's setting applies. These
     /// scopes replace the session's and are not merged with them.
     public var fieldScopes: FieldScopes?
-    /// In whose name the request is made; the session's if nil.
+    /// The principal of the request; the session's if nil.
     public var principal: Principal?
     /// Whether a load that finds no connection waits for one instead of failing; the session's (no) if nil.
     public var waitsForConnectivity: Bool?
-    /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent unasked: all of that
-    /// time where the server never says so, as many do over HTTP/2. Nil sends it at once. A server that answers 417 gets
-    /// the request again without the question.
+    /// How long a body waits for the server's `100 Continue` (RFC 9110 §10.1.1) before it is sent anyway; many servers
+    /// never send it over HTTP/2, so that the whole time passes. Nil sends the body at once. If a server answers 417,
+    /// the request is sent again without `Expect`.
     public var continueTimeout: Duration?
     /// Whether Basic may send a password over plain `http`, to a server or a proxy; if nil, the session's setting
     /// (false by default) applies.
@@ -117,18 +118,18 @@ public struct LoadOptions: Sendable {
     /// The credential for the first challenge of the request's origin, if the delegate gives none; a redirect to
     /// another origin drops it.
     public var credential: Credential?
-    /// The credential for the first challenge of the proxy on the way, if the delegate gives none; a SOCKS proxy is
-    /// sent it at once. In place of the credential of ``Proxy``.
+    /// The credential for the first challenge of the proxy on the way, if the delegate gives none; it is sent to a
+    /// SOCKS proxy at once. Replaces the credential of ``Proxy``.
     public var proxyCredential: Credential?
-    /// Whether the jar's cookies are sent and those of the answer kept; the session's choice if nil.
+    /// Whether the jar's cookies are sent and the answer's cookies stored; the session's setting if nil.
     public var handlesCookies: Bool?
-    /// The document that the request is part of, for ``CookieAcceptPolicy/onlyFromMainDocument`` and `SameSite`
-    /// (RFC 6265bis §5.2); the request itself if nil.
+    /// The document to which the request belongs, for ``CookieAcceptPolicy/onlyFromMainDocument`` and `SameSite` (RFC
+    /// 6265bis §5.2); the request itself if nil.
     public var mainDocument: RequestURL?
-    /// How the load uses the cache; the session's choice if nil.
+    /// How the load uses the cache; the session's setting if nil.
     public var cachePolicy: CachePolicy?
-    /// Whether ``LoadResponse/record`` says how the load went. A session with a delegate, and one whose metrics or
-    /// traces are collected, records each load anyway.
+    /// Whether ``LoadResponse/record`` describes how the load went. A session with a delegate, and one whose metrics or
+    /// traces are collected, always records each load.
     public var isRecorded = false
 
     public init() {}

@@ -1,9 +1,9 @@
 public import SallyportCore
 
-/// The body of a request: where its bytes come from, and whether they can be had again.
+/// The body of a request: the source of its bytes, and whether it can be read again.
 ///
-/// A redirect that keeps the method, a retry and an authentication challenge send the body again; with a body that
-/// can be read once only, they end the load with ``LoadError/Code/bodyNotReplayable``.
+/// A redirect that keeps the method, a retry and an authentication challenge send the body again; if the body can be
+/// read only once, they end the load with ``LoadError/Code/bodyNotReplayable``.
 public struct RequestBody: Sendable {
     package enum Source: Sendable {
         case bytes([UInt8])
@@ -12,7 +12,7 @@ public struct RequestBody: Sendable {
     }
 
     package let source: Source
-    /// In bytes; nil if it is not known before the body was sent, which makes it chunked in HTTP/1.1.
+    /// In bytes; nil if it is not known in advance, so that HTTP/1.1 sends the body in chunks.
     public let length: Int64?
 
     private init(source: Source, length: Int64?) {
@@ -31,7 +31,7 @@ public struct RequestBody: Sendable {
     /// A regular file, read while it is sent. Its length is taken when the request starts.
     public static func file(_ path: String) -> RequestBody { RequestBody(source: .file(path: path), length: nil) }
 
-    /// Bytes that `produce` writes; it is called again, from the start, where the body must be sent again.
+    /// Bytes that `produce` writes; it is called again if the body must be sent again.
     ///
     /// `produce` runs in a task that is cancelled when the load ends before the body does.
     public static func restartable(
@@ -40,7 +40,7 @@ public struct RequestBody: Sendable {
         RequestBody(source: .stream(isReplayable: true, produce), length: length)
     }
 
-    /// Bytes that `produce` writes and that cannot be had a second time.
+    /// Bytes that `produce` writes and that cannot be produced again.
     public static func once(
         length: Int64? = nil, _ produce: @escaping @Sendable (RequestBodyWriter) async throws -> Void
     ) -> RequestBody {
@@ -53,13 +53,13 @@ public struct RequestBody: Sendable {
     }
 }
 
-/// Takes the bytes of a streamed request body.
+/// Receives the bytes of a streamed request body.
 public struct RequestBodyWriter: Sendable {
     private let pipe: BodyPipe
     package init(_ pipe: BodyPipe) { self.pipe = pipe }
 
-    /// Hands over bytes; returns when there is room for more.
+    /// Writes bytes; returns when there is room for more.
     ///
-    /// - Throws: the reason why the load ended, ``LoadError/Code/cancelled`` where the task was cancelled.
+    /// - Throws: the reason why the load ended; ``LoadError/Code/cancelled`` if the task was cancelled.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await pipe.write(bytes) }
 }

@@ -5,11 +5,11 @@ public import SallyportCore
 /// An answer whose body is read as a stream.
 public typealias LoadResponse = LoadAnswer<ResponseBody>
 
-/// An answer to a load: its head, its body, and how it was had. The body is a ``ResponseBody`` that streams, or all of its
-/// bytes.
+/// An answer to a load: its head, its body, and facts about the load. The body is a ``ResponseBody`` that streams, or
+/// all of its bytes.
 public struct LoadAnswer<Body: Sendable>: Sendable {
     public var head: HTTPResponse
-    /// The URL that answered: the last hop's.
+    /// The URL that answered, after redirects.
     public var url: RequestURL
     public var body: Body
     public var facts: LoadFacts
@@ -22,13 +22,13 @@ public struct LoadAnswer<Body: Sendable>: Sendable {
         self.facts = facts
     }
 
-    /// How the load went, as far as it has come: whole once the body was read to its end. Nil unless the load is
-    /// recorded; see ``LoadOptions/isRecorded``.
+    /// The record of the load so far; complete once the body was read to its end. Nil unless the load is recorded; see
+    /// ``LoadOptions/isRecorded``.
     public var record: LoadRecord? { recorder?.record }
 }
 
 extension LoadAnswer where Body == ResponseBody {
-    /// An answer whose body streams. In generic code each load would look up the type of its answer.
+    /// An answer with a streamed body. Generic code would look up the answer's type for each load.
     public init(head: HTTPResponse, url: RequestURL, body: ResponseBody, facts: LoadFacts = LoadFacts()) {
         self.head = head
         self.url = url
@@ -36,9 +36,9 @@ extension LoadAnswer where Body == ResponseBody {
         self.facts = facts
     }
 
-    /// Reads the body whole.
+    /// Reads the whole body.
     ///
-    /// - Throws: `responseTooLarge` for a body of more than `limit`; as the body does.
+    /// - Throws: `responseTooLarge` for a body of more than `limit`; otherwise the body's error.
     package func collected(upTo limit: ByteCount) async throws(LoadError) -> LoadAnswer<[UInt8]> {
         var answer = LoadAnswer<[UInt8]>(head: head, url: url, body: try await body.collect(upTo: limit), facts: facts)
         answer.recorder = recorder
@@ -50,8 +50,8 @@ extension LoadAnswer where Body == ResponseBody {
     /// are taken from these alone.
     public var fieldsSentNow: HTTPFields { facts.sentNow ?? head.headerFields }
 
-    /// Gets rid of the body of an answer that another request follows. A short one is read, so that the connection can
-    /// serve that request; any other is not waited for.
+    /// Discards the body of an answer that another request follows. A short body is read, so that its connection can be
+    /// used for that request; a longer one is not.
     package func drain() async {
         let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? .max
         guard length <= 16 << 10 else { return body.discard() }
@@ -59,16 +59,16 @@ extension LoadAnswer where Body == ResponseBody {
     }
 }
 
-/// What is known of how an answer was had.
+/// Facts about how an answer was obtained.
 public struct LoadFacts: Sendable {
     /// The route, and the rule that decided it. For a response from the cache, the route by which it would be loaded
     /// now. Nil if no policy was asked.
     public var decision: RouteDecision?
     /// What the cache did; nil if no cache was asked.
     public var cache: CacheResult?
-    /// One entry a hop, the last one last.
+    /// One entry for each hop, in order.
     public var hops: [HopFacts] = []
-    /// Whether the app itself accepted the server's chain, or showed it a certificate that the session's settings do
+    /// Whether the app itself accepted the server's chain, or presented a certificate that the session's settings do
     /// not name. Then neither the response, nor what it says about an earlier one, may be used for another load.
     public var isForThisLoadOnly = false
     /// The fields that the server sent now, if the head has stored ones; see ``LoadResponse/fieldsSentNow``.
@@ -77,13 +77,13 @@ public struct LoadFacts: Sendable {
     public init() {}
 }
 
-/// What is known of one exchange with one server.
+/// Facts about one exchange with one server.
 public struct HopFacts: Sendable, Hashable {
     public var url: RequestURL
     public var timing = ExchangeTiming()
     public var connection = ConnectionFacts()
-    /// How often the request was sent again because its connection died before the first byte of an answer, or because
-    /// the server said that it had not looked at it (RFC 9110 §9.2.2, RFC 9113 §8.7).
+    /// How often the request was sent again because its connection broke before the first byte of an answer, or because
+    /// the server said that it had not processed it (RFC 9110 §9.2.2, RFC 9113 §8.7).
     public var retries = 0
     /// The fields of each `103 Early Hints` that came before the head (RFC 8297); 16 at most.
     public var earlyHints: [HTTPFields] = []
@@ -91,21 +91,21 @@ public struct HopFacts: Sendable, Hashable {
     public init(url: RequestURL) { self.url = url }
 }
 
-/// When each phase of an exchange was over, counted from its start. A phase that did not happen (a reused connection
-/// has no look-up) is zero.
+/// When each phase of an exchange ended, counted from its start. Zero for a phase that did not happen, such as the
+/// look-up of a reused connection.
 public struct ExchangeTiming: Sendable, Hashable {
     public var queue: Duration = .zero
     public var nameLookup: Duration = .zero
     public var connect: Duration = .zero
     /// TLS with the relay or the proxy.
     public var relaySecured: Duration = .zero
-    /// The relay or the proxy has answered, and TLS with the server begins.
+    /// When the relay or the proxy has answered, and TLS with the server begins.
     public var relayAnswered: Duration = .zero
-    /// TLS with the server stands; zero without TLS.
+    /// When the TLS handshake with the server has ended; zero without TLS.
     public var secured: Duration = .zero
-    /// The request was about to be sent.
+    /// When the request was about to be sent.
     public var requestSent: Duration = .zero
-    /// The first byte of the answer.
+    /// When the first byte of the answer arrived.
     public var firstByte: Duration = .zero
 
     public init() {}
@@ -121,12 +121,12 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var localAddress = ""
     /// The relay that the connection went through.
     public var relay: Endpoint?
-    /// The proxy that the connection went through, as ``Proxy/description`` has it. ``remoteAddress`` is the proxy's
-    /// then.
+    /// The proxy that the connection went through, as in ``Proxy/description``. ``remoteAddress`` is then the proxy's.
     public var proxy: String?
     /// `Proxy-Status` of the relay's answer to CONNECT.
     public var proxyStatus: String?
-    /// Names a connection that one owner has to itself (``BoundConnection``), within the process; nil for shared ones.
+    /// The number of a connection that belongs to one owner (``BoundConnection``), unique in the process; nil for
+    /// shared ones.
     package var number: UInt64?
     /// The binding to the connection with a server that asks for authentication (401); nil for other responses, and
     /// without TLS.

@@ -1,9 +1,9 @@
 package import HTTPTypes
 internal import SallyportBase
 
-/// The answers that a stage wants to see although it has passed the request: ``LoadPassage/passes(watching:as:note:)``.
+/// The answers that a stage wants to see after it has passed the request: ``LoadPassage/passes(watching:as:note:)``.
 ///
-/// An answer that has nothing of what any stage wants goes straight back to the caller.
+/// An answer that no stage wants to see is returned to the caller at once.
 public struct AnswerInterests: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
     @inlinable
@@ -23,15 +23,15 @@ public struct AnswerInterests: OptionSet, Sendable, Hashable {
     @inlinable public static var cookies: AnswerInterests { AnswerInterests(rawValue: 1 << 5) }
     /// With `Content-Encoding`.
     @inlinable public static var codings: AnswerInterests { AnswerInterests(rawValue: 1 << 6) }
-    /// With a field for the sake of which a cache might keep the answer (`Cache-Control`, `ETag`, `Expires`,
-    /// `Last-Modified`), and without a plain `no-store`. Never 304, which says something of another answer.
+    /// With a field because of which a cache might store the answer (`Cache-Control`, `ETag`, `Expires`,
+    /// `Last-Modified`), and without a plain `no-store`. Never 304, which refers to another answer.
     @inlinable public static var storable: AnswerInterests { AnswerInterests(rawValue: 1 << 7) }
 
     private static let ofFields: AnswerInterests = [.cookies, .codings, .storable]
 }
 
 extension AnswerInterests {
-    /// What a response has of what is wanted.
+    /// The interests that match a response.
     package init(of response: LoadResponse, among wanted: AnswerInterests) {
         self.init(of: response.head, sentNow: response.facts.sentNow, among: wanted)
     }
@@ -42,7 +42,7 @@ extension AnswerInterests {
         var found = AnswerInterests(status: status)
         if !wanted.isDisjoint(with: Self.ofFields) {
             found.formUnion(AnswerInterests(fields: head.headerFields, status: status))
-            // A stored head has the cookies of another day.
+            // A stored head contains the cookies of an earlier exchange.
             if let sent {
                 found.remove(.cookies)
                 if sent.contains(.setCookie) { found.insert(.cookies) }
@@ -62,7 +62,7 @@ extension AnswerInterests {
             }
     }
 
-    /// One look at each field: at the length of its name first, which most others do not have.
+    /// Checks each field once, beginning with the length of its name, which excludes most fields.
     package init(fields: HTTPFields, status code: Int) {
         self = []
         var (mayBeStored, isForbidden) = (false, code == 304)
@@ -86,8 +86,8 @@ extension AnswerInterests {
         if mayBeStored, !isForbidden { insert(.storable) }
     }
 
-    /// Whether a line of `Cache-Control` says `no-store` so plainly that nothing else of the answer can matter: without a
-    /// quote that it might stand in, and without `must-understand`, which may lift it (RFC 9111 §5.2.2.3).
+    /// Whether a line of `Cache-Control` clearly contains `no-store`, so that nothing else in the answer matters:
+    /// without a quote that might enclose it, and without `must-understand`, which may override it (RFC 9111 §5.2.2.3).
     package static func forbidStoring(_ line: String) -> Bool {
         if line == "no-store" { return true }
         var isFound = false

@@ -2,11 +2,11 @@ internal import SallyportBase
 internal import SallyportCore
 internal import Synchronization
 
-/// A connection with a server that one owner has to itself, for schemes that authenticate a whole connection.
+/// A connection to a server that belongs to one owner, for schemes that authenticate a whole connection.
 ///
-/// HTTP/1.1, at most one at a time, and never shared: loads with another value, or without one, use other connections.
-/// It is made when it is first used, and closed when it idles, at the latest with this value; an exchange in progress
-/// goes on until its end.
+/// HTTP/1.1, at most one connection at a time, and never shared: loads with another owner, or without one, use other
+/// connections. It is made when it is first used, and closed when it idles, or when this object is released; an
+/// exchange in progress is finished first.
 package final class BoundConnection: Sendable {
     /// Unique within the process.
     package let number: UInt64
@@ -17,18 +17,19 @@ package final class BoundConnection: Sendable {
 
     deinit { close() }
 
-    /// Sets how the connection is closed; called by the code that makes it. Only the first call counts.
+    /// Sets the function that closes the connection; called by the code that makes it. Only the first call has an
+    /// effect.
     package func closes(by close: @escaping @Sendable () -> Void) { closing.set(close) }
 
-    /// Closes it; one that is used again is made anew.
+    /// Closes the connection; the next use makes a new one.
     package func close() { closing.value?() }
 }
 
-/// How an exchange uses a connection of its owner's.
+/// How an exchange uses a connection of its owner.
 package struct ConnectionUse: Sendable {
     package let connection: BoundConnection
-    /// The one to go over, as ``ConnectionFacts/number`` names it: an exchange that would have to make another fails
-    /// instead, before anything is sent. Nil if any of the owner's will do.
+    /// The connection that must be used, by ``ConnectionFacts/number``: an exchange that would have to make another one
+    /// fails before anything is sent. Nil if any of the owner's connections will do.
     package var required: UInt64?
     /// Whether the response belongs to this connection's authentication and may not be given to another load.
     package var isLeg: Bool
@@ -40,8 +41,8 @@ package struct ConnectionUse: Sendable {
     }
 }
 
-/// The connection that an exchange required is gone, and the exchange can be made over another as if it had not been made:
-/// what stands under ``LoadError/Code/connectionLost``.
+/// The required connection is gone, but the exchange can be repeated over another one because nothing of it has taken
+/// effect: the underlying error of ``LoadError/Code/connectionLost``.
 package struct BoundConnectionLost: Error, CustomStringConvertible {
     package init() {}
     package var description: String { "The connection is gone." }

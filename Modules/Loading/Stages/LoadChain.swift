@@ -1,12 +1,12 @@
 internal import HTTPTypes
 public import SallyportCore
 
-/// The rest of the stages below a stage.
+/// The stages below a stage.
 public struct LoadChain: Sendable {
     private let stages: [any LoadStage]
     private let position: Int
 
-    /// - Parameter stages: from the top down; the last one answers.
+    /// - Parameter stages: from the top down; the last one sends the request.
     public init(_ stages: [any LoadStage]) {
         self.stages = stages
         position = 0
@@ -17,8 +17,8 @@ public struct LoadChain: Sendable {
         self.position = position
     }
 
-    /// Hands the request to the next stage that does not pass it. The answer goes to those of the passed stages that want
-    /// to see it, from the bottom up.
+    /// Calls the next stage that does not pass the request. The answer then goes to those of the passed stages that
+    /// want to see it, from the bottom up.
     public func load(_ request: LoadRequest, in context: LoadContext) async throws(LoadError) -> LoadResponse {
         var descent = Descent(request, stages: stages.count - position)
         let running = firstRunning(below: &descent, in: context)
@@ -41,7 +41,7 @@ public struct LoadChain: Sendable {
         return stages.count
     }
 
-    /// Each stage decides on the answer of those below it.
+    /// Each stage decides on the answer from the stages below it.
     private func ascend(
         with answer: consuming LoadResponse, after descent: Descent, in context: LoadContext
     ) async throws(LoadError) -> LoadResponse {
@@ -58,7 +58,7 @@ public struct LoadChain: Sendable {
 
     private func rest(below place: Int) -> LoadChain { LoadChain(stages: stages, position: place + 1) }
 
-    /// What the stages would decide, from the top down.
+    /// The stages' decisions without sending, from the top down.
     package func explain(
         _ request: LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {
@@ -67,15 +67,15 @@ public struct LoadChain: Sendable {
     }
 }
 
-/// A request on its way past stages that do not run, and what they said.
+/// A request on its way past stages that do not run, and their results.
 struct Descent {
     private let original: LoadRequest
-    /// The request as the next stage gets it.
+    /// The request for the next stage.
     private(set) var request: LoadRequest
     private(set) var passages: [LoadPassage] = []
-    /// What any of the stages wants to see.
+    /// The answers that any of the stages wants to see.
     private(set) var interests: AnswerInterests = []
-    /// What the cache did, if it was passed.
+    /// The cache's result, if the cache was passed.
     private(set) var cacheResult: CacheResult?
 
     init(_ request: LoadRequest, stages: Int) {
@@ -96,8 +96,8 @@ struct Descent {
         !AnswerInterests(of: head, sentNow: sentNow, among: interests).isEmpty
     }
 
-    /// The request as it came to the stage at a place: what the stages below added, such as cookies of this server, is
-    /// none of its business, and would go to the next server with a redirect.
+    /// The request as it reached the stage at a position. The additions of lower stages, such as this server's cookies,
+    /// do not concern that stage, and a redirect would send them to the next server.
     func request(to place: Int) -> LoadRequest {
         passages[..<place].last { $0.request != nil }?.request ?? original
     }

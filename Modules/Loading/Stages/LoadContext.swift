@@ -2,22 +2,23 @@ public import Logging
 public import SallyportBase
 public import SallyportCore
 
-/// What holds for all stages and hops of one load.
+/// The values that are common to all stages and hops of one load.
 ///
-/// One reference, since it goes from stage to stage. What differs for a part of a load, such as the proof for one leg of
-/// an authentication, makes another.
+/// One reference, since it is passed from stage to stage. A part of a load with different values, such as the proof for
+/// one request of an authentication, gets another one.
 public struct LoadContext: Sendable {
     private var parts: Parts
 
     /// Unique within the process; on each log line of the load.
     public var requestID: UInt64 { parts.values.requestID }
     public var logger: Logger { parts.values.terms.logger }
-    /// When the load must be whole.
+    /// The deadline of the whole load.
     public var deadline: ContinuousClock.Instant { parts.values.deadline }
     /// The time without a byte after which the load fails.
     public var idleTimeout: Duration { parts.values.idleTimeout }
     public var principal: Principal { parts.values.principal }
-    /// The caller takes a body of up to this length at once; nil if the body is streamed to a reader that may be slow.
+    /// The length up to which the caller reads the body at once; nil if the body is streamed to a reader that may be
+    /// slow.
     public var collectsUpTo: ByteCount? { parts.values.collectsUpTo }
     /// Answers the load's challenges; nil for default handling.
     public var responder: (any ChallengeResponder)? { parts.values.responder }
@@ -80,7 +81,7 @@ extension LoadContext {
         return Parts(values)
     }
 
-    /// The task to which the load belongs; nil if the load can be neither suspended nor followed.
+    /// The task to which the load belongs; nil if the load cannot be suspended or observed.
     package var control: (any TransferControl)? {
         get { parts.values.control }
         set { parts = with { $0.control = newValue } }
@@ -98,7 +99,8 @@ extension LoadContext {
         set { parts = with { $0.recorder = newValue } }
     }
 
-    /// Makes the proof of identity when the request is about to be sent; nil if the request's fields have it already.
+    /// Makes the proof of identity when the request is about to be sent; nil if the request's fields already contain
+    /// it.
     package var signer: (any RequestSigner)? {
         get { parts.values.signer }
         set { parts = with { $0.signer = newValue } }
@@ -113,13 +115,13 @@ extension LoadContext {
         set { parts = with { $0.connection = newValue } }
     }
 
-    /// Names the session, so that its connections can be told from others.
+    /// Identifies the session, so that its connections are kept apart from others.
     package var session: String {
         get { parts.values.terms.session }
         set { parts = with { $0.terms = $0.terms.changed(session: newValue) } }
     }
 
-    /// How many connections the session has with one origin at once.
+    /// The most connections that the session has to one origin at once.
     package var connectionsPerOrigin: Int {
         get { parts.values.terms.connectionsPerOrigin }
         set { parts = with { $0.terms = $0.terms.changed(connectionsPerOrigin: newValue) } }
@@ -132,18 +134,18 @@ extension LoadContext {
         set { parts = with { $0.terms = $0.terms.changed(trust: newValue) } }
     }
 
-    /// Whether direct routes go without proxy for every server.
+    /// Whether no direct route uses a proxy.
     package var hasNoProxies: Bool { parts.values.terms.hasNoProxies }
 }
 
-/// What holds for all loads of one session.
+/// The values that are common to all loads of one session.
 package final class LoadTerms: Sendable {
     package let logger: Logger
     package let proxies: ProxySettings
     package let session: String
     package let connectionsPerOrigin: Int
     package let trust: TrustScopes
-    /// Looked at by each load, where comparing the settings would cost more.
+    /// Read by each load; comparing the settings would cost more.
     package let hasNoProxies: Bool
 
     package init(

@@ -1,13 +1,13 @@
-/// What a stage has to do with a request on its way down: ``LoadStage/passage(of:in:)`` says it at once.
+/// A stage's decision about a request on its way down: the result of ``LoadStage/passage(of:in:)``.
 public struct LoadPassage: Sendable {
-    /// Whether ``LoadStage/load(_:in:next:)`` is left out.
+    /// Whether ``LoadStage/load(_:in:next:)`` is skipped.
     let isPassed: Bool
     let interests: AnswerInterests
-    /// The request as it goes on; nil if it goes on as it came.
+    /// The changed request; nil if it is unchanged.
     package let request: LoadRequest?
-    /// What the stage handed over for ``LoadStage/answered(_:to:after:in:next:)``.
+    /// The stage's data for ``LoadStage/answered(_:to:after:in:next:)``.
     public let note: (any Sendable)?
-    /// What the cache did; the answer's facts say it, whether a stage wants to see the answer or not.
+    /// The cache's result; it is added to the answer's facts even if the stage does not see the answer.
     package private(set) var cacheResult: CacheResult?
 
     private init(
@@ -19,16 +19,16 @@ public struct LoadPassage: Sendable {
         self.note = note
     }
 
-    /// ``LoadStage/load(_:in:next:)`` is called, and sees whatever comes back.
+    /// ``LoadStage/load(_:in:next:)`` is called, and sees every answer.
     public static let runs = LoadPassage(isPassed: false)
 
-    /// The request goes by the stage, which sees those answers alone in which it is interested. Failures of the stages
-    /// below are not seen.
+    /// The request passes the stage, which sees only the answers in which it is interested, and no failures of the
+    /// stages below.
     ///
     /// - Parameters:
     ///   - interests: the answers with which ``LoadStage/answered(_:to:after:in:next:)`` is called.
-    ///   - request: the request as it goes on; if nil, as it came.
-    ///   - note: what that call needs besides. Up to 24 bytes cost no allocation.
+    ///   - request: the changed request; nil if it is unchanged.
+    ///   - note: further data for that call. Up to 24 bytes need no allocation.
     public static func passes(
         watching interests: AnswerInterests = [], as request: LoadRequest? = nil, note: (any Sendable)? = nil
     ) -> LoadPassage {

@@ -1,13 +1,13 @@
 public import SallyportCore
 
-/// One step on the way of a request: sees it on the way down, and the head and the body stream on the way up.
+/// One step in processing a request: sees the request on the way down, and the head and the body stream on the way up.
 ///
-/// A stage is a small value. It hands the request on with `next`, any number of times, and may answer by itself. It
-/// runs on the task of the caller, is cancelled with it, and does not keep the response's body.
+/// A stage is a small value. It passes the request on with `next`, any number of times, and may answer it itself. It
+/// runs on the caller's task, is cancelled with it, and does not store the response's body.
 ///
-/// A stage that implements ``load(_:in:next:)`` alone runs for each request. One that has nothing to wait for on the way
-/// down says so with ``passage(of:in:)``, and costs a call instead of a coroutine. This one names the app in each
-/// request, and reports the server's failures:
+/// A stage that implements only ``load(_:in:next:)`` runs for each request. A stage that does not wait on the way down
+/// implements ``passage(of:in:)`` too, and then costs a function call instead of a coroutine. This one adds the app's
+/// name to each request, and reports the server's failures:
 ///
 /// ```swift
 /// struct NamingStage: LoadStage {
@@ -38,30 +38,30 @@ public import SallyportCore
 public protocol LoadStage: Sendable {
     func load(_ request: LoadRequest, in context: LoadContext, next: LoadChain) async throws(LoadError) -> LoadResponse
 
-    /// Says at once what the stage has to do with a request. Asked once for each request that comes to the stage, before
-    /// ``load(_:in:next:)``, which is left out if the stage passes the request. Must not block. What it notes, such as a
-    /// line of the record, is not noted again in `load`.
+    /// The stage's decision about a request. Called once for each request that reaches the stage, before
+    /// ``load(_:in:next:)``, which is skipped if the stage passes the request. Must not block. If it records something,
+    /// such as a line of the record, `load` does not record it again.
     ///
     /// The default implementation lets the stage run.
     func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage
 
-    /// Goes on with an answer that the stage wanted to see, from where `load` would have been with it. The stages below
-    /// are through with it.
+    /// Continues with an answer that the stage wanted to see, at the point where `load` would be after its call of
+    /// `next`. The stages below have finished with it.
     ///
-    /// The default implementation gives the response back.
+    /// The default implementation returns the response.
     ///
     /// - Parameters:
-    ///   - request: as it came to the stage.
-    ///   - passage: what the stage said of it.
+    ///   - request: as it reached the stage.
+    ///   - passage: the stage's decision about it.
     func answered(
         _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
     ) async throws(LoadError) -> LoadResponse
 
-    /// Says what ``load(_:in:next:)`` would decide before the request is sent, without a connection and without
-    /// changing anything. The default implementation adds nothing.
+    /// Explains the decisions that ``load(_:in:next:)`` would make before the request is sent, without a connection and
+    /// without changing anything. The default implementation adds nothing.
     ///
-    /// - Parameter request: as it comes to the stage; changes to it are seen by the stages below.
+    /// - Parameter request: as it reaches the stage; the stages below see changes to it.
     func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async
@@ -79,10 +79,10 @@ extension LoadStage {
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async {}
 
-    /// Hands a request on as a passage says, and goes on with the answer if the stage wants to see it: the whole of
-    /// ``load(_:in:next:)`` for a stage that has nothing to wait for on the way down.
+    /// Passes a request on as decided, and continues with the answer if the stage wants to see it: the complete
+    /// implementation of ``load(_:in:next:)`` for a stage that does not wait on the way down.
     ///
-    /// - Parameter passage: what ``passage(of:in:)`` said; not ``LoadPassage/runs``, which says nothing of answers.
+    /// - Parameter passage: the result of ``passage(of:in:)``; not ``LoadPassage/runs``, which has no interests.
     public func pass(
         _ request: LoadRequest, by passage: LoadPassage, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {

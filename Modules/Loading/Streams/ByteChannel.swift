@@ -1,7 +1,7 @@
 package import SallyportCore
 
-/// What carries the bytes of a ``ByteStream``: a connection of the transport's, or a test's stand-in for one. It never
-/// asks a policy.
+/// Transfers the bytes of a ``ByteStream``: a connection of the transport, or a test's substitute. It never asks a
+/// policy.
 package protocol ByteChannel: AnyObject, Sendable {
     var endpoint: Endpoint { get }
     /// The facts without the decision and the switched-off checks, which the code that opened the channel knows.

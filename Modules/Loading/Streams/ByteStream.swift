@@ -3,13 +3,13 @@ public import SallyportCore
 
 /// A stream of bytes to and from one server: relayed, direct or refused as the administrator's policy says.
 ///
-/// One task may read while another writes; each direction is used by one task at a time. It ends with the withdrawal's code
-/// when authorization is withdrawn, with `refusedByPolicy` when a new policy refuses it, and with `sessionInvalidated` with
-/// its session. Releasing it resets it, unless ``shutdown(within:)`` was called.
+/// One task may read while another writes; each direction is used by one task at a time. It ends with the withdrawal's
+/// code when authorization is withdrawn, with `refusedByPolicy` when a new policy refuses it, and with
+/// `sessionInvalidated` with its session. Releasing it resets it, unless ``shutdown(within:)`` was called.
 ///
-/// At most 256 KiB are read ahead of the app, and at most as much waits to be sent. The stream's state belongs to the
-/// event loop that carries it; a read that finds bytes, and a write that the socket takes at once, run on the caller's
-/// thread and wake no other.
+/// At most 256 KiB are read ahead of the app, and at most as much waits to be sent. The stream's state belongs to its
+/// event loop; a read that finds bytes, and a write that the socket accepts at once, run on the caller's thread without
+/// waking another.
 public final class ByteStream: Sendable {
     public let endpoint: Endpoint
     /// The route, and the rule that decided it; nil if no policy was asked.
@@ -17,7 +17,7 @@ public final class ByteStream: Sendable {
     package let channel: any ByteChannel
     private let settings: Settings
 
-    /// What the code that opens a stream passes to it.
+    /// Passed by the code that opens a stream.
     package struct Settings: Sendable {
         /// Begins TLS on the open stream.
         package typealias StartTLS = @Sendable (TLSStart) async throws(LoadError) -> Void
@@ -52,7 +52,7 @@ public final class ByteStream: Sendable {
         return facts
     }
 
-    /// How the stream has gone so far: whole once it is over. Nil if `onRecord` of the socket's or the session's
+    /// The record of the stream so far; complete once it has ended. Nil if `onRecord` of the socket's or the session's
     /// configuration is not set.
     public var record: LoadRecord? { settings.recorder?.record }
 

@@ -1,22 +1,22 @@
 internal import SallyportCore
 
-/// What a check found: the documented numbers 0 to 3 (`GDDiagnostic`), and ours for what they do not tell apart.
+/// The result of a check: the numbers 0 to 3 are those of other platforms, the others distinguish more cases.
 public enum DiagnosticCode: Int, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-    /// It was reached.
+    /// The server was reached.
     case noError = 0
     /// The machine has no network.
     case noNetwork = 1
     /// The network changed while the check ran; try again.
     case networkChange = 2
-    /// It did not answer within the time.
+    /// There was no answer within the time limit.
     case timedOut = 3
-    /// Nobody takes connections there, its name is not known, or the connection broke.
+    /// No connection: it was refused, the name is unknown, or the connection broke.
     case notReachable = 4
-    /// TLS did not succeed: a certificate, a version, the handshake itself.
+    /// TLS failed: a certificate, a version, or the handshake itself.
     case notTrusted = 5
-    /// The administrator's policy, or the relay, does not lead there.
+    /// The administrator's policy or the relay does not allow it.
     case refused = 6
-    /// The app is not authorized, or withdrawn.
+    /// The app is not authorized, or its authorization is withdrawn.
     case notAuthorized = 7
     /// The task was cancelled.
     case cancelled = 8
@@ -37,7 +37,7 @@ public enum DiagnosticCode: Int, Sendable, Hashable, CaseIterable, CustomStringC
         }
     }
 
-    /// What came of a try. One that is given up at its time may end in any failure to connect.
+    /// The result of an attempt. If it reached the time limit, any connection failure counts as a time-out.
     init(_ failure: LoadError?, after duration: Duration, of limit: Duration) {
         switch failure {
         case nil: self = .noError

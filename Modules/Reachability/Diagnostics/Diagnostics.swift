@@ -2,16 +2,16 @@ public import SallyportAuthorization
 public import SallyportConnecting
 public import SallyportCore
 
-/// Finds out what is in the way: the documents' `GDDiagnostic`, and `GDConnectivityManager`'s reset.
+/// Finds out why servers or the gateway cannot be reached, and resets connections.
 public struct Diagnostics: Sendable {
     private let authorization: Authorization
     private let connector: Connector
     private let reachability: Reachability?
 
     /// - Parameters:
-    ///   - connector: what the app's sessions and sockets connect by. If nil, ``forceResetAllConnections()`` knows none of
-    ///     their connections, and closes those to the gateway's control port alone, the event stream among them.
-    ///   - reachability: tells whether there is a network, and whether it changed during a check.
+    ///   - connector: the connector of the app's sessions and sockets. If nil, ``forceResetAllConnections()`` does not
+    ///     know their connections, and closes only those to the gateway's control port, including the event stream.
+    ///   - reachability: says whether there is a network, and whether it changed during a check.
     public init(_ authorization: Authorization, through connector: Connector? = nil, reachability: Reachability? = nil)
     {
         self.authorization = authorization
@@ -19,18 +19,18 @@ public struct Diagnostics: Sendable {
         self.reachability = reachability
     }
 
-    /// Tries to reach a server by every way that the policy gives: direct, or each relay of its cluster, all at once
-    /// (`checkApplicationServerReachability`). Nothing is sent to it.
+    /// Tries to reach a server by every way that the policy gives: direct, or each relay of its cluster, all at once.
+    /// Nothing is sent to the server.
     ///
-    /// What is in the way is the result, and no error. Cancelling the task ends it, with what was found until then.
+    /// A failure to connect is a result, not an error. Cancelling the task ends the check with the results so far.
     ///
     /// - Parameters:
-    ///   - host: its name or address, in any spelling that a URL may have.
-    ///   - isSecure: whether TLS is spoken with it.
-    ///   - validatesCertificate: whether its certificate must be good, as `trust` says.
-    ///   - trust: who may issue it.
-    ///   - limit: the longest time for each way; those that took longer are ``DiagnosticCode/timedOut``.
-    /// - Throws: `AddressError` where the host is none.
+    ///   - host: the server's name or address, in any spelling that a URL may have.
+    ///   - isSecure: whether TLS is used.
+    ///   - validatesCertificate: whether the server's certificate must be valid according to `trust`.
+    ///   - trust: the authorities that may issue it.
+    ///   - limit: the time limit for each way; longer attempts are ``DiagnosticCode/timedOut``.
+    /// - Throws: `AddressError` if the host is invalid.
     public func reach(
         _ host: String, port: UInt16, isSecure: Bool = true, validatesCertificate: Bool = true,
         trusting trust: ServerTrust = .system, within limit: Duration = .seconds(10)
@@ -43,9 +43,9 @@ public struct Diagnostics: Sendable {
         return await check.run(through: connector).map { explained($0, since: before) }
     }
 
-    /// Tries to reach the gateway's control port, over a connection of its own (`checkManagementConsoleReachability`).
+    /// Tries to reach the gateway's control port, over a new connection.
     ///
-    /// - Returns: the one attempt; there is one console.
+    /// - Returns: the only attempt, since there is one control port.
     public func reachConsole(within limit: Duration = .seconds(10)) async -> ServerReachability.Attempt {
         let (start, before) = (ContinuousClock.now, reachability?.networkVersion)
         var failure: LoadError?
@@ -59,14 +59,15 @@ public struct Diagnostics: Sendable {
         return explained(.init(relay: nil, code: code, failure: failure, duration: duration), since: before)
     }
 
-    /// Closes every connection of the instance, to servers, relays and the gateway, and gives up those that are being made.
-    /// Needed seldom, since dead connections are noticed.
+    /// Closes every connection of the instance, to servers, relays and the gateway, and cancels those that are being
+    /// made. This is rarely needed, since dead connections are detected.
     ///
-    /// Who used one hears of it: loads end with `connectionLost`, also those that might be sent again, since only the app knows
-    /// whether it still wants them; sockets end with `networkUnavailable`, look-ups with `networkError`. What waits for
-    /// connectivity goes on waiting. The next use connects anew, the event stream at once.
+    /// Users of a connection get an error: loads end with `connectionLost`, even those that could be sent again, since
+    /// only the app knows whether it still wants them; sockets end with `networkUnavailable`, look-ups with
+    /// `networkError`. Loads that wait for connectivity continue to wait. The next use connects anew; the event stream
+    /// does so at once.
     ///
-    /// - Returns: whether it is in progress, which it always is.
+    /// - Returns: whether the reset is in progress, which is always the case.
     @discardableResult
     public func forceResetAllConnections() -> Bool {
         connector.resetConnections()
@@ -74,15 +75,15 @@ public struct Diagnostics: Sendable {
         return true
     }
 
-    /// The settings that hold now, as text of a line each: identity, lease, routes, relays, TLS, the state of the link.
-    /// Nothing in it is secret.
+    /// The current settings, one per line: identity, lease, routes, relays, TLS, the state of the link. They contain no
+    /// secret.
     public func currentSettings() async -> String {
         var lines = await authorization.settings().map { "\($0.name): \($0.value)" }
         if let reachability { lines.append("link: \(reachability.state)") }
         return lines.joined(separator: "\n")
     }
 
-    /// A lack or a change of the network says more than what it led to.
+    /// A missing or changed network explains more than the failure that it caused.
     private func explained(
         _ attempt: ServerReachability.Attempt, since before: UInt64?
     ) -> ServerReachability.Attempt {

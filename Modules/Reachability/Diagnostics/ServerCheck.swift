@@ -5,7 +5,7 @@ package import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// Tries to reach a server by each way that a policy gives: opens a connection, with TLS where it is asked for, sends nothing
+/// Tries to reach a server by each way that a policy gives: opens a connection, with TLS if requested, sends nothing
 /// over it and closes it.
 package struct ServerCheck: Sendable {
     let endpoint: Endpoint
@@ -28,7 +28,7 @@ package struct ServerCheck: Sendable {
         self.limit = limit
     }
 
-    /// Tries the direct way, or each relay of the cluster by itself; all at the same time.
+    /// Tries the direct way, or each relay of the cluster separately; all at the same time.
     ///
     /// Cancelling the task ends it, with the results found so far.
     package func run(through connector: Connector) async -> ServerReachability {

@@ -1,13 +1,13 @@
 public import SallyportCore
 
-/// What came of trying to reach a server by each configured way.
+/// The results of trying to reach a server by each configured way.
 public struct ServerReachability: Sendable, Hashable {
     /// One way.
     public struct Attempt: Sendable, Hashable {
         /// The relay, of a relayed way; nil for a direct one.
         public let relay: Endpoint?
         public let code: DiagnosticCode
-        /// What failed, and how far it had come; nil where the server was reached.
+        /// What failed, and how far the attempt had come; nil if the server was reached.
         public let failure: LoadError?
         public let duration: Duration
 
@@ -20,11 +20,11 @@ public struct ServerReachability: Sendable, Hashable {
     }
 
     public let endpoint: Endpoint
-    /// The route, and the rule that decided; nil where the app is not authorized.
+    /// The route, and the rule that decided; nil if the app is not authorized.
     public let decision: RouteDecision?
-    /// One for the direct way, or for each relay of the cluster, in the order of their priorities.
+    /// One attempt for the direct way, or one for each relay of the cluster, in the order of their priorities.
     public let attempts: [Attempt]
-    /// The best that an attempt came to; why there was none otherwise.
+    /// The result of the best attempt; if there was none, the reason.
     public let code: DiagnosticCode
 
     package init(_ endpoint: Endpoint, by decision: RouteDecision?, _ attempts: [Attempt], else code: DiagnosticCode) {

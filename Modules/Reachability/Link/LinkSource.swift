@@ -2,19 +2,19 @@ package import SallyportAuthorization
 package import SallyportCore
 package import SallyportLoading
 
-/// Who speaks with the gateway.
+/// The connection to the gateway that ``LinkWatch`` observes.
 package protocol LinkSource: Sendable {
-    /// How the event stream fares.
+    /// The states of the event stream.
     func channelChanges() -> AsyncStream<ControlChannel>
     func callChannel(drops: Bool)
-    /// Asks for a sign of life.
+    /// Sends a probe to the gateway.
     func probe(within limit: Duration) async throws(LoadError) -> ConnectionFacts?
 }
 
 extension Authorization: LinkSource {}
 
 extension LinkWatch.Ends {
-    /// Nil where libcurl names no addresses.
+    /// Nil if libcurl reports no addresses.
     init?(_ connection: ConnectionFacts?) {
         guard let connection, let local = IPAddress(connection.localAddress),
             let remote = IPAddress(connection.remoteAddress)

@@ -1,7 +1,7 @@
 internal import SallyportCore
 
 extension LinkWatch {
-    /// An instant came that ``nextInstant`` named; one that comes too early does no harm.
+    /// Called at the instant in ``nextInstant``; calling it too early has no effect.
     package mutating func timeCame(at now: Duration) -> [Action] { conclude(at: now) }
 
     // MARK: The event stream
@@ -12,7 +12,7 @@ extension LinkWatch {
         return conclude(at: now)
     }
 
-    /// Something came over it. A word that was under way when the doubt began proves nothing.
+    /// Something arrived over the stream. If it was sent before the doubt began, it proves nothing.
     package mutating func streamSpoke(at now: Duration) -> [Action] {
         guard stream == .open else { return conclude(at: now) }
         if let doubt, now < doubt.since + .milliseconds(250) { return conclude(at: now) }
@@ -28,7 +28,7 @@ extension LinkWatch {
         return conclude(at: now)
     }
 
-    /// Another took its place, with a last word.
+    /// Another process took over the stream, which was announced in its last message.
     package mutating func streamDisplaced(at now: Duration) -> [Action] {
         stream = .displaced
         proved(by: ends, at: now)
@@ -43,12 +43,12 @@ extension LinkWatch {
         let (wasLost, wasInDoubt) = (!isReachable, doubt != nil)
         proved(by: ends, at: now)
         var actions: [Action] = []
-        // The gateway answers: the stream need not wait for its time.
+        // The gateway answers: the stream need not wait until its next attempt is due.
         let isDue = wasLost || lastCall.map { $0 + times.call <= now } ?? true
         let isStreamDead = stream == .open && wasInDoubt
         if stream == .lost || stream == .none || isStreamDead, isDue {
             lastCall = now
-            // A try that was begun while nothing came through may wait for long.
+            // An attempt that began while the connection was interrupted may wait for a long time.
             actions.append(.call(drops: wasLost || isStreamDead))
         }
         return actions + conclude(at: now)
@@ -61,11 +61,11 @@ extension LinkWatch {
 
     // MARK: The network
 
-    /// The kernel told of links, addresses or routes.
+    /// The kernel reported links, addresses or routes.
     package mutating func networkChanged(_ new: NetworkState, at now: Duration) -> [Action] {
         let old = network
         network = new
-        // The first word is no change.
+        // The first report is not a change.
         guard let old, old != new else { return conclude(at: now) }
         if let ends, isReachable {
             let before = old.way(from: ends.local, to: ends.remote)
@@ -83,7 +83,7 @@ extension LinkWatch {
         begin(Doubt(since: now, end: now + times.loss, firstProbe: lastNumber + 1), at: now)
     }
 
-    /// The gateway is within reach.
+    /// The gateway is reachable.
     private mutating func proved(by ends: Ends?, at now: Duration) {
         if let ends { self.ends = ends }
         lastProof = now

@@ -1,12 +1,12 @@
 package import SallyportCore
 
-/// What is known of the link to the infrastructure, and what follows from it: neither clock nor I/O.
+/// The state of the link to the infrastructure: a state machine without clock or I/O.
 ///
-/// A word from the gateway proves that it is within reach: a heartbeat of its event stream, or the answer to a probe. A
-/// doubt begins where words stay out, where the stream breaks, and where the way to the gateway goes away; it ends with
-/// the next proof, or as a loss. Instants are counted from any start.
+/// A sign of life from the gateway proves that it is reachable: a heartbeat of its event stream, or the answer to a
+/// probe. The link is in doubt if signs of life are missing, if the stream breaks, or if the route to the gateway
+/// disappears; the doubt ends with the next proof, or becomes a loss. Instants are counted from an arbitrary start.
 package struct LinkWatch: Sendable {
-    /// What is told.
+    /// The state that is reported.
     package struct Report: Sendable, Hashable {
         package enum Standing: Sendable, Hashable {
             case unknown
@@ -20,25 +20,25 @@ package struct LinkWatch: Sendable {
         package init() {}
     }
 
-    /// The event stream, as far as it matters here.
+    /// The state of the event stream, as far as it matters here.
     package enum Stream: Sendable, Hashable {
-        /// None was opened yet.
+        /// It has not been opened yet.
         case none
         case open
         case lost
-        /// Another has it.
+        /// Another process has it.
         case displaced
     }
 
     package enum Action: Sendable, Hashable {
-        /// Ask the gateway for a word; the answer is told by the number.
+        /// Send a probe to the gateway; its result is passed in with this number.
         case probe(UInt64)
-        /// Open the event stream now; what is left of it is given up first where it `drops`.
+        /// Open the event stream now; if `drops`, close the existing one first.
         case call(drops: Bool)
         case report(Report)
     }
 
-    /// Addresses of a connection with the gateway.
+    /// The addresses of a connection to the gateway.
     package struct Ends: Sendable, Hashable {
         package var local: IPAddress
         package var remote: IPAddress
@@ -50,7 +50,7 @@ package struct LinkWatch: Sendable {
         var since: Duration
         /// When it becomes a loss.
         var end: Duration
-        /// Probes from this one on were begun after the doubt.
+        /// The first probe that began after the doubt.
         var firstProbe: UInt64
     }
 
@@ -58,35 +58,35 @@ package struct LinkWatch: Sendable {
     let spread: @Sendable (Duration) -> Duration
     var network: NetworkState?
     var stream = Stream.none
-    /// Of the last proof that told them.
+    /// Of the last proof that had addresses.
     var ends: Ends?
     var lastProof: Duration?
-    /// A proof came that was not told yet.
+    /// A proof has arrived that was not reported yet.
     var isProved = false
     var doubt: Doubt?
-    /// When the lack of a network, or of the stream, is told.
+    /// When the loss of the network, or of the stream, is reported.
     var networkLoss: Duration?
     var pushLoss: Duration?
     var eagerUntil = Duration.zero
     var nextProbe: Duration?
-    /// By number, when each gives up.
+    /// By number: when each probe times out.
     var probes: [UInt64: Duration] = [:]
     var lastNumber: UInt64 = 0
     var lastCall: Duration?
     package private(set) var told = Report()
 
-    /// - Parameter spread: changes a pause a little, so that not all ask at once.
+    /// - Parameter spread: varies an interval a little, so that clients do not probe at the same time.
     package init(
         at now: Duration, times: LinkTimes = LinkTimes(), spread: @escaping @Sendable (Duration) -> Duration = { $0 }
     ) {
         self.times = times
         self.spread = spread
-        // Nothing is known: what opens the stream has the time of a doubt for it.
+        // Nothing is known yet: there is as much time to open the stream as in a doubt.
         doubt = Doubt(since: now, end: now + times.loss, firstProbe: 1)
         nextProbe = now + times.eager
     }
 
-    /// When ``timeCame(at:)`` is to be called at the latest.
+    /// When ``timeCame(at:)`` must be called at the latest.
     package var nextInstant: Duration? {
         var instants = [doubt?.end, networkLoss, pushLoss, nextProbe]
         if doubt == nil, isReachable, let lastProof { instants.append(lastProof + times.silence) }
@@ -95,9 +95,9 @@ package struct LinkWatch: Sendable {
 
     var isReachable: Bool { if case .reachable = told.standing { true } else { false } }
 
-    // MARK: What becomes of it
+    // MARK: Conclusions
 
-    /// Ends each step: what is due by now, and what is told anew.
+    /// Ends each step: handles what is due and what must be reported.
     mutating func conclude(at now: Duration) -> [Action] {
         var actions: [Action] = []
         if doubt == nil, isReachable, let lastProof, lastProof + times.silence <= now {
@@ -110,7 +110,7 @@ package struct LinkWatch: Sendable {
             doubt = nil
             report.standing = .unreachable
             report.isPushAvailable = false
-            // Nothing more comes over the connections that there are.
+            // The existing connections are dead.
             if isReachable { actions.append(.call(drops: true)) }
         }
         if case .reachable = report.standing { report.standing = .reachable(kind) }
@@ -123,7 +123,8 @@ package struct LinkWatch: Sendable {
         return actions
     }
 
-    /// Of the interface by which the gateway is reached; what it was while there is a doubt, or nobody can say.
+    /// The kind of the interface by which the gateway is reached; the last known one during a doubt, or if it is
+    /// unknown.
     private var kind: InterfaceKind? {
         let interface = ends.flatMap { network?.interface(having: $0.local) }
         if let interface, let kind = network?.interfaces[interface]?.kind { return kind }
@@ -136,7 +137,7 @@ package struct LinkWatch: Sendable {
         nextProbe = min(nextProbe ?? now, now)
     }
 
-    /// The network and the stream by themselves: their loss is told after the time of a blip, their return at once.
+    /// Network and stream separately: their loss is reported after a short delay, their return at once.
     private mutating func settle(_ report: inout Report, at now: Duration) {
         let isReached = if case .reachable = report.standing { true } else { false }
         let hasNetwork = network?.isAvailable ?? isReached
@@ -168,7 +169,7 @@ package struct LinkWatch: Sendable {
             return []
         }
         if let due = nextProbe, due > now {
-            // A shorter pause counts from now on; a longer one after the next.
+            // A shorter interval takes effect at once; a longer one after the next probe.
             nextProbe = min(due, now + pause)
             return []
         }
@@ -179,7 +180,7 @@ package struct LinkWatch: Sendable {
         return [.probe(lastNumber)]
     }
 
-    /// Nil while heartbeats say enough.
+    /// Nil while heartbeats are sufficient.
     private func pause(at now: Duration, isReachable: Bool) -> Duration? {
         if doubt != nil || now < eagerUntil { return times.eager }
         guard isReachable else { return spread(times.patient) }

@@ -1,20 +1,21 @@
 public import SallyportCore
 internal import SallyportWire
 
-/// What is said of a name inside.
+/// The result of looking up a name in the enterprise's DNS.
 public struct NameAnswer: Sendable, Hashable {
-    /// What is asked of a name.
+    /// The type of record to look up.
     public enum RecordType: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        /// Another name for the same.
+        /// An alias.
         case cname
         /// IPv4 addresses.
         case a
         /// IPv6 addresses.
         case aaaa
-        /// Where a service is (RFC 2782); the name has its leading labels, as `_kerberos._tcp.corp.example`.
+        /// The location of a service (RFC 2782); the name includes its leading labels, as in
+        /// `_kerberos._tcp.corp.example`.
         case srv
 
-        /// The documented numbers, 0 for CNAME and 1 for A; 2 for AAAA and 3 for SRV are ours.
+        /// 0 for CNAME, 1 for A, 2 for AAAA and 3 for SRV.
         public var number: Int {
             switch self {
             case .cname: 0
@@ -31,22 +32,22 @@ public struct NameAnswer: Sendable, Hashable {
         public enum Value: Sendable, Hashable {
             case address(IPAddress)
             case canonicalName(String)
-            /// Of one priority, the lowest first, clients take the target by weight.
+            /// Among targets of the same priority, of which the lowest comes first, clients choose by weight.
             case service(target: String, port: UInt16, priority: UInt16, weight: UInt16)
         }
         public let value: Value
-        /// For how long it holds.
+        /// How long the record is valid.
         public let timeToLive: Duration
     }
 
-    /// What was asked about, in A-labels and lower case.
+    /// The queried name, in A-labels and lower case.
     public let name: String
     public let type: RecordType
-    /// Whether there is such a name; one that exists may have no records of the type.
+    /// Whether the name exists; an existing name may have no records of the type.
     public let exists: Bool
-    /// The name to which the records belong, behind those that stand for another.
+    /// The name to which the records belong, after following aliases.
     public let canonicalName: String
-    /// Of the type that was asked for.
+    /// The records of the requested type.
     public let records: [Record]
 
     public var addresses: [IPAddress] {
@@ -55,10 +56,10 @@ public struct NameAnswer: Sendable, Hashable {
 }
 
 extension NameAnswer {
-    /// How many names may stand for one another in a row.
+    /// The longest chain of aliases.
     static let maximumChain = 16
 
-    /// - Throws: ``NameError/Code/parsingResponseError`` where names stand for one another without end.
+    /// - Throws: ``NameError/Code/parsingResponseError`` if aliases form a loop or too long a chain.
     init(_ message: DNSMessage, type: RecordType) throws(NameError) {
         let asked = message.question.name
         let last = type == .cname ? asked : try Self.end(of: asked, in: message.answers)
@@ -66,11 +67,11 @@ extension NameAnswer {
         self.type = type
         exists = message.code != .nameError
         canonicalName = "\(last)"
-        // Records of other names were not asked for, and are not believed.
+        // Records of other names were not requested, and are ignored.
         records = message.answers.filter { $0.name == last }.compactMap { Self.record($0, of: type) }
     }
 
-    /// Follows names that stand for others (RFC 1034 §3.6.2).
+    /// Follows aliases (RFC 1034 §3.6.2).
     private static func end(of name: DNSName, in records: [DNSMessage.Record]) throws(NameError) -> DNSName {
         var name = name
         for _ in 0...maximumChain {

@@ -1,12 +1,12 @@
 public import SallyportBase
 internal import SallyportCore
 
-/// Why a name could not be looked up; ``NameError/documentedNumber`` is that of `GDNetUtility`.
+/// Why a name could not be looked up.
 ///
-/// That a name does not exist is no error: see ``NameAnswer/exists``.
+/// A name that does not exist is not an error: see ``NameAnswer/exists``.
 public struct NameError: CodedError, Sendable {
     public let code: Code
-    /// What happened, for people.
+    /// A description for people.
     public let message: String
     public let underlying: (any Error)?
     public let location: ErrorLocation
@@ -21,12 +21,12 @@ public struct NameError: CodedError, Sendable {
         location = ErrorLocation(fileID: fileID, line: line)
     }
 
-    /// The documented number; nil for ``Code/cancelled``, which has none.
+    /// The numeric code; nil for ``Code/cancelled``, which has none.
     public var documentedNumber: Int? { code.number }
 }
 
 extension NameError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case timeout, hostNotListed, networkError, parsingResponseError, internalError, parameterError
@@ -34,19 +34,19 @@ extension NameError {
         }
         private let value: Value
 
-        /// 100: no answer within the time. Retryable.
+        /// 100: no answer within the time limit. Retryable.
         public static let timeout = Code(value: .timeout)
         /// 101: the administrator's policy does not relay the name.
         public static let hostNotListed = Code(value: .hostNotListed)
         /// 102: the gateway cannot be reached, or the exchange with it failed. Retryable.
         public static let networkError = Code(value: .networkError)
-        /// 103: the gateway's answer is none to the question.
+        /// 103: the gateway's answer does not match the question.
         public static let parsingResponseError = Code(value: .parsingResponseError)
-        /// 104: something that should not happen.
+        /// 104: an internal error.
         public static let internalError = Code(value: .internalError)
-        /// 105: the name has no form in DNS, or is an address; or the time is none.
+        /// 105: the name is invalid in DNS, or is an address; or the time limit is invalid.
         public static let parameterError = Code(value: .parameterError)
-        /// 500: the app is not authorized, too much is asked at once, or the gateway's resolver failed.
+        /// 500: the app is not authorized, there are too many look-ups, or the gateway's resolver failed.
         public static let couldNotPerformService = Code(value: .couldNotPerformService)
         /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
@@ -69,7 +69,7 @@ extension NameError {
 }
 
 extension NameError {
-    /// What an exchange with the gateway threw.
+    /// Converts the error of an exchange with the gateway.
     init(_ failure: LoadError) {
         switch failure.code {
         case .cancelled: self.init(.cancelled, "The task was cancelled.")

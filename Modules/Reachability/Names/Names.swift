@@ -4,26 +4,25 @@ public import SallyportCore
 package import SallyportWire
 internal import Synchronization
 
-/// Looks names up from inside, where the gateway stands: the documents' `nslookup` (RFC 8484 by the gateway's
-/// `/dns-query`).
+/// Looks names up in the enterprise's DNS, from the gateway's position (RFC 8484 over the gateway's `/dns-query`).
 ///
-/// Only names that the administrator's policy relays are answered for. Nothing is kept: each call asks. Copies of this value
-/// share what they count.
+/// Works only for names that the administrator's policy relays. Nothing is cached: each call asks the gateway. Copies
+/// of this value share their limits.
 public struct Names: InstancePart {
-    /// How many look-ups may be under way at once; one more is refused with ``NameError/Code/couldNotPerformService``.
+    /// The most look-ups that may run at once; one more is refused with ``NameError/Code/couldNotPerformService``.
     public static let maximumLookups = 64
-    /// The longest time that may be given to a look-up.
+    /// The longest time limit of a look-up.
     public static let maximumTime = Duration.seconds(60)
 
     private let source: any NameSource
     let detached = DetachedTasks()
     private let underWay = UnderWay()
 
-    /// How many look-ups are under way.
+    /// The number of running look-ups.
     private final class UnderWay: Sendable {
         private let count = Atomic(0)
 
-        /// False where there are as many as may be.
+        /// False if the limit is reached.
         func begin() -> Bool {
             var known = count.load(ordering: .relaxed)
             while known < Names.maximumLookups {
@@ -37,20 +36,20 @@ public struct Names: InstancePart {
         func end() { count.subtract(1, ordering: .relaxed) }
     }
 
-    /// Asks the gateway of an authorization.
+    /// Uses the gateway of an authorization.
     public init(_ authorization: Authorization) { self.init(source: authorization) }
 
     package init(source: any NameSource) { self.source = source }
 
-    /// Asks about a name.
+    /// Looks up a name.
     ///
-    /// Cancelling the task gives it up.
+    /// Cancelling the task cancels the look-up.
     ///
     /// - Parameters:
-    ///   - name: a host's name, in any spelling that a URL may have; for ``NameAnswer/RecordType/srv`` with its leading
-    ///     labels. At most 253 octets.
-    ///   - limit: the longest time for it, up to ``maximumTime``.
-    /// - Throws: ``NameError``, with the documented number.
+    ///   - name: a host name, in any spelling that a URL may have; for ``NameAnswer/RecordType/srv`` with its leading
+    ///     labels. At most 253 bytes.
+    ///   - limit: the time limit, up to ``maximumTime``.
+    /// - Throws: ``NameError``.
     public func lookUp(
         _ name: String, _ type: NameAnswer.RecordType = .a, within limit: Duration = .seconds(10)
     ) async throws(NameError) -> NameAnswer {
@@ -71,7 +70,7 @@ public struct Names: InstancePart {
         return try Self.answer(outcome, type)
     }
 
-    /// The addresses of a host, IPv6 first; empty where it has none or does not exist.
+    /// The addresses of a host, IPv6 first; empty if it has none or does not exist.
     ///
     /// - Throws: ``NameError``.
     public func addresses(
@@ -92,7 +91,7 @@ public struct Names: InstancePart {
         }
     }
 
-    /// The host in one spelling, behind leading labels of a service.
+    /// The host in canonical form, after leading labels of a service.
     private static func question(_ text: String, _ type: NameAnswer.RecordType) throws(NameError) -> DNSName {
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
         let service = type == .srv ? labels.prefix { $0.hasPrefix("_") } : []
@@ -113,7 +112,7 @@ public struct Names: InstancePart {
         switch outcome {
         case .refused(let status):
             throw NameError(.couldNotPerformService, "The gateway does not answer for names: \(status).")
-        case .unreadable: throw NameError(.parsingResponseError, "The gateway's answer is none to the question.")
+        case .unreadable: throw NameError(.parsingResponseError, "The gateway's answer does not match the question.")
         case .answered(let message):
             switch message.code {
             case .noError where message.isTruncated:
@@ -137,9 +136,9 @@ extension NameAnswer.RecordType {
     }
 }
 
-/// Who puts queries to the gateway.
+/// Sends queries to the gateway.
 package protocol NameSource: Sendable {
-    /// - Throws: the gate's refusal, and what the exchange threw.
+    /// - Throws: the gate's refusal, and errors of the exchange.
     func outcome(of query: DNSMessage, within limit: Duration) async throws(LoadError) -> NameOutcome
 }
 

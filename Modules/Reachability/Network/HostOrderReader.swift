@@ -1,5 +1,5 @@
-/// Reads numbers in the machine's own order out of a part of octets, as the kernel lays its structures out. Every read may
-/// find less than it wants, and says so with nil.
+/// Reads numbers in the machine's byte order from a range of bytes, as the kernel lays out its structures. Every read
+/// may find fewer bytes than it needs, and returns nil then.
 struct HostOrderReader {
     private let octets: [UInt8]
     private(set) var offset: Int
@@ -31,17 +31,17 @@ struct HostOrderReader {
         return value
     }
 
-    /// - Returns: false where there are fewer.
+    /// - Returns: false if there are not enough bytes.
     mutating func skip(_ count: Int) -> Bool {
         guard remaining >= count else { return false }
         offset += count
         return true
     }
 
-    /// The rest, as it is.
+    /// The remaining bytes.
     var rest: ArraySlice<UInt8> { octets[offset..<end] }
 
-    /// The next attribute (`struct rtattr`), each on a boundary of 4 octets; nil at the end, and where what is left is none.
+    /// The next attribute (`struct rtattr`), aligned to 4 bytes; nil at the end, and if the rest is not an attribute.
     mutating func attribute() -> NetlinkAttribute? {
         let start = offset
         guard let length = number16().map(Int.init), let type = number16(), length >= 4, start + length <= end else {
@@ -49,12 +49,12 @@ struct HostOrderReader {
             return nil
         }
         defer { offset = min(end, start + (length + 3) & ~3) }
-        // The two highest bits say how the value is laid out.
+        // The two highest bits describe the encoding of the value.
         return NetlinkAttribute(type: type & 0x3fff, octets: octets, range: (start + 4)..<(start + length))
     }
 }
 
-/// A value in a message, behind its type.
+/// A value in a message, after its type.
 struct NetlinkAttribute {
     let type: UInt16
     let octets: [UInt8]
@@ -68,6 +68,6 @@ struct NetlinkAttribute {
         return reader.number32()
     }
 
-    /// Text up to its final zero; nil where it is no UTF-8.
+    /// Text up to its final zero; nil if it is not UTF-8.
     var text: String? { String(validating: octets[range].prefix { $0 != 0 }, as: UTF8.self) }
 }

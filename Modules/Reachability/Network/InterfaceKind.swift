@@ -1,28 +1,28 @@
-/// What kind of network interface leads somewhere.
+/// The kind of a network interface.
 public enum InterfaceKind: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-    /// Ethernet and what is bundled of it: bonds, teams, VLANs.
+    /// Ethernet and combinations of it: bonds, teams, VLANs.
     case wired
     /// A wireless LAN.
     case wireless
     /// A mobile network.
     case cellular
-    /// Packets in packets: WireGuard, TUN, PPP, GRE and their kin. What lies below is not known.
+    /// Tunnels: WireGuard, TUN, PPP, GRE and similar. The interface below is not known.
     case tunnel
-    /// One end of a pair, a bridge, and whatever else containers and virtual machines are connected by.
+    /// Virtual links of containers and virtual machines: a virtual pair, a bridge and similar.
     case virtual
-    /// The host itself.
+    /// The loopback interface.
     case loopback
 
     public var description: String { rawValue }
 }
 
-/// What decides on the kind of an interface.
+/// The facts that determine the kind of an interface.
 struct InterfaceFacts: Sendable, Hashable {
     /// `ARPHRD_…`.
     var hardware: UInt16
-    /// What the kernel calls it that made it; nil for what a driver made.
+    /// The kernel's name for a virtual interface's type; nil for a driver's interface.
     var made: String?
-    /// What sysfs says, where it speaks of this interface.
+    /// From sysfs, if it describes this interface.
     var isWirelessLAN = false
     var isMobile = false
 

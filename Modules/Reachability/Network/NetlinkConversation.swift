@@ -1,12 +1,12 @@
 internal import SallyportCore
 
-/// What is said on a routing socket: the whole state is asked for, and again after each word that something changed, so
-/// that nothing has to be added up, and a word that was lost costs nothing.
+/// The exchange on a routing socket: the whole state is requested, and again after each change, so that no changes have
+/// to be merged, and a lost message does no harm.
 struct NetlinkConversation: Sendable {
     enum Action: Sendable, Hashable {
         case ask(NetlinkMessage.Question, sequence: UInt32)
         case tell(NetworkState)
-        /// Ask again soon; changes come in groups.
+        /// Request again soon; changes come in groups.
         case askSoon
     }
 
@@ -15,18 +15,18 @@ struct NetlinkConversation: Sendable {
     private var sequence: UInt32 = 0
     private var question: NetlinkMessage.Question?
     private var state = NetworkState()
-    /// Something changed, or was lost, since the state was asked for.
+    /// Something changed, or was lost, since the state was requested.
     private var isStale = false
 
     /// - Parameters:
-    ///   - port: of the socket.
-    ///   - describe: what else is known of an interface.
+    ///   - port: the socket's port.
+    ///   - describe: adds further facts about an interface.
     init(port: UInt32, describe: @escaping @Sendable (NetlinkMessage.Link) -> InterfaceFacts) {
         self.port = port
         self.describe = describe
     }
 
-    /// Asks for everything, unless that is under way.
+    /// Requests everything, unless a request is in progress.
     mutating func begin() -> [Action] {
         guard question == nil else { return [] }
         state = NetworkState()
@@ -40,7 +40,7 @@ struct NetlinkConversation: Sendable {
         return [.ask(next, sequence: sequence)]
     }
 
-    /// A datagram came.
+    /// A datagram arrived.
     ///
     /// - Parameter sender: the port that sent it. Any process may send; only the kernel, port 0, is believed.
     mutating func received(_ octets: [UInt8], from sender: UInt32) -> [Action] {
@@ -49,7 +49,7 @@ struct NetlinkConversation: Sendable {
         return messages.flatMap { take($0) }
     }
 
-    /// The kernel had more to say than there was room for, or a question could not be put.
+    /// The kernel's messages exceeded the buffer, or a request could not be sent.
     mutating func lost() -> [Action] {
         let isAskedSoon = question == nil && isStale
         question = nil
@@ -57,7 +57,7 @@ struct NetlinkConversation: Sendable {
         return isAskedSoon ? [] : [.askSoon]
     }
 
-    /// Something changed. While the state is told, it is asked for once more at the end.
+    /// Something changed. If a request is in progress, it is repeated once at its end.
     private mutating func changed() -> [Action] {
         defer { isStale = true }
         return isStale || question != nil ? [] : [.askSoon]
@@ -85,7 +85,7 @@ struct NetlinkConversation: Sendable {
         case .addresses: return ask(.routes)
         case .routes, nil:
             question = nil
-            // What changed meanwhile may be half in it: what is told is told again at once.
+            // The state may contain half of a later change: it is requested again at once.
             return [.tell(state)] + (isStale ? [.askSoon] : [])
         }
     }

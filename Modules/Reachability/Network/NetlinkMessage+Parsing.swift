@@ -4,7 +4,7 @@ extension NetlinkMessage {
     /// The longest datagram that is read: the kernel fills up to 32 KiB.
     package static let maximumLength = 64 << 10
 
-    /// The messages of one datagram; nil where its lengths do not fit, so that what it says cannot be known.
+    /// The messages of one datagram; nil if its lengths are inconsistent, so that it cannot be parsed.
     package static func messages(in octets: [UInt8]) -> [NetlinkMessage]? {
         guard octets.count <= maximumLength else { return nil }
         var messages: [NetlinkMessage] = []
@@ -23,7 +23,7 @@ extension NetlinkMessage {
         return messages
     }
 
-    /// Nil where the body is shorter than its type's.
+    /// Nil if the body is shorter than its type requires.
     private static func content(_ type: UInt16, _ body: HostOrderReader) -> Content? {
         var body = body
         switch type {
@@ -63,7 +63,7 @@ extension NetlinkMessage {
         return nil
     }
 
-    /// `struct ifaddrmsg`. Families other than IP's are passed over.
+    /// `struct ifaddrmsg`. Families other than IP are skipped.
     private static func address(_ body: inout HostOrderReader) -> Content? {
         guard body.skip(2), var flags = body.byte().map(UInt32.init), body.skip(1), let interface = body.number32()
         else { return nil }
@@ -71,7 +71,7 @@ extension NetlinkMessage {
         while let attribute = body.attribute() {
             switch attribute.type {
             case 1: address = attribute.value
-            // That of this end, where the other end of the link has an address of its own.
+            // The local address, if the other end of the link has a different one.
             case 2: local = attribute.value
             case 8: flags = attribute.number ?? flags
             default: break
@@ -81,7 +81,7 @@ extension NetlinkMessage {
         return .address(Address(interface: interface, address: address, isUsable: flags & 0x48 == 0))
     }
 
-    /// `struct rtmsg`. Copies of routes in a cache, and families other than IP's, are passed over.
+    /// `struct rtmsg`. Cached copies of routes, and families other than IP, are skipped.
     private static func route(_ body: inout HostOrderReader) -> Content? {
         guard let family = body.byte(), let length = body.byte().map(Int.init), body.skip(2),
             var table = body.byte().map(UInt32.init), body.skip(2), let type = body.byte(),
@@ -124,7 +124,7 @@ extension NetlinkMessage {
         }
     }
 
-    /// Those of a route that has several ways (`struct rtnexthop`), without dead ones.
+    /// The interfaces of a multipath route (`struct rtnexthop`), without dead ones.
     private static func interfaces(_ reader: HostOrderReader) -> [UInt32] {
         var reader = reader
         var found: [UInt32] = []

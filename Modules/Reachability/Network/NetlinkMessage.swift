@@ -1,16 +1,16 @@
 package import SallyportCore
 
-/// A message of the kernel's routing sockets (rtnetlink(7)), as far as it says where packets go.
+/// A message of the kernel's routing sockets (rtnetlink(7)), as far as it determines where packets go.
 package struct NetlinkMessage: Sendable, Hashable {
     package enum Content: Sendable, Hashable {
         case link(Link)
         case address(Address)
         case route(Route)
-        /// A link, address or route changed or went; what it was is not read.
+        /// A link, address or route changed or disappeared; the details are not read.
         case change
-        /// The end of what was asked for.
+        /// The end of the requested data.
         case done
-        /// A question failed: errno. 0 acknowledges.
+        /// A request failed: errno. 0 is an acknowledgement.
         case failure(Int32)
         /// Messages were lost.
         case overrun
@@ -23,7 +23,7 @@ package struct NetlinkMessage: Sendable, Hashable {
         package var name: String
         /// `ARPHRD_…`.
         package var hardware: UInt16
-        /// `veth`, `wireguard`, …; nil for what a driver made.
+        /// `veth`, `wireguard`, …; nil for a driver's interface.
         package var kind: String?
         /// It is up and can carry packets.
         package var isRunning: Bool
@@ -32,49 +32,49 @@ package struct NetlinkMessage: Sendable, Hashable {
     package struct Address: Sendable, Hashable {
         package var interface: UInt32
         package var address: IPAddress
-        /// Whether it is usable: not still looked for a double, nor found to have one.
+        /// Whether it is usable: neither being checked for a duplicate, nor a duplicate.
         package var isUsable: Bool
     }
 
     package struct Route: Sendable, Hashable {
         package enum Kind: Sendable, Hashable {
-            /// To a neighbour or the host itself.
+            /// To a neighbour or to the host itself.
             case leads
             /// Packets are dropped or refused.
             case refuses
-            /// Another table is asked.
+            /// Another table is consulted.
             case passes
         }
         package var kind: Kind
         package var destination: IPAddress
         package var length: Int
-        /// The lowest counts.
+        /// The lowest priority is used.
         package var priority: UInt32
         package var table: UInt32
-        /// More than one where packets are spread; none where the message names none.
+        /// Several if packets are distributed; none if the message names none.
         package var interfaces: [UInt32]
         package var isDead: Bool
     }
 
     package var content: Content
-    /// Of the question that it answers; 0 for what nobody asked.
+    /// The number of the request that it answers; 0 for a notification.
     package var sequence: UInt32
-    /// Of the socket that is answered; 0 for what nobody asked.
+    /// The port of the socket that it answers; 0 for a notification.
     package var port: UInt32
-    /// What is told changed while it was told: it must be asked for again.
+    /// The data changed while it was sent: it must be requested again.
     package var isInterrupted: Bool
 }
 
-// MARK: Questions
+// MARK: Requests
 
 extension NetlinkMessage {
-    /// What can be asked for, all of it at once.
+    /// The kinds of data that can be requested, each as a whole.
     package enum Question: UInt16, Sendable, Hashable, CaseIterable {
         case links = 18
         case addresses = 22
         case routes = 26
 
-        /// Without the family, which is any.
+        /// For all address families.
         package func octets(sequence: UInt32) -> [UInt8] {
             let body: Int
             switch self {

@@ -7,7 +7,7 @@ struct NetlinkSocket: ~Copyable {
     let port: UInt32
     private var buffer = [UInt8](repeating: 0, count: NetlinkMessage.maximumLength)
 
-    /// Nil where the system allows none, as some containers do not.
+    /// Nil if the system allows none, as in some containers.
     static func open() -> NetlinkSocket? {
         let descriptor = sallyport_netlink_open()
         return descriptor < 0 ? nil : NetlinkSocket(descriptor)

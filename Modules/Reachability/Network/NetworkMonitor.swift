@@ -1,10 +1,10 @@
 internal import SallyportEventLoop
 
-/// Follows the machine's links, addresses and routes on an event loop. Used on that loop only.
+/// Observes the machine's links, addresses and routes on an event loop. Used on that loop only.
 final class NetworkMonitor: DescriptorHandler {
-    /// How long after the first word of a change the state is asked for: changes come in groups.
+    /// How long after the first notification of a change the state is requested: changes come in groups.
     private static let pause = Duration.milliseconds(20)
-    /// The same where there are more routes than are kept, which take long to tell.
+    /// The same if there are more routes than are kept, since reading them takes long.
     private static let longPause = Duration.seconds(5)
     /// How many datagrams are read in one turn.
     private static let portion = 64
@@ -16,7 +16,7 @@ final class NetworkMonitor: DescriptorHandler {
     private var told: NetworkState?
     private lazy var timer = LoopTimer { [weak self] in self?.ask() }
 
-    /// Nil where the kernel tells nobody here.
+    /// Nil if the kernel sends no notifications here.
     ///
     /// - Parameter onChange: called on the loop with the first state and each other one, until ``stop()``.
     init?(on loop: EventLoop, onChange: @escaping (NetworkState) -> Void) {

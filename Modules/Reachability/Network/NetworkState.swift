@@ -1,8 +1,8 @@
 package import SallyportCore
 
-/// The machine's links, addresses and routes at one moment, as far as they say where packets go.
+/// The machine's links, addresses and routes at one moment, as far as they determine where packets go.
 package struct NetworkState: Sendable, Hashable {
-    /// How many links, addresses and routes each are kept; a router has more of the last.
+    /// The most links, addresses and routes that are kept; a router has more routes.
     package static let limit = 4096
 
     package struct Interface: Sendable, Hashable {
@@ -14,14 +14,14 @@ package struct NetworkState: Sendable, Hashable {
     package private(set) var interfaces: [UInt32: Interface] = [:]
     package private(set) var addresses: Set<NetlinkMessage.Address> = []
     package private(set) var routes: Set<NetlinkMessage.Route> = []
-    /// There is more than is kept: where packets go cannot be said.
+    /// There is more than is kept, so that the route of packets is unknown.
     package private(set) var isTruncated = false
 
     package init() {}
 
-    /// Takes up one part of what the kernel told. Messages of other kinds say nothing.
+    /// Adds one part of the kernel's report. Messages of other kinds are ignored.
     ///
-    /// - Parameter describe: adds what is known of the interface besides.
+    /// - Parameter describe: adds further facts about the interface.
     mutating func add(_ content: NetlinkMessage.Content, _ describe: (NetlinkMessage.Link) -> InterfaceFacts) {
         switch content {
         case .link(let link):
@@ -40,20 +40,20 @@ package struct NetworkState: Sendable, Hashable {
     }
 }
 
-// MARK: What it says
+// MARK: Queries
 
 extension NetworkState {
-    /// Where packets of a connection leave.
+    /// The way of a connection's packets.
     package enum Way: Sendable, Hashable {
-        /// By this interface.
+        /// Through this interface.
         case by(UInt32)
-        /// They do not.
+        /// There is no route.
         case none
-        /// Nobody can say: there are more routes than are kept, or rules that are not looked at decide.
+        /// Unknown: there are more routes than are kept, or rules apply that are not evaluated.
         case unknown
     }
 
-    /// Whether some interface other than the host's own runs, and has an address that others can answer to.
+    /// Whether an interface other than the loopback runs, and has an address that other hosts can reach.
     package var isAvailable: Bool {
         addresses.contains { address in
             guard address.isUsable, let interface = interfaces[address.interface] else { return false }
@@ -67,11 +67,11 @@ extension NetworkState {
         addresses.first { $0.address == address && $0.isUsable }?.interface
     }
 
-    /// Where packets of a connection between these two go: the interface must run, and still have the address.
+    /// The way of packets between these addresses: the interface must be running, and still have the local address.
     package func way(from local: IPAddress, to remote: IPAddress) -> Way {
         guard !isTruncated else { return .unknown }
         guard let own = interface(having: local) else { return .none }
-        // A host speaks to itself over its own loopback, whichever of its addresses it uses.
+        // A host uses its loopback to reach itself, for any of its addresses.
         if interface(having: remote) != nil { return interfaces[own]?.isRunning == true ? .by(own) : .none }
         switch route(to: remote) {
         case nil: return .none
@@ -83,8 +83,8 @@ extension NetworkState {
         }
     }
 
-    /// The longest matching prefix in the tables that are asked without rules of the administrator's; of one length, the
-    /// lowest priority. The local table goes before, then main, then default.
+    /// The longest matching prefix in the tables that apply without custom rules; among equal lengths, the lowest
+    /// priority. The local table comes first, then main, then default.
     private func route(to remote: IPAddress) -> NetlinkMessage.Route? {
         for table: UInt32 in [255, 254, 253] {
             let matching = routes.filter { route in
@@ -97,7 +97,7 @@ extension NetworkState {
         return nil
     }
 
-    /// The kernel takes routes over links that went down away without a word.
+    /// The kernel removes the routes of a link that went down without a notification.
     private func isAlive(_ route: NetlinkMessage.Route) -> Bool {
         route.kind == .refuses || route.interfaces.isEmpty
             || route.interfaces.contains { interfaces[$0]?.isRunning == true }
@@ -105,7 +105,7 @@ extension NetworkState {
 }
 
 extension IPAddress {
-    /// Whether the first `length` bits are those of `prefix`.
+    /// Whether the first `length` bits are equal to those of `prefix`.
     func isIn(_ prefix: IPAddress, _ length: Int) -> Bool {
         switch (self, prefix) {
         case (.v4(let one), .v4(let other)):

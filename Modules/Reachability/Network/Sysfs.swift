@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// What sysfs says of an interface.
+/// Facts from sysfs about an interface.
 enum Sysfs {
-    /// - Parameter index: the interface's: another one may have the name in the namespace that is mounted here.
+    /// - Parameter index: the interface's index: another interface may have this name in the namespace that is mounted
+    ///   here.
     static func describe(_ name: String, _ index: UInt32, _ facts: inout InterfaceFacts) {
-        // Names have at most 15 octets and no slash; the kernel sees to it, and so does this.
+        // Names have at most 15 bytes and no slash; the kernel guarantees it, and this checks it again.
         guard (1...15).contains(name.utf8.count), !name.contains("/"), name != ".", name != ".." else { return }
         let folder = "/sys/class/net/\(name)"
         guard contents("\(folder)/ifindex")?.split(separator: "\n").first.flatMap({ UInt32($0) }) == index else {

@@ -2,19 +2,18 @@ internal import SallyportBase
 internal import SallyportCore
 
 extension Names {
-    /// Asks about a name and returns; `completion` is called once, with the answer or with why there is none: `nslookup` of
-    /// the documents, for code that does not await. ``lookUp(_:_:within:)`` is the same for code that does, and can be
-    /// cancelled.
+    /// Looks up a name and returns at once; `completion` is called once, with the answer or the error. This is for code
+    /// that does not await; ``lookUp(_:_:within:)`` is for code that does, and can be cancelled.
     ///
-    /// What cannot be asked for is told in the same way: nothing is thrown. `completion` is called on no particular thread,
-    /// never from within this call. At `Sallyport.shutdown()` what is under way ends with ``NameError/Code/cancelled``, and
-    /// so does what is asked for later.
+    /// Invalid arguments are reported in the same way: nothing is thrown. `completion` is called on no particular
+    /// thread, never from within this call. `Sallyport.shutdown()` ends running look-ups with
+    /// ``NameError/Code/cancelled``, and later ones too.
     ///
     /// - Parameters:
     ///   - host: as for ``lookUp(_:_:within:)``.
-    ///   - type: the documents know CNAME (0) and A (1).
-    ///   - limit: the longest time for it, up to ``maximumTime``.
-    ///   - completion: gets an answer and no error, or no answer and an error with its
+    ///   - type: CNAME (0), A (1), AAAA (2) or SRV (3).
+    ///   - limit: the time limit, up to ``maximumTime``.
+    ///   - completion: receives an answer and no error, or no answer and an error with its
     ///     ``NameError/documentedNumber``.
     public func nslookup(
         _ host: String, type: NameAnswer.RecordType, within limit: Duration = .seconds(10),
@@ -29,6 +28,6 @@ extension Names {
         }
     }
 
-    /// Ends what ``nslookup(_:type:within:completion:)`` began. Idempotent.
+    /// Ends the look-ups of ``nslookup(_:type:within:completion:)``. Idempotent.
     public func shutdown() async { await detached.shutdown() }
 }

@@ -1,9 +1,9 @@
 internal import SallyportBase
 
-/// Hands committed changes to those who watch a collection.
+/// Broadcasts committed changes to the watchers of a collection.
 ///
-/// A lock and no actor: the writer's thread tells of a commit before it goes on, so that all watchers see commits in their
-/// order, and a watcher ends in a `deinit` and when its task is cancelled.
+/// A lock and not an actor: the writer's thread broadcasts a commit before it continues, so that all watchers see
+/// commits in order, and a watcher ends in a `deinit` and when its task is cancelled.
 final class ChangeHub: Sendable {
     private struct State {
         var watchers: [UInt64: Watched] = [:]

@@ -1,4 +1,4 @@
-/// What waits for one reader of changes: no lock, no thread.
+/// The changes that wait for one reader: no lock, no thread.
 struct ChangeQueue {
     enum Notice: Sendable {
         case event(StoreEvent.Kind)
@@ -6,7 +6,7 @@ struct ChangeQueue {
     }
 
     typealias Reader = CheckedContinuation<Notice?, Never>
-    /// Whom to resume with what, once the lock is released.
+    /// The reader to resume once the lock is released, and the notice for it.
     typealias Resumption = (reader: Reader, notice: Notice)
 
     enum Step {
@@ -30,7 +30,7 @@ struct ChangeQueue {
         return (reader, waiting.removeFirst())
     }
 
-    /// What waits is still read; then the sequence ends.
+    /// The reader still receives the waiting changes; then its sequence ends.
     mutating func ended() -> Reader? {
         isOver = true
         return reader.take()

@@ -1,19 +1,19 @@
-/// What happened to a collection.
+/// A change in a collection.
 public enum StoreChange<Key: StoreKey>: Sendable, Hashable {
     /// A value was set.
     case set(Key)
-    /// A value was removed, or swept after it had expired.
+    /// A value was removed, or deleted by a sweep after it had expired.
     case removed(Key)
     case removedAll
-    /// Changes were dropped here, since the reader was too far behind: look at the collection anew.
+    /// Changes were dropped here because the reader was too slow: read the collection again.
     case missed
 }
 
-/// The changes of one collection, in the order in which they were committed; each comes when it is durable.
+/// The changes of one collection, in the order of their commits; each is delivered when it is durable.
 ///
-/// At most ``SecureStore/maximumPendingChanges`` wait for a reader. One more drops all that wait and leaves a
-/// ``StoreChange/missed`` in their place; what comes after is kept again. Ends when the store closes, and for this
-/// reader when its task is cancelled. Only changes of this process are seen. Single pass.
+/// At most ``SecureStore/maximumPendingChanges`` wait for a reader. One more drops all waiting changes and leaves a
+/// ``StoreChange/missed`` in their place; later changes are queued again. The sequence ends when the store closes or
+/// the reader's task is cancelled. It reports only changes made by this process. Single pass.
 public struct StoreChanges<Key: StoreKey>: AsyncSequence, Sendable {
     public typealias Element = StoreChange<Key>
     public typealias Failure = Never

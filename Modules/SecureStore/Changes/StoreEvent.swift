@@ -1,6 +1,6 @@
-/// What one committed change did, for those who watch.
+/// The effect of one committed change, for watchers.
 struct StoreEvent: Sendable {
-    /// The collection's.
+    /// The collection's identifier.
     let identifier: [UInt8]
     let kind: Kind
 

@@ -1,14 +1,14 @@
 extension ReadTransaction {
-    /// Calls `body` with every record in the order of keys (that of their octets), until it returns false.
+    /// Calls `body` with every record in the order of the keys' bytes, until it returns false.
     ///
-    /// Of an ``CollectionOrder/ordered`` collection, only what `body` sees is read, and some log n keys to find where
-    /// the range begins; each record costs two look-ups. Else the tree keeps records in an order that says nothing, so
-    /// this decrypts every record of the collection once to sort the keys, holds all keys in memory, and then reads the
-    /// records that `body` sees: twice the cost of ``forEach(in:_:)``, and n·log n comparisons.
+    /// In an ``CollectionOrder/ordered`` collection, only the records that `body` sees are read, plus about log n keys
+    /// to find the start of the range; each record costs two look-ups. In other collections the tree's order is
+    /// unrelated to the keys', so this decrypts every record once to sort the keys, holds all keys in memory, and then
+    /// reads the records that `body` sees: twice the cost of ``forEach(in:_:)``, and n·log n comparisons.
     ///
     /// - Parameters:
-    ///   - lower: where to begin, itself among them; at the first by default.
-    ///   - upper: where to end, itself not among them; after the last by default.
+    ///   - lower: the first key, inclusive; from the beginning by default.
+    ///   - upper: the last key, exclusive; to the end by default.
     public func forEachInOrder<Key, Value>(
         in collection: StoreCollection<Key, Value>, from lower: Key? = nil, upTo upper: Key? = nil,
         _ body: (Key, Value) throws(StoreError) -> Bool

@@ -1,8 +1,8 @@
 extension ReadTransaction {
-    /// Calls `body` with every record of octets that can be read, in no order that says anything, and `damaged` for each
-    /// that does not verify: for what is better had in part than not at all.
+    /// Calls `body` with every readable record, in no particular order, and `damaged` for each record that fails
+    /// verification: for data of which a part is better than nothing.
     ///
-    /// - Throws: where the tree itself cannot be walked.
+    /// - Throws: an error if the tree itself cannot be walked.
     package func forEachSound<Key>(
         in collection: StoreCollection<Key, [UInt8]>, _ body: (Key, [UInt8]) -> Void, damaged: () -> Void
     ) throws(StoreError) {

@@ -1,10 +1,10 @@
 /// A consistent view of the store at one moment, for the duration of ``SecureStore/read(_:)``.
 ///
-/// Used after the closure returned, it throws ``StoreError/Code/closed``.
+/// If it is used after the closure has returned, it throws ``StoreError/Code/closed``.
 public final class ReadTransaction {
     let tree: Tree
     let ring: KeyRing
-    /// Expired records are not seen; one moment for the whole transaction.
+    /// Expired records are hidden, as of one moment for the whole transaction.
     private(set) lazy var now = StoreTime.now()
 
     init(tree: Tree, ring: KeyRing) {
@@ -12,9 +12,9 @@ public final class ReadTransaction {
         self.ring = ring
     }
 
-    /// The value, or nil where there is none.
+    /// The value, or nil if there is none.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where the record is not what was written for this key.
+    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key.
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
@@ -23,9 +23,9 @@ public final class ReadTransaction {
         return try collection.decode(octets)
     }
 
-    /// The octets, or nil where there are none.
+    /// The bytes, or nil if there are none.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where the record is not what was written for this key.
+    /// - Throws: ``StoreError/Code/damaged`` if the record is not what was written for this key.
     public func value<Key>(
         for key: Key, in collection: StoreCollection<Key, [UInt8]>
     ) throws(StoreError) -> [UInt8]? {
@@ -49,11 +49,11 @@ public final class ReadTransaction {
     private enum Found {
         case nothing, damaged
         case value([UInt8])
-        /// The record has more to it than a value.
+        /// The record contains more than a value.
         case more
     }
 
-    /// The way of most reads: from the map to the value with one copy.
+    /// The fast path of most reads: from the map to the value with one copy.
     private func find(_ key: [UInt8], in cipher: RecordCipher) throws(StoreError) -> Found {
         var (found, failure): (Found, StoreError?) = (.nothing, nil)
         unsafe cipher.withPlace(of: key) { place in
@@ -67,7 +67,7 @@ public final class ReadTransaction {
         return found
     }
 
-    /// Calls `body` with every record, in no order that says anything, until it returns false.
+    /// Calls `body` with every record, in no particular order, until it returns false.
     public func forEach<Key, Value>(
         in collection: StoreCollection<Key, Value>, _ body: (Key, Value) throws(StoreError) -> Bool
     ) throws(StoreError) {
@@ -79,7 +79,7 @@ public final class ReadTransaction {
         }
     }
 
-    /// All records, in no order that says anything.
+    /// All records, in no particular order.
     public func all<Key, Value>(in collection: StoreCollection<Key, Value>) throws(StoreError) -> [(Key, Value)] {
         var records: [(Key, Value)] = []
         try forEach(in: collection) { key, value in
@@ -89,7 +89,7 @@ public final class ReadTransaction {
         return records
     }
 
-    /// How many records the collection has; expired ones count until ``SecureStore/sweep(asOf:)`` removes them.
+    /// The number of records; expired ones are counted until ``SecureStore/sweep(asOf:)`` removes them.
     public func count<Key, Value>(of collection: StoreCollection<Key, Value>) throws(StoreError) -> Int {
         try summary(of: collection.cipher, named: collection.name).entries
     }
@@ -104,9 +104,9 @@ public final class ReadTransaction {
         StoreError(.damaged, "A record in collection \(name) does not verify.")
     }
 
-    /// Counts and sums every record anew and compares with what the store keeps.
+    /// Counts and digests every record again and compares the results with the stored sums.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where a record does not verify, or one is missing, added or older.
+    /// - Throws: ``StoreError/Code/damaged`` if a record fails verification, is missing, was added, or is out of date.
     public func verify<Key, Value>(_ collection: StoreCollection<Key, Value>) throws(StoreError) {
         let counted = try verified(collection.cipher, named: collection.name) { key throws(StoreError) in
             _ = try collection.key(key)
@@ -126,7 +126,7 @@ public final class ReadTransaction {
         }
     }
 
-    /// Checks the records below an identifier against their sum; gives their number.
+    /// Checks the records below an identifier against their sum, and returns their number.
     private func verified(
         _ cipher: RecordCipher, named name: String, _ check: ([UInt8]) throws(StoreError) -> Void
     ) throws(StoreError) -> Int {

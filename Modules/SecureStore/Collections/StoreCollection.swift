@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// A typed set of records in a store: what is read and written by ``ReadTransaction`` and ``WriteTransaction``.
+/// A typed collection of records in a store, for ``ReadTransaction`` and ``WriteTransaction``.
 ///
-/// Values of one name under two types are the app's mistake, and show as ``StoreError/Code/encoding``.
+/// Reading a collection with another value type than it was written with throws ``StoreError/Code/encoding``.
 public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
     public let name: String
     public let order: CollectionOrder
@@ -22,14 +22,14 @@ public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
         decode = codec.decode
     }
 
-    /// The key's octets, where it is one that this store takes and the name is too.
+    /// The key's bytes; throws if this key or the collection's name is invalid.
     func octets(of key: Key) throws(StoreError) -> [UInt8] {
         guard (1...SecureStore.maximumNameLength).contains(name.utf8.count) else {
-            throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) octets.")
+            throw StoreError(.invalidName, "A collection's name has 1 to \(SecureStore.maximumNameLength) bytes.")
         }
         let octets = key.storeOctets
         guard octets.count <= SecureStore.maximumKeyLength else {
-            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) octets.")
+            throw StoreError(.tooLarge, "A key has at most \(SecureStore.maximumKeyLength) bytes.")
         }
         return octets
     }
@@ -37,13 +37,13 @@ public struct StoreCollection<Key: StoreKey, Value: Sendable>: Sendable {
 
 // MARK: Reading records
 
-/// A transaction, seen as where records and a streamed value's pieces are read from.
+/// A transaction as a source of records and of streamed values' pieces.
 protocol RecordSource {
     var ring: KeyRing { get }
-    /// Records that expired by then are not seen.
+    /// Records that have expired by then are hidden.
     var now: UInt64 { get }
     func record(at place: [UInt8]) throws(StoreError) -> [UInt8]?
-    /// As ``record(at:)``, for what is large and will hardly be read again soon.
+    /// As ``record(at:)``, for large records that are unlikely to be read again soon.
     func recordReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]?
 }
 
@@ -83,7 +83,7 @@ extension StoreCollection {
 }
 
 extension RecordCipher {
-    /// The value's octets, or nil where the record has expired.
+    /// The value's bytes, or nil where the record has expired.
     func octets(
         of record: [UInt8], at place: [UInt8], expecting key: [UInt8], named name: String,
         seenBy source: some RecordSource
@@ -96,7 +96,7 @@ extension RecordCipher {
 }
 
 extension Record {
-    /// The value, also where it lies in pieces.
+    /// The value's bytes, even if they are stored in pieces.
     func octets(from source: some RecordSource) throws(StoreError) -> [UInt8] {
         guard isStreamed else { return value }
         guard let manifest = StreamManifest(octets: value) else {
@@ -108,7 +108,7 @@ extension Record {
 
 // MARK: Values
 
-/// How values become octets.
+/// How values are converted to bytes.
 struct ValueCodec<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws(StoreError) -> [UInt8]
     let decode: @Sendable ([UInt8]) throws(StoreError) -> Value

@@ -1,10 +1,10 @@
 public import FoundationEssentials
 
-/// A type whose values name records. At most ``SecureStore/maximumKeyLength`` octets.
+/// A type whose values are keys of records. A key has at most ``SecureStore/maximumKeyLength`` bytes.
 public protocol StoreKey: Sendable, Hashable {
-    /// The key as octets; equal keys give equal octets and no others do. Keys are ordered as their octets are.
+    /// The key's bytes; only equal keys have equal bytes. Keys are ordered by their bytes.
     var storeOctets: [UInt8] { get }
-    /// nil where the octets are not a key of this type.
+    /// Nil if the bytes are not a key of this type.
     init?(storeOctets: [UInt8])
 }
 
@@ -13,7 +13,7 @@ extension String: StoreKey {
     public init?(storeOctets: [UInt8]) { self.init(validating: storeOctets, as: UTF8.self) }
 }
 
-/// Big-endian, the sign turned, so that the order of octets is that of numbers.
+/// Big-endian with the sign bit inverted, so that the bytes sort like the numbers.
 extension StoreKey where Self: FixedWidthInteger {
     public var storeOctets: [UInt8] {
         let sign: Magnitude = Self.isSigned ? 1 << Magnitude(Self.bitWidth - 1) : 0

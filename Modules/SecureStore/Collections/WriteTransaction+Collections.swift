@@ -3,24 +3,24 @@ public import FoundationEssentials
 // MARK: Writing
 
 extension WriteTransaction {
-    /// Sets a value; an earlier one is replaced, and its expiry with it.
+    /// Sets a value, and replaces an earlier one together with its expiry.
     ///
-    /// - Parameter expiry: from then on the record is not read any more; ``SecureStore/sweep(asOf:)`` removes it. To
-    ///   the millisecond by the system's clock. Who has the file sees when records expire, not which.
+    /// - Parameter expiry: when the record becomes unreadable; ``SecureStore/sweep(asOf:)`` removes it later. Precise
+    ///   to the millisecond of the system's clock. The file reveals when records expire, but not which.
     /// - Throws: ``StoreError/Code/tooLarge`` for a key over ``SecureStore/maximumKeyLength`` or a value over
-    ///   ``SecureStore/maximumValueLength`` octets.
+    ///   ``SecureStore/maximumValueLength`` bytes.
     public func set<Key, Value>(
         _ value: Value, for key: Key, in collection: StoreCollection<Key, Value>, expiresAt expiry: Date? = nil
     ) throws(StoreError) {
         let value = try collection.encode(value)
         guard value.count <= SecureStore.maximumValueLength else {
-            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) octets.")
+            throw StoreError(.tooLarge, "A value has at most \(SecureStore.maximumValueLength) bytes.")
         }
         let key = try collection.octets(of: key)
         try put(Record(key: key, value: value, expiry: expiry.map(StoreTime.milliseconds)), in: collection)
     }
 
-    /// Removes a value; a missing one is no error.
+    /// Removes a value; if there is none, this is no error.
     public func remove<Key, Value>(_ key: Key, from collection: StoreCollection<Key, Value>) throws(StoreError) {
         let octets = key.storeOctets
         let place = collection.cipher.place(of: octets)
@@ -62,7 +62,7 @@ extension WriteTransaction {
 // MARK: Reading
 
 extension WriteTransaction {
-    /// The value, with the changes of this transaction; nil where there is none.
+    /// The value, including this transaction's changes; nil if there is none.
     public func value<Key, Value>(
         for key: Key, in collection: StoreCollection<Key, Value>
     ) throws(StoreError) -> Value? {
@@ -72,7 +72,7 @@ extension WriteTransaction {
         return try collection.value(of: record, at: place, expecting: octets, seenBy: self)
     }
 
-    /// All records, with the changes of this transaction, in no order that says anything.
+    /// All records, including this transaction's changes, in no particular order.
     public func all<Key, Value>(in collection: StoreCollection<Key, Value>) throws(StoreError) -> [(Key, Value)] {
         var found: [(Key, Value)] = []
         for (place, record) in try records(of: collection.cipher.identifier) {
@@ -82,7 +82,7 @@ extension WriteTransaction {
         return found
     }
 
-    /// How many records the collection has, with the changes of this transaction; expired ones count until a sweep.
+    /// The number of records, including this transaction's changes; expired ones are counted until a sweep.
     public func count<Key, Value>(of collection: StoreCollection<Key, Value>) throws(StoreError) -> Int {
         try summary(of: collection.cipher, named: collection.fullName).sum.entries
     }

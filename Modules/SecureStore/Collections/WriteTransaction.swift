@@ -1,12 +1,13 @@
-/// Changes to the store, all of which are kept or none, for the duration of ``SecureStore/write(_:)``.
+/// Changes to the store, all or none of which are kept, for the duration of ``SecureStore/write(_:)``.
 ///
-/// Sees its own changes. Used after the closure returned, it throws ``StoreError/Code/closed``.
+/// Its reads include its own changes. If it is used after the closure has returned, it throws
+/// ``StoreError/Code/closed``.
 public final class WriteTransaction {
     let tree: Tree
     let ring: KeyRing
     private(set) var changes: WriteSet
     private var isOver = false
-    /// Expired records are not seen; one moment for the whole transaction.
+    /// Expired records are hidden, as of one moment for the whole transaction.
     let now: UInt64
 
     init(tree: Tree, ring: KeyRing, changes: WriteSet, now: UInt64 = StoreTime.now()) {
@@ -30,7 +31,7 @@ public final class WriteTransaction {
         return try tree.value(at: place)
     }
 
-    /// All records below an identifier, by place, with the changes so far; the summary is not among them.
+    /// All records below an identifier, by place, including the changes so far; the summary is not included.
     func records(of identifier: [UInt8]) throws(StoreError) -> [[UInt8]: [UInt8]] {
         try checkOpen()
         var found: [[UInt8]: [UInt8]] = [:]
@@ -43,12 +44,12 @@ public final class WriteTransaction {
         return found
     }
 
-    /// Changes a record behind the collection's back: what tests do to show that damage is found.
+    /// Changes a record without updating the collection's sum: tests use it to show that damage is found.
     func overwrite(_ place: [UInt8], with record: [UInt8]?) { changes.set(record, at: place) }
 
-    /// Puts a record in place of what is there, and keeps the collection's sum.
+    /// Replaces a record and updates the collection's sum.
     ///
-    /// - Parameter name: what is sealed with a sum that is new.
+    /// - Parameter name: the name that is sealed with a new sum.
     func replace(
         _ new: [UInt8]?, at place: [UInt8], in cipher: RecordCipher, named name: [UInt8] = []
     ) throws(StoreError) {
@@ -69,10 +70,10 @@ public final class WriteTransaction {
         return try cipher.openSummary(record)
     }
 
-    /// Seals a sum anew that has not changed.
+    /// Seals an unchanged sum again.
     func touch(_ summary: WriteSet.Summary, of cipher: RecordCipher) { changes.set(summary, of: cipher.identifier) }
 
-    /// Notes that an index's entry was put or removed.
+    /// Records that an index entry was added or removed.
     func note(_ label: OrderLabel, of index: [UInt8]) { changes.note(label, of: index) }
 
     func tell(_ kind: StoreEvent.Kind, _ cipher: RecordCipher) {

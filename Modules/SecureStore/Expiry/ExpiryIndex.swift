@@ -1,9 +1,9 @@
 internal import SallyportBase
 
-/// What finds the records that have expired without looking at the others.
+/// Finds expired records without reading the others.
 ///
-/// An index of its own in the tree, in the order of time: identifier(16) | expiry(8) | 16 octets that depend on the
-/// record's place. Sealed in each entry is that place.
+/// A separate index in the tree, ordered by time: identifier(16) | expiry(8) | 16 bytes that depend on the record's
+/// place. Each entry contains that place, encrypted.
 enum ExpiryIndex {
     static let name = Array("internal\0expiry".utf8)
 }
@@ -25,7 +25,7 @@ extension RecordCipher {
 }
 
 extension WriteTransaction {
-    /// Enters a record into the index.
+    /// Adds a record to the index.
     func mark(_ target: [UInt8], expiringAt expiry: UInt64) throws(StoreError) {
         let cipher = ring.expiryCipher
         let place = cipher.expiryPlace(expiry, of: target)
@@ -33,10 +33,11 @@ extension WriteTransaction {
         try replace(entry, at: place, in: cipher, named: ExpiryIndex.name)
     }
 
-    /// Removes what lies elsewhere for a record that is about to be replaced: its expiry's entry, its value's pieces.
+    /// Removes what is stored elsewhere for a record that is about to be replaced: its expiry's entry and its value's
+    /// pieces.
     ///
-    /// - Returns: the record, where it had more than a key and a value. One that does not verify is let go: to be
-    ///   overwritten is the one way to be rid of it.
+    /// - Returns: the record, if it had more than a key and a value. A record that fails verification is not looked
+    ///   into: overwriting it is the only way to get rid of it.
     @discardableResult
     func removeWhatBelongs(to old: [UInt8], at place: [UInt8], in cipher: RecordCipher) throws(StoreError) -> Record? {
         guard RecordCipher.hasMore(old), let record = try? cipher.open(old, at: place) else { return nil }
@@ -48,7 +49,7 @@ extension WriteTransaction {
         return record
     }
 
-    /// Removes up to `limit` records that expired by `now`; gives how many index entries it saw.
+    /// Removes up to `limit` records that have expired by `now`; returns how many index entries it read.
     func sweep(asOf now: UInt64, limit: Int) throws(StoreError) -> (seen: Int, removed: Int) {
         let index = ring.expiryCipher
         var due: [(place: [UInt8], entry: [UInt8])] = []
@@ -60,7 +61,7 @@ extension WriteTransaction {
         }
         var removed = 0
         for (place, entry) in due {
-            // An earlier writer of the group may have taken it.
+            // An earlier writer in the group may have removed it.
             guard try record(at: place) != nil else { continue }
             let target = try index.open(entry, at: place).key
             if try expire(target, RecordCipher.expiry(inPlace: place)) { removed += 1 }
@@ -69,7 +70,7 @@ extension WriteTransaction {
         return (due.count, removed)
     }
 
-    /// Removes a record if it is there with just this expiry.
+    /// Removes a record if it exists with exactly this expiry.
     private func expire(_ target: [UInt8], _ expiry: UInt64?) throws(StoreError) -> Bool {
         let cipher = ring.cipher(identifier: Array(target.prefix(RecordCipher.identifierLength)))
         guard let old = try record(at: target), let opened = try? cipher.open(old, at: target),

@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
 extension SecureStore {
-    /// How many records one transaction of a sweep removes at most.
+    /// The most records that one transaction of a sweep removes.
     private static let sweepBatch = 256
 
-    /// Removes the records that have expired; gives how many.
+    /// Removes the expired records and returns their number.
     ///
-    /// Costs in proportion to what expires, however large the store is: expired records stand first in an index. In
-    /// transactions of at most 256 records; cancelling the task ends it between two.
+    /// The cost depends on the number of expired records, not on the size of the store: an index lists them first.
+    /// Works in transactions of at most 256 records; cancelling the task ends it between two of them.
     ///
     /// - Throws: as ``write(_:)``; `CancellationError`.
     @discardableResult
@@ -22,9 +22,9 @@ extension SecureStore {
         }
     }
 
-    /// Sweeps every `interval`, until its task is cancelled or the store closes. Lives as long as the task that calls.
+    /// Sweeps every `interval`, until its task is cancelled or the store closes. Does not return before that.
     ///
-    /// - Throws: as ``sweep(asOf:)``, but for the end by cancellation.
+    /// - Throws: as ``sweep(asOf:)``, except on cancellation.
     public func run(sweepingEvery interval: Duration = .seconds(60)) async throws {
         while !Task.isCancelled {
             do { try await sweep() } catch let error as StoreError where error.code == .closed {

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
-/// Wall-clock time as records have it: milliseconds since 1970.
+/// Wall-clock time as stored in records: milliseconds since 1970.
 enum StoreTime {
     static func now() -> UInt64 { milliseconds(Date()) }
 
-    /// Cut to what fits: a date before 1970 has expired, one in a far future has not.
+    /// Clamped to the range: a date before 1970 has expired, one too far in the future never does.
     static func milliseconds(_ date: Date) -> UInt64 {
         let value = date.timeIntervalSince1970 * 1000
         return value < 1 ? 0 : value > 9e18 ? 9_000_000_000_000_000_000 : UInt64(value)

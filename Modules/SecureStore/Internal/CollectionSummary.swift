@@ -1,10 +1,10 @@
 internal import SallyportBase
 
-/// The authenticated count and sum of a collection: what finds records that are missing, added, or older than they
-/// should be, which no single record can show.
+/// The authenticated count and sum of a collection. They reveal records that are missing, added or out of date, which
+/// no single record can show.
 ///
-/// The sum adds a keyed digest of each record (its place and its tag) in four lanes modulo 2⁶⁴; the summary itself is
-/// sealed, so that only who has the keys can make one.
+/// The sum adds a keyed digest of each record (its place and its tag) in four lanes modulo 2⁶⁴. The summary itself is
+/// sealed, so that only the holder of the keys can create one.
 struct CollectionSummary: Equatable, Sendable {
     private(set) var count: UInt64 = 0
     private var sum: SIMD4<UInt64> = .zero

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The two meta pages of a data file in which nothing was ever written, as LMDB makes them (`mdb_env_init_meta`).
+/// The two meta pages of an empty data file, as LMDB makes them (`mdb_env_init_meta`).
 ///
-/// Written by the store itself, so that a data file is there whole or not at all: LMDB does not sync them.
+/// The store writes them itself, so that a data file exists completely or not at all: LMDB does not sync them.
 enum EmptyDataFile {
     private static let integerKeys: UInt16 = 0x08
 

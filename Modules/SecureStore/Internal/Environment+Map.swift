@@ -7,9 +7,9 @@ extension Environment {
     struct Shared: Sendable {
         /// Where the map lies; it moves when its size changes.
         var map: FileMap
-        /// The pages of the snapshot that was read last.
+        /// The pages of the most recently read snapshot.
         var pages: SnapshotPages?
-        /// Readers' transactions without a snapshot.
+        /// Idle reader transactions, without a snapshot.
         var idle: [IdleReader] = []
     }
 
@@ -21,7 +21,7 @@ extension Environment {
         return try FileMap.find(descriptor, path: path, length: unsafe info.me_mapsize)
     }
 
-    /// The pages of the snapshot that a transaction reads; found once for each snapshot.
+    /// The pages of the snapshot that a transaction reads; determined once for each snapshot.
     func pages(of transaction: OpaquePointer, isReadOnly: Bool) throws(StoreError) -> SnapshotPages {
         let number = UInt64(unsafe mdb_txn_id(transaction)) &- (isReadOnly ? 0 : 1)
         let (map, known) = shared.withLock { ($0.map, $0.pages) }
@@ -56,7 +56,7 @@ extension Environment {
         try gate.alone { () throws(StoreError) in try resize(0) }
     }
 
-    /// Resizes the map, which may move it, and drops what was known of its address. No transaction may be reading.
+    /// Resizes the map, which may move it, and discards its old address. No transaction may be reading.
     private func resize(_ size: Int) throws(StoreError) {
         dropIdleReaders()
         // Nothing can be read until the new address is known.

@@ -5,43 +5,43 @@ internal import Synchronization
 
 /// The one LMDB environment of an open store.
 ///
-/// LMDB is used in the ways that hold (its 0.9 documentation, "Caveats"): read transactions are not bound to threads
-/// (`MDB_NOTLS`); a write transaction begins and ends in one synchronous call on the writer's thread; the map grows
-/// only while nobody reads, because growing moves it.
+/// LMDB is used in the ways that it guarantees (its 0.9 documentation, "Caveats"): read transactions are not bound to
+/// threads (`MDB_NOTLS`); a write transaction begins and ends in one synchronous call on the writer's thread; the map
+/// grows only while there is no reader, because growing moves it.
 @safe
 final class Environment: @unchecked Sendable {
-    // SAFETY: an `MDB_env` may be used by all threads. `gate` keeps the map from moving under a reader; `database`
-    // is set in the initialiser and never again; a second use after `close` is refused under `gate`.
+    // SAFETY: all threads may use an `MDB_env`. `gate` keeps the map from moving under a reader; `database` is set only
+    // in the initialiser; use after `close` is refused under `gate`.
     let environment: OpaquePointer
     private let database: MDB_dbi
     let gate = Gate()
-    /// Held shared by each reader of the file beside the map, for as long as its snapshot must stay.
+    /// Held shared by each reader that reads the file without the map, for as long as its snapshot must be kept.
     private let pins = Gate()
     private let isClosing = Atomic(false)
     let shared: Lock<Shared>
     let maximumSize: Int
     let path: String
-    /// Whether the file may have been cut: a reading through the map beyond its end would end the process.
+    /// Whether the file may have been truncated: reading beyond its end through the map would end the process.
     let isShort: Bool
-    /// Of an environment that is only read: the file that is mapped. Another process may put one in its place.
+    /// The mapped file of a read-only environment. Another process may replace it.
     private let mappedFile: FileIdentity?
     private var isClosed = false
     private static let idleLimit = 8
 
     struct IdleReader: @unchecked Sendable {
-        // SAFETY: the list holds the only reference to the transaction, under the lock `shared`; the thread that takes it
-        // out of the list is the only one that uses it.
+        // SAFETY: the list holds the only reference to the transaction, under the lock `shared`; only the thread that
+        // takes it out of the list uses it.
         let tree: Tree
     }
 
-    /// The writer's alone.
+    /// Used by the writer only.
     private var commits = 0
 
     static let fileName = "data.mdb"
     static let newFileName = "data.mdb.new"
     private static let initialSize = 16 << 20
     private static let commitsBetweenChecks = 256
-    /// No store is larger: 4 TiB. A page that says so is damaged.
+    /// The largest size of a store: 4 TiB. A page that claims more is damaged.
     static let largestSize = 4 << 40
 
     init(directory: String, options: StoreOptions) throws(StoreError) {
@@ -71,29 +71,29 @@ final class Environment: @unchecked Sendable {
 
     deinit { close() }
 
-    /// Makes an empty data file: whole, or not at all.
+    /// Creates an empty data file: completely, or not at all.
     static func create(directory: String) throws(StoreError) {
         let octets = EmptyDataFile.octets(mapSize: initialSize)
         try Files.replace("\(directory)/\(fileName)", with: octets, mode: 0o600)
     }
 
-    /// Waits for readers to leave, tells those who hold a snapshot to, then closes. Idempotent.
+    /// Waits for readers to leave, asks holders of snapshots to release them, then closes. Idempotent.
     func close() {
         isClosing.store(true, ordering: .releasing)
         pins.alone {
             gate.alone {
                 guard !isClosed else { return }
                 isClosed = true
-                // They hold this environment too.
+                // Idle readers retain this environment too.
                 dropIdleReaders()
                 unsafe mdb_env_close(environment)
             }
         }
     }
 
-    /// LMDB would follow whichever page claims the higher number, also back to an older snapshot.
+    /// LMDB would follow the page that claims the higher number, even back to an older snapshot.
     ///
-    /// - Returns: whether pages are missing at the end. They may be free ones that were never written.
+    /// - Returns: whether pages are missing at the end. They may be free pages that were never written.
     private static func checkMetaPages(_ path: String) throws(StoreError) -> Bool {
         guard Files.exists(path) else { throw StoreError(.damaged, "The store's data file \(path) is missing.") }
         let file = try PageFile(path, isStopped: { false })
@@ -102,7 +102,7 @@ final class Environment: @unchecked Sendable {
         throw StoreError(.damaged, "The data file is damaged. \(finding.message)")
     }
 
-    /// LMDB keeps the size in the file, where it must be one that it can map.
+    /// LMDB keeps the size in the file; it must be one that LMDB can map.
     private static func wholePages(_ size: Int) -> Int { max(size & ~0x7fff, 0x10000) }
 
     private static func fileSize(_ path: String) -> Int {
@@ -134,7 +134,7 @@ extension Environment {
         return try body(tree)
     }
 
-    /// Ends a reading. A transaction that nobody kept is kept for the next one.
+    /// Ends a read. A transaction without other references is kept for the next read.
     func leave(_ tree: inout Tree) {
         if isKnownUniquelyReferenced(&tree) {
             tree.reset()
@@ -151,7 +151,7 @@ extension Environment {
         gate.leave()
     }
 
-    /// Begins a snapshot inside the gate; the caller leaves it, on the same thread.
+    /// Begins a snapshot inside the gate; the caller must leave it on the same thread.
     func enter() throws(StoreError) -> Tree {
         guard mappedFile == nil || mappedFile == FileIdentity(path) else {
             throw StoreError(.closed, "The data file was replaced or wiped by another process: open the store again.")
@@ -163,7 +163,7 @@ extension Environment {
                 return try begin(isReadOnly: true)
             } catch {
                 gate.leave()
-                // Another process has grown the file. Who looks through the map must not lose it.
+                // Another process has grown the file. A reader of the map must not lose it.
                 guard error.underlying as? MapLimit == .moved, gate.entries == 0 else { throw error }
             }
             try adoptSize()
@@ -181,9 +181,10 @@ extension Environment {
         }
     }
 
-    /// Runs `body` in a write transaction and commits it durably; makes room and runs it again where the map is full.
+    /// Runs `body` in a write transaction and commits it durably; if the map is full, enlarges it and runs `body`
+    /// again.
     ///
-    /// Only the writer's thread calls it.
+    /// Only the writer's thread calls this.
     func write(_ body: (Tree) throws(StoreError) -> Void) throws(StoreError) {
         commits += 1
         if commits % Self.commitsBetweenChecks == 0 { _ = try clearStaleReaders() }
@@ -200,15 +201,15 @@ extension Environment {
         }
     }
 
-    /// LMDB tells a write that was cut short as an input/output error, whether the disk is full or broken.
+    /// LMDB reports a truncated write as an input/output error, whether the disk is full or broken.
     private static func explained(_ error: StoreError, _ path: String) -> StoreError {
         guard error.code == .fileSystem, Files.isFull(path) else { return error }
         return StoreError(.full, "The disk is full, or the file may not grow.", underlying: error)
     }
 
-    /// Frees what readers hold that are gone, and were killed before they could say so.
+    /// Frees the entries of reader processes that were killed before they could do so.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of freed entries.
     private func clearStaleReaders() throws(StoreError) -> Int {
         var count: Int32 = 0
         try Self.check(unsafe mdb_reader_check(environment, &count))
@@ -227,10 +228,10 @@ extension Environment {
             transaction: transaction, database: database, environment: self, isReadOnly: isReadOnly)
     }
 
-    /// Keeps the newest snapshot's pages from being used again while `body` reads them from the file; the map may
-    /// grow meanwhile, since nobody looks through it.
+    /// Keeps the newest snapshot's pages from being reused while `body` reads them from the file; the map may grow
+    /// meanwhile, since no reader uses it.
     ///
-    /// - Parameter body: is given the snapshot's number, and what tells that the store is being closed.
+    /// - Parameter body: receives the snapshot's number, and a function that says whether the store is being closed.
     func withSnapshot<Result>(
         _ body: (_ transaction: UInt64, _ isClosing: @escaping @Sendable () -> Bool) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -243,7 +244,7 @@ extension Environment {
         return try body(tree.identifier) { [self] in isClosing.load(ordering: .acquiring) }
     }
 
-    /// What LMDB counts, and the file's size.
+    /// LMDB's statistics, and the file's size.
     struct Figures: Sendable {
         var fileSize = 0
         var usedSize = 0
@@ -272,7 +273,7 @@ extension Environment {
     }
 }
 
-/// Is called with a line of headings, then with one for each reader.
+/// Called with a line of headings, then with one line for each reader.
 private func countReader(_ line: UnsafePointer<CChar>?, _ context: UnsafeMutableRawPointer?) -> Int32 {
     guard let line = unsafe line, let count = unsafe context?.assumingMemoryBound(to: Int.self) else { return 0 }
     let words = unsafe String(cString: line).split(separator: " ")
@@ -284,7 +285,7 @@ private func countReader(_ line: UnsafePointer<CChar>?, _ context: UnsafeMutable
 // MARK: Errors
 
 extension Environment {
-    /// What ends a transaction that is tried again with a larger map.
+    /// Ends a transaction, which is then tried again with a larger map.
     private enum MapLimit: Error {
         /// No room is left in the map.
         case reached
@@ -297,7 +298,7 @@ extension Environment {
         throw failure(result, fileID: fileID, line: line)
     }
 
-    /// LMDB's and the system's codes; one that is not known keeps its number.
+    /// Converts LMDB's and the system's codes; an unknown code keeps its number.
     static func failure(_ result: Int32, fileID: StaticString = #fileID, line: UInt = #line) -> StoreError {
         let text = unsafe String(cString: mdb_strerror(result))
         switch result {

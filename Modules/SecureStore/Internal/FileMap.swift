@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The memory into which a data file is mapped, as the kernel lists it: LMDB does not tell the address.
+/// The memory into which a data file is mapped, as the kernel lists it: LMDB does not report the address.
 struct FileMap: Sendable, Equatable {
     /// The address of the file's first byte.
     let start: UInt

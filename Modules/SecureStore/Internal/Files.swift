@@ -2,7 +2,7 @@ internal import CSecureStore
 internal import Glibc
 internal import SallyportBase
 
-/// The few file operations that a store needs, each durable when it returns.
+/// The few file operations that a store needs; each is durable when it returns.
 enum Files {
     static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
@@ -12,7 +12,7 @@ enum Files {
         return info
     }
 
-    /// What tells a file from the one that was there under the same name before.
+    /// Distinguishes a file from an earlier one with the same name.
     struct Identity: Sendable, Equatable {
         private let inode: ino_t
         private let seconds: Int
@@ -49,7 +49,7 @@ enum Files {
             if count == 0 { return octets }
             octets += buffer[0..<count]
         }
-        throw StoreError(.tooLarge, "\(path) is over \(limit) octets.")
+        throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.")
     }
 
     static func openForReading(_ path: String) throws(StoreError) -> Int32 {
@@ -60,7 +60,7 @@ enum Files {
         return descriptor
     }
 
-    /// Reads what there is into `buffer`; 0 at the file's end.
+    /// Reads available bytes into `buffer`; 0 at the file's end.
     private static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, _ path: String
     ) throws(StoreError) -> Int {
@@ -72,7 +72,7 @@ enum Files {
         }
     }
 
-    /// Hands the content of a small file to `body` and clears it afterwards.
+    /// Passes the content of a small file to `body` and clears it afterwards.
     ///
     /// - Parameter check: is called with the open file before any of it is read, so that the file cannot be replaced
     ///   between the check and the reading.
@@ -97,7 +97,7 @@ enum Files {
             if count == 0 { break }
             filled += count
         }
-        guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) octets.") }
+        guard filled <= limit else { throw StoreError(.tooLarge, "\(path) is over \(limit) bytes.") }
         return try unsafe body(UnsafeRawBufferPointer(rebasing: octets[0..<filled]))
     }
 
@@ -123,7 +123,7 @@ enum Files {
         }
     }
 
-    /// Puts new content in place of a file's: after a crash either the old or the new is there, whole.
+    /// Replaces a file's content: after a crash, either the old or the new content is there completely.
     static func replace(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
         let temporary = path + ".new"
         unsafe _ = unlink(temporary)
@@ -131,7 +131,7 @@ enum Files {
         try rename(temporary, to: path)
     }
 
-    /// Makes a file that must not be there yet: whole, or not at all.
+    /// Creates a file that must not exist yet: completely, or not at all.
     static func create(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
         let temporary = "\(path).new.\(getpid())"
         unsafe _ = unlink(temporary)
@@ -144,8 +144,8 @@ enum Files {
         try syncDirectory(of: path)
     }
 
-    /// As ``replace(_:with:mode:)``, and overwrites what was there before, so that it does not lie about in free
-    /// blocks. A crash in between leaves the old blocks, of a file that no name leads to.
+    /// As ``replace(_:with:mode:)``, and overwrites the old content, so that it does not stay in free blocks. A crash
+    /// in between leaves the old blocks of a file without a name.
     static func replaceSecret(_ path: String, with octets: [UInt8], mode: mode_t) throws(StoreError) {
         let old = unsafe open(path, O_WRONLY | O_CLOEXEC)
         defer { if old >= 0 { close(old) } }
@@ -157,7 +157,7 @@ enum Files {
         guard fsync(old) == 0 else { throw failure("sync", path) }
     }
 
-    /// Overwrites, syncs and removes a file; a missing one is no error.
+    /// Overwrites, syncs and removes a file; if there is none, this is no error.
     static func destroy(_ path: String) throws(StoreError) {
         var info = stat()
         guard unsafe stat(path, &info) == 0 else { return }
@@ -169,7 +169,7 @@ enum Files {
         try remove(path)
     }
 
-    /// Removes a file and syncs its directory; a missing one is no error.
+    /// Removes a file and syncs its directory; if there is none, this is no error.
     static func remove(_ path: String) throws(StoreError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw failure("remove", path) }
         try syncDirectory(of: path)
@@ -200,7 +200,7 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", path) }
     }
 
-    /// Removes a directory with the files in it; a missing one is no error.
+    /// Removes a directory with the files in it; if there is none, this is no error.
     static func removeDirectory(_ path: String) throws(StoreError) {
         guard exists(path) else { return }
         for name in try names(in: path) {
@@ -231,7 +231,7 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw failure("sync", parent) }
     }
 
-    /// Makes a directory that only its owner enters, and the ones above it as they come.
+    /// Creates a directory that only its owner can enter, and its missing parent directories with default modes.
     static func makeDirectory(_ path: String) throws(StoreError) {
         guard !exists(path) else { return }
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
@@ -251,7 +251,7 @@ enum Files {
     }
 }
 
-/// Which file a path leads to; nil where it leads nowhere.
+/// The file to which a path leads; nil if there is none.
 struct FileIdentity: Hashable, Sendable {
     private let device: dev_t
     private let number: ino_t

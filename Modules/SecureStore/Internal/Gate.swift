@@ -1,13 +1,14 @@
 internal import Glibc
 
-/// Many may be inside at a time; who needs to be alone waits for them, and those who come later wait for him.
+/// A reader–writer lock. Readers share it. A writer waits for the readers that hold it, and later readers wait for the
+/// writer.
 ///
-/// Who is inside may enter again on the same thread.
+/// A reader may acquire it again on the same thread.
 @safe
 final class Gate: @unchecked Sendable {
-    // SAFETY: both C objects are made in the initialiser and freed when nobody can hold a reference.
+    // SAFETY: both C objects are created in the initialiser and freed when there is no reference left.
     private let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
-    /// How often the thread is inside: a second turn at the lock would wait for who waits for the first.
+    /// How often the thread holds it: acquiring it again would wait for a writer that waits for the first acquisition.
     private var depth = pthread_key_t()
 
     init() {
@@ -27,7 +28,7 @@ final class Gate: @unchecked Sendable {
         pthread_key_delete(depth)
     }
 
-    /// How often the calling thread is inside.
+    /// How often the calling thread holds it as a reader.
     var entries: Int { unsafe Int(bitPattern: pthread_getspecific(depth)) }
 
     func enter() {
@@ -42,7 +43,7 @@ final class Gate: @unchecked Sendable {
         if entries == 1 { unsafe pthread_rwlock_unlock(lock) }
     }
 
-    /// Runs `body` while nobody is inside. The caller must not be.
+    /// Runs `body` as the only holder. The calling thread must not hold it as a reader.
     func alone<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         unsafe pthread_rwlock_wrlock(lock)
         defer { unsafe pthread_rwlock_unlock(lock) }

@@ -1,20 +1,20 @@
 internal import Glibc
 internal import SallyportBase
 
-/// What is sealed in a record.
+/// The decrypted content of a record.
 struct Record: Sendable {
     var key: [UInt8]
     var value: [UInt8]
-    /// Milliseconds since 1970, from which on the record is as good as removed.
+    /// When the record expires, in milliseconds since 1970.
     var expiry: UInt64?
-    /// The value lies elsewhere, in pieces; `value` says where.
+    /// The value is stored elsewhere, in pieces; `value` says where.
     var isStreamed = false
-    /// Where the key stands in its collection's index; nil in a collection without one.
+    /// The key's position in its collection's index; nil in a collection without one.
     var label: OrderLabel?
 
     func isExpired(at now: UInt64) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// What stands behind the key's length.
+    /// What follows the key's length.
     var trailer: [UInt8] { (expiry.map(\.bigEndianOctets) ?? []) + (label.map(\.octets) ?? []) }
 }
 
@@ -24,11 +24,11 @@ struct Record: Sendable {
 /// nothing that a backup could put back, so that one repeats with probability 2⁻³² after 2⁸⁰ records. A record is bound
 /// to its collection and key by the associated data, so that one copied over another is refused.
 ///
-/// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five octets and the
+/// Record: version and flags(1) | data key's id(4) | nonce(24) | ciphertext | tag(16); the first five bytes and the
 /// place are authenticated. Plaintext: value | key | key length(2) | expiry(8) | label(16), the last two where their
 /// flags are set.
 final class RecordCipher: Sendable {
-    /// The octets that a record has besides key, value, expiry and label.
+    /// The bytes of a record in addition to key, value, expiry and label.
     static let overhead = headLength + AEADKey.nonceLength + 2 + AEADKey.tagLength
     static let identifierLength = 16
     /// The length of most places; a summary's has only the identifier, some internal ones are longer.
@@ -46,14 +46,14 @@ final class RecordCipher: Sendable {
     private static let ordered: UInt8 = 4
     private static let flags: UInt8 = expires | streamed | ordered
 
-    /// What the collection's records begin with in the tree: 16 octets that say nothing of its name.
+    /// The first 16 bytes of the places of the collection's records; they reveal nothing about its name.
     let identifier: [UInt8]
-    /// Digests records for the collection's sum.
+    /// The key for the digests of records in the collection's sum.
     let sumKey: MACKey
     private let indexKey: MACKey
     private let recordKeys: RecordKeys
 
-    /// - Parameter identifier: of a name (``KeyRing/identifier(ofCollection:)``), or found in the tree.
+    /// - Parameter identifier: derived from a name (``KeyRing/identifier(ofCollection:)``), or found in the tree.
     init(ring: KeyRing, identifier: [UInt8]) {
         self.identifier = identifier
         indexKey = ring.indexKey.macKey(for: Array("sallyport store index ".utf8) + identifier)
@@ -63,7 +63,7 @@ final class RecordCipher: Sendable {
 
     // MARK: Places
 
-    /// Where a record lies in the tree: the collection's identifier and 16 octets that depend on the key.
+    /// Where a record is in the tree: the collection's identifier and 16 bytes that depend on the key.
     func place(of key: [UInt8]) -> [UInt8] {
         unsafe Array(unsafeUninitializedCapacity: 48) { out, count in
             unsafe fillPlace(of: key, UnsafeMutableRawPointer(out.baseAddress.unsafelyUnwrapped))
@@ -71,7 +71,7 @@ final class RecordCipher: Sendable {
         }
     }
 
-    /// As ``place(of:)``, without memory of its own.
+    /// As ``place(of:)``, without allocating memory.
     @inline(__always)
     func withPlace(of key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void) {
         var octets: InlineArray<48, UInt8> = InlineArray(repeating: 0)
@@ -81,7 +81,7 @@ final class RecordCipher: Sendable {
         }
     }
 
-    /// Uses 48 octets: the code's second half is written and not used.
+    /// Uses 48 bytes: the second half of the code is written but not used.
     private func fillPlace(of key: [UInt8], _ out: UnsafeMutableRawPointer) {
         unsafe identifier.withUnsafeBytes {
             unsafe out.copyMemory(from: $0.baseAddress.unsafelyUnwrapped, byteCount: Self.identifierLength)
@@ -117,7 +117,7 @@ final class RecordCipher: Sendable {
         return octets
     }
 
-    /// Head, nonce and plaintext.
+    /// Writes head, nonce and plaintext.
     private static func fill(_ out: UnsafeMutableRawBufferPointer, with record: Record, _ id: UInt32) {
         unsafe out[0] =
             version | (record.expiry == nil ? 0 : expires) | (record.isStreamed ? streamed : 0)
@@ -147,7 +147,7 @@ final class RecordCipher: Sendable {
             label: label)
     }
 
-    /// Takes octets from the end.
+    /// Takes bytes from the end.
     private static func cut(_ count: Int, _ octets: inout ArraySlice<UInt8>) throws(StoreError) -> ArraySlice<UInt8> {
         guard octets.count >= count else { throw damaged() }
         defer { octets.removeLast(count) }
@@ -176,10 +176,10 @@ final class RecordCipher: Sendable {
         return octets
     }
 
-    /// Whether a record has nothing but key and value: no expiry, no label, no pieces elsewhere.
+    /// Whether a record consists of key and value only: no expiry, no label, no pieces.
     static func isPlain(_ record: UnsafeRawBufferPointer) -> Bool { unsafe record.count > 0 && record[0] & flags == 0 }
 
-    /// The value of a plain record for just this key, with one copy; nil where it does not verify.
+    /// The value of a plain record for exactly this key, with one copy; nil if it fails verification.
     func openValue(
         _ record: UnsafeRawBufferPointer, at place: UnsafeRawBufferPointer, expecting key: [UInt8]
     ) -> [UInt8]? {
@@ -188,7 +188,7 @@ final class RecordCipher: Sendable {
         else { return nil }
         let count = record.count - Self.bodyStart - AEADKey.tagLength
         var isGood = false
-        // Opened in place: an array made without content costs a look-up of its type each time.
+        // Decrypted in place: creating an empty array costs a look-up of its type each time.
         var value = unsafe Array(UnsafeRawBufferPointer(rebasing: record[Self.bodyStart...]))
         unsafe value.withUnsafeMutableBytes { out in
             isGood =
@@ -217,12 +217,12 @@ final class RecordCipher: Sendable {
 
     // MARK: Heads
 
-    /// The data key that a record names; 0, which no key has, where it is too short.
+    /// The id of the data key that a record names; 0, which no key has, if the record is too short.
     static func dataKeyID(of record: UnsafeRawBufferPointer) -> UInt32 {
         record.count >= headLength ? unsafe id(of: record) : 0
     }
 
-    /// Whether removing the record takes more than the record: an expiry's mark, a streamed value's pieces, a label.
+    /// Whether removing the record removes more than itself: an expiry's entry, a streamed value's pieces, a label.
     static func hasMore(_ record: [UInt8]) -> Bool { record.first.map { $0 & flags != 0 } ?? false }
 
     private static func id(of record: UnsafeRawBufferPointer) -> UInt32 {

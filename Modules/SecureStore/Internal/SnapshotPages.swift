@@ -83,7 +83,7 @@ struct SnapshotPages: Sendable {
         }
     }
 
-    static var damaged: StoreError { StoreError(.damaged, "LMDB's tree is damaged: it leads out of what it uses.") }
+    static var damaged: StoreError { StoreError(.damaged, "LMDB's tree is damaged: it leads to unused pages.") }
 }
 
 // MARK: Checks of what LMDB returns

@@ -1,17 +1,17 @@
 internal import Glibc
 internal import SallyportBase
 
-/// The directory of a store: who writes it, and how it is destroyed.
+/// The directory of a store: its access rights, its files, and how it is destroyed.
 enum StoreDirectory {
     private static let intentName = "wiping"
-    /// What a wipe leaves, so that the next opener is told why there is nothing.
+    /// Left by a wipe, so that the next opening reports why there is no store.
     private static let wipedName = "wiped"
     static let readersName = "lock.mdb"
-    /// What is being made of a backup or by a compaction, and is of no use yet.
+    /// The unfinished result of a restore or a compaction, which is not usable yet.
     static let stagingName = "staging"
-    /// What was made of a backup, whole, and is being put in place.
+    /// The finished result of a restore, which is being moved into place.
     static let restoringName = "restoring"
-    /// Tells that the store came from a backup.
+    /// Marks a store that came from a backup.
     static let restoredName = "restored"
     private static let dataNames = [Environment.fileName, Environment.newFileName, readersName, restoredName]
 
@@ -46,11 +46,12 @@ enum StoreDirectory {
         }
     }
 
-    /// A new store stands where one was wiped.
+    /// Called when a new store replaces a wiped one.
     static func forgetWipe(_ path: String) throws(StoreError) { try Files.remove("\(path)/\(wipedName)") }
 
-    /// Destroys a store in the order after which nothing in the directory is readable: a synced intent, the keys
-    /// overwritten, synced and removed, then the data, then the intent becomes the note that there was a wipe.
+    /// Destroys a store so that nothing in the directory is readable afterwards: writes and syncs the intent,
+    /// overwrites, syncs and removes the keys, then removes the data, then turns the intent into the note that the
+    /// store was wiped.
     static func wipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) {
         try Files.write([], to: "\(path)/\(intentName)", mode: 0o600, mustBeNew: false)
         try Files.syncDirectory(of: "\(path)/\(intentName)")
@@ -63,9 +64,9 @@ enum StoreDirectory {
         try Files.rename("\(path)/\(intentName)", to: "\(path)/\(wipedName)")
     }
 
-    /// Makes the data file of a new store, before its keys: a store that has keys has data.
+    /// Creates the data file of a new store, before its keys: a store that has keys has data.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where data is there whose keys are lost.
+    /// - Throws: ``StoreError/Code/damaged`` if there is data whose keys are lost.
     static func createData(in path: String) throws(StoreError) {
         let data = "\(path)/\(Environment.fileName)"
         if Files.exists(data) {
@@ -87,11 +88,11 @@ enum StoreDirectory {
         try Files.removeDirectory("\(path)/\(stagingName)")
     }
 
-    /// Puts in place what a restore has made whole; each step may have been done before.
+    /// Moves the result of a restore into place; each step may have been done before.
     static func finishRestore(_ path: String) throws(StoreError) {
         let restoring = "\(path)/\(restoringName)"
         guard Files.exists(restoring) else { return }
-        // Who has the old file open keeps its table of readers too.
+        // A process that has the old file open also keeps the old file's table of readers.
         try Files.remove("\(path)/\(readersName)")
         try forgetWipe(path)
         for name in [restoredName, KeyRingFile.name, Environment.fileName] where Files.exists("\(restoring)/\(name)") {
@@ -100,7 +101,7 @@ enum StoreDirectory {
         try Files.removeDirectory(restoring)
     }
 
-    /// Finishes a wipe that was interrupted; true where there was one.
+    /// Finishes an interrupted wipe; true if there was one.
     static func finishWipe(_ path: String, protectedBy protector: any KeyProtector) throws(StoreError) -> Bool {
         guard Files.exists("\(path)/\(intentName)") else { return false }
         try wipe(path, protectedBy: protector)

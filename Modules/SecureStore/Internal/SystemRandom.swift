@@ -1,6 +1,6 @@
 internal import CSecureStore
 
-/// Octets from the kernel's generator.
+/// Random bytes from the kernel's generator.
 enum SystemRandom {
     static func octets(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
@@ -10,9 +10,9 @@ enum SystemRandom {
         }
     }
 
-    /// Fills `count` octets of `memory`.
+    /// Fills `count` bytes of `memory`.
     static func fill(_ memory: UnsafeMutableRawPointer, _ count: Int) {
         let isFilled = unsafe sp_random(memory, count) == 1
-        precondition(isFilled, "The kernel gives random octets (getrandom(2) without flags cannot fail).")
+        precondition(isFilled, "The kernel must provide random bytes (getrandom(2) without flags cannot fail).")
     }
 }

@@ -27,10 +27,10 @@ final class Tree {
 
     deinit { abort() }
 
-    /// Of a reader: the number of the commit that it sees.
+    /// For a reader: the number of the commit that it sees.
     var identifier: UInt64 { UInt64(unsafe mdb_txn_id(transaction)) }
 
-    /// Lets go of a reader's snapshot, so that ``renew()`` takes a new one for less than making a transaction.
+    /// Releases a reader's snapshot. ``renew()`` then takes a new one at a lower cost than a new transaction.
     func reset() {
         guard isOpen else { return }
         isOpen = false
@@ -43,11 +43,11 @@ final class Tree {
         guard result == 0 else { throw Environment.failure(result) }
         isReset = false
         isOpen = true
-        // The last snapshot's, where there was no commit since.
+        // The last snapshot's pages, if there was no commit since.
         if pages?.transaction != identifier { pages = nil }
     }
 
-    /// Ends the transaction without its changes. Idempotent.
+    /// Ends the transaction and discards its changes. Idempotent.
     func abort() {
         guard isOpen || isReset else { return }
         isOpen = false
@@ -55,7 +55,7 @@ final class Tree {
         unsafe mdb_txn_abort(transaction)
     }
 
-    /// Durable when it returns.
+    /// Commits durably.
     func commit() throws(StoreError) {
         try checkOpen()
         isOpen = false
@@ -83,8 +83,8 @@ final class Tree {
         return unsafe Array(found)
     }
 
-    /// As ``value(at:)``, and lets the system take back the mapped pages that it lay in, so that who reads much once
-    /// does not fill memory with it. Readers beside find them again.
+    /// As ``value(at:)``, and lets the system reclaim the mapped pages of the value, so that reading much data once
+    /// does not fill the memory. Other readers load the pages again.
     func valueReadOnce(at place: [UInt8]) throws(StoreError) -> [UInt8]? {
         guard let found = unsafe try found(at: place) else { return nil }
         let octets = unsafe Array(found)
@@ -104,7 +104,7 @@ final class Tree {
         return unsafe try Self.record(found, result, in: pages)
     }
 
-    /// What a look-up found; nil where it found nothing.
+    /// The record that a look-up found; nil if it found nothing.
     private static func record(
         _ found: MDB_val, _ result: Int32, in pages: SnapshotPages
     ) throws(StoreError) -> UnsafeRawBufferPointer? {
@@ -113,10 +113,10 @@ final class Tree {
         return unsafe try pages.record(found)
     }
 
-    /// The record as it lies in the map, valid until the transaction ends; nil if there is none.
+    /// The record's bytes in the map, valid until the transaction ends; nil if there is none.
     func find(_ place: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
         let pages = try readable()
-        // LMDB takes a mutable pointer and does not write through it.
+        // LMDB takes a mutable pointer but does not write through it.
         var key = unsafe MDB_val(
             mv_size: place.count, mv_data: UnsafeMutableRawPointer(mutating: place.baseAddress))
         var found = unsafe MDB_val()
@@ -151,7 +151,7 @@ final class Tree {
         }
     }
 
-    /// The first record at `start` or behind it, where its place begins with `prefix`.
+    /// The first record at or after `start`, if its place begins with `prefix`.
     func first(
         from start: [UInt8], prefix: [UInt8]
     ) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
@@ -163,7 +163,7 @@ final class Tree {
         return found
     }
 
-    /// The last record at `end` or before it, where its place begins with `prefix`.
+    /// The last record at or before `end`, if its place begins with `prefix`.
     func last(upTo end: [UInt8], prefix: [UInt8]) throws(StoreError) -> (place: [UInt8], record: [UInt8])? {
         let pages = try readable()
         var cursor = unsafe try TreeCursor(transaction, database, at: end)
@@ -179,8 +179,8 @@ final class Tree {
         return unsafe (place, Array(record))
     }
 
-    /// Calls `body` with each record from `start` on as it lies in the map, in the tree's order, until it returns
-    /// false; nothing of it may leave the call.
+    /// Calls `body` with the bytes in the map of each record from `start` on, in the tree's order, until it returns
+    /// false; no pointer may outlive the call.
     func scan(
         from start: [UInt8],
         _ body: (_ place: UnsafeRawBufferPointer, _ record: UnsafeRawBufferPointer) throws(StoreError) -> Bool
@@ -198,7 +198,7 @@ final class Tree {
         guard cursor.result == MDB_NOTFOUND else { throw Environment.failure(cursor.result) }
     }
 
-    /// Places ascend in a tree that is whole.
+    /// Places are in ascending order in an intact tree.
     private static func isAscending(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
         guard let leftStart = left.baseAddress, let rightStart = right.baseAddress else { return true }
         let order = unsafe memcmp(leftStart, rightStart, min(left.count, right.count))
@@ -207,7 +207,7 @@ final class Tree {
 
     private static func withValue<Result>(of octets: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
         unsafe octets.withUnsafeBytes { bytes in
-            // LMDB takes a mutable pointer and does not write through it.
+            // LMDB takes a mutable pointer but does not write through it.
             var value = unsafe MDB_val(
                 mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
             return unsafe body(&value)

@@ -7,10 +7,10 @@ struct TreeCursor: ~Copyable {
     /// The place that the last step found, if ``result`` is 0. Only ``SnapshotPages`` turns it into bytes.
     private(set) var place = unsafe MDB_val()
     private(set) var record = unsafe MDB_val()
-    /// LMDB's code.
+    /// LMDB's result code.
     private(set) var result: Int32 = 0
 
-    /// Begins at the first record at `start` or behind it.
+    /// Begins at the first record at or after `start`.
     init(_ transaction: OpaquePointer, _ database: MDB_dbi, at start: [UInt8]) throws(StoreError) {
         var cursor: OpaquePointer?
         try Environment.check(unsafe mdb_cursor_open(transaction, database, &cursor))

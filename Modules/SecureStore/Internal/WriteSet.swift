@@ -1,22 +1,22 @@
-/// The changes of a group of writers, before they touch the tree: what one writer did can be dropped without the
-/// others', and all can be applied again after the map has grown.
+/// The changes of a group of writers, before they are written to the tree: one writer's changes can be dropped without
+/// those of the others, and all can be applied again after the map has grown.
 struct WriteSet: Sendable {
-    /// A collection's sum with what it is named, which is sealed with it.
+    /// A collection's sum, and its name, which is sealed with it.
     struct Summary: Sendable {
         var name: [UInt8]
         var sum: CollectionSummary
 
-        /// The name without its name space, for people; nil where it is none.
+        /// The name without its name space, for people; nil if it is not text.
         var title: String? { String(validating: name.drop { $0 != 0 }.dropFirst(), as: UTF8.self) }
     }
 
     private struct Layer: Sendable {
-        /// A nil value removes.
+        /// Nil removes the record.
         var records: [[UInt8]: [UInt8]?] = [:]
-        /// By identifier; in the clear until all writers are done, so that each is sealed once.
+        /// By identifier; unencrypted until all writers are done, so that each is sealed once.
         var summaries: [[UInt8]: Summary] = [:]
         var events: [StoreEvent] = []
-        /// By index: the labels whose entries changed.
+        /// For each index: the labels whose entries changed.
         var labels: [[UInt8]: SortedLabels] = [:]
     }
 
@@ -26,7 +26,7 @@ struct WriteSet: Sendable {
     mutating func begin() { current = Layer() }
     mutating func drop() { current = Layer() }
 
-    /// Keeps what the current writer did; gives what of it is to be told to others.
+    /// Keeps the current writer's changes, and returns the events to broadcast.
     mutating func keep() -> [StoreEvent] {
         kept.records.merge(current.records) { _, new in new }
         kept.summaries.merge(current.summaries) { _, new in new }
@@ -43,17 +43,17 @@ struct WriteSet: Sendable {
         current.labels[index, default: SortedLabels()].insert(label)
     }
 
-    /// The first label at or behind one whose entry a writer of the group put or removed.
+    /// The first label at or after `label` whose entry was added or removed by a writer in the group.
     func label(from label: OrderLabel, of index: [UInt8]) -> OrderLabel? {
         [current, kept].compactMap { $0.labels[index]?.first(from: label) }.min()
     }
 
-    /// The last label at or before one whose entry a writer of the group put or removed.
+    /// The last label at or before `label` whose entry was added or removed by a writer in the group.
     func label(upTo label: OrderLabel, of index: [UInt8]) -> OrderLabel? {
         [current, kept].compactMap { $0.labels[index]?.last(upTo: label) }.max()
     }
 
-    /// What a writer sees at a place: its own change, else an earlier writer's of the group; nil where there is none.
+    /// What a writer sees at a place: its own change, or that of an earlier writer in the group; nil if there is none.
     func change(at place: [UInt8]) -> [UInt8]?? { current.records[place] ?? kept.records[place] }
 
     func summary(of identifier: [UInt8]) -> Summary? { current.summaries[identifier] ?? kept.summaries[identifier] }
@@ -65,7 +65,7 @@ struct WriteSet: Sendable {
 
     var isEmpty: Bool { kept.records.isEmpty && kept.summaries.isEmpty }
 
-    /// In the tree's order, which makes one walk of many insertions.
+    /// Applied in the tree's order, so that many insertions take one pass.
     func apply(to tree: Tree, ring: KeyRing) throws(StoreError) {
         for (place, value) in kept.records.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             if let value { try tree.put(value, at: place) } else { try tree.remove(at: place) }

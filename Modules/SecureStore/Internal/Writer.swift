@@ -3,14 +3,14 @@ internal import SallyportBase
 
 /// The thread on which every write transaction of a store begins and ends.
 ///
-/// Writers that arrive together share one transaction and one sync. When nobody waits, it does background work, one
-/// small transaction at a time.
+/// Writers that arrive together share one transaction and one sync. While no writer waits, the thread does background
+/// work, one small transaction at a time.
 @safe
 final class Writer: @unchecked Sendable {
-    // SAFETY: `state` is touched only while `mutex` is held; both C objects are allocated once and freed when nobody
-    // can hold a reference, the thread among them.
+    // SAFETY: `state` is used only while `mutex` is held; both C objects are allocated once and freed when there is no
+    // reference left, not even from the thread.
 
-    /// What was done since the store was opened.
+    /// Counts since the store was opened.
     struct Counts: Sendable {
         var commits = 0
         var parts = 0
@@ -22,11 +22,11 @@ final class Writer: @unchecked Sendable {
         var hasBackgroundWork = false
         var isStopped = false
         var hasEnded = false
-        /// The one that runs; nobody before it does.
+        /// The running thread; nil until there is one.
         var thread: pthread_t?
         var atEnd: [@Sendable () -> Void] = []
 
-        /// Nil where there is nothing to do yet.
+        /// Nil if there is nothing to do.
         mutating func takeWork() -> Work? {
             guard parts.isEmpty else {
                 let group = Array(parts.prefix(groupLimit))
@@ -44,9 +44,9 @@ final class Writer: @unchecked Sendable {
     private let environment: Environment
     private let ring: KeyRing
     private let tell: @Sendable ([StoreEvent]) -> Void
-    /// The next piece of background work, or nil where there is none.
+    /// The next piece of background work, or nil if there is none.
     private let background: @Sendable () -> Part?
-    /// The most parts that share a transaction.
+    /// The most writers that share a transaction.
     static let groupLimit = 256
 
     init(
@@ -83,10 +83,10 @@ final class Writer: @unchecked Sendable {
 
     var counts: Counts { withState { $0.counts } }
 
-    /// How many parts wait for their turn.
+    /// The number of waiting writers.
     var waiting: Int { withState { $0.parts.count } }
 
-    /// Queues a part; false where the writer is stopped.
+    /// Enqueues a part; false if the writer has stopped.
     func enqueue(_ part: Part) -> Bool {
         withState { state in
             guard !state.isStopped else { return false }
@@ -96,7 +96,7 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// Lets background work be asked for, when nobody waits, until there is none.
+    /// Starts background work, which runs while no writer waits, until none is left.
     func startBackgroundWork() {
         withState { state in
             state.hasBackgroundWork = true
@@ -104,8 +104,8 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// Commits what is queued, ends the thread, and runs `body` when it has ended. May be called more than once, at
-    /// once and on the thread itself: then it returns before, and `body` is the last that the thread does.
+    /// Commits what is queued, ends the thread, and then runs `body`. May be called more than once and concurrently. On
+    /// the thread itself it returns at once, and `body` is the last thing that the thread runs.
     func stop(then body: @escaping @Sendable () -> Void) {
         let isOnThread = withState { state in
             state.isStopped = true
@@ -138,8 +138,8 @@ final class Writer: @unchecked Sendable {
         defer { unsafe pthread_mutex_unlock(mutex) }
         while true {
             if let work = state.takeWork() { return work }
-            // No access to `state` may last over the wait, which lets others have it: an optimiser may take what is
-            // held exclusively for unchanged.
+            // No access to `state` may span the wait, during which other threads change it: an optimiser may assume
+            // that an exclusively held value does not change.
             unsafe pthread_cond_wait(condition, mutex)
         }
     }
@@ -154,7 +154,7 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// Does what is next; false where that is nothing any more.
+    /// Does the next piece of work; false if there will be no more.
     private func work() -> Bool {
         switch nextWork() {
         case .group(let group): commit(group)
@@ -176,7 +176,7 @@ final class Writer: @unchecked Sendable {
             for part in group { part.finish(failure) }
             return
         }
-        // Perhaps only one of them is too large for what room there is: each gets a transaction of its own.
+        // Perhaps only one of them does not fit into the remaining space: each gets its own transaction.
         for (index, part) in group.enumerated() {
             let hasFailed = index < isPrepared.count && !isPrepared[index]
             part.finish(hasFailed ? nil : attempt([part]).failure)
@@ -190,7 +190,8 @@ final class Writer: @unchecked Sendable {
         var failure: StoreError?
         do throws(StoreError) {
             try environment.write { tree throws(StoreError) in
-                // A second attempt, after the map was grown, applies what was prepared and prepares nothing again.
+                // A second attempt, after the map was enlarged, applies the prepared changes without preparing them
+                // again.
                 for part in group.dropFirst(isPrepared.count) {
                     changes.begin()
                     let isGood = part.prepare(tree, &changes)

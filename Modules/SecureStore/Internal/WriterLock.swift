@@ -1,18 +1,19 @@
 internal import Glibc
 internal import SallyportBase
 
-/// The lock that lets one opener write (flock(2)); released when it is gone, also by a crash.
+/// The lock that allows one process to write (flock(2)); released when the process closes the store or ends, even by a
+/// crash.
 ///
-/// Its file holds the writer's number for as long as the store is open for writing, and nothing after it was closed:
-/// what is still there tells that the writer was ended.
+/// Its file contains the writer's process number while the store is open for writing, and is empty after it was closed:
+/// a number that is still there shows that the writer ended without closing.
 @safe
 final class WriterLock: Sendable {
     private let descriptor: Int32
-    /// Whether the last writer closed the store; not known of one that was copied without this file.
+    /// Whether the last writer closed the store; unknown for a store that was copied without this file.
     let wasClean: Bool
 
     static let fileName = "writer"
-    /// A reader looks at the lock for an instant, which is no reason to refuse.
+    /// A reader holds the lock for an instant, which must not make an opening fail.
     private static let attempts = 5
     private static let pause: UInt32 = 10_000
 
@@ -39,10 +40,11 @@ final class WriterLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Says that the store was closed. Need not be durable: without it the next opener looks, and finds nothing.
+    /// Records that the store was closed. It need not be durable: without it the next opening only makes a needless
+    /// check.
     func markClean() { ftruncate(descriptor, 0) }
 
-    /// Whether a store was left by a writer that did not close it. A writer that is at work has seen to it.
+    /// Whether the last writer did not close the store. While a writer is active, it has already handled that.
     static func wasLeftOpen(_ directory: String) -> Bool {
         let descriptor = unsafe open("\(directory)/\(fileName)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return true }

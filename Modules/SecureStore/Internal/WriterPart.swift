@@ -1,8 +1,8 @@
 extension Writer {
-    /// One writer's part: runs against the open tree, and is told how it ended.
+    /// One writer's part of a transaction: it runs against the open tree and is then informed of the result.
     struct Part: Sendable {
-        /// Prepares the part; false where it failed by itself, which ends only this part. Runs again, for this part
-        /// alone, where the transaction that it shared could not be committed.
+        /// Prepares the part; false if it failed by itself, which ends only this part. Runs again, for this part alone,
+        /// if the shared transaction could not be committed.
         let prepare: @Sendable (Tree, inout WriteSet) -> Bool
         /// Called once the shared transaction is durable, or has failed.
         let finish: @Sendable (StoreError?) -> Void
@@ -10,10 +10,10 @@ extension Writer {
 }
 
 extension Writer.Part {
-    /// A part that changes the store as `body` says.
+    /// A part that makes the changes of `body`.
     ///
-    /// - Parameter finish: is given what `body` returned, once that is durable, or what it threw, or why it was not
-    ///   kept.
+    /// - Parameter finish: receives the result of `body` once the changes are durable, or its error, or the error
+    ///   because of which they were not kept.
     static func transaction<Value: Sendable>(
         ring: KeyRing, _ body: @escaping @Sendable (WriteTransaction) throws -> Value,
         finish: @escaping @Sendable (Result<Value, any Error>) -> Void
@@ -39,9 +39,9 @@ extension Writer.Part {
             })
     }
 
-    /// What a part's closure came to, of the last time that it ran.
+    /// The result of the last run of a part's closure.
     private final class Run<Value>: @unchecked Sendable {
-        // SAFETY: the writer's thread alone prepares parts and finishes them.
+        // SAFETY: only the writer's thread prepares and finishes parts.
         var result: Result<Value, any Error>?
     }
 }

@@ -4,11 +4,11 @@ internal import Glibc
 
 /// Protects a store by a secret in a keyring of the Linux kernel (keyrings(7)).
 ///
-/// The secret lies in kernel memory, in no file and never in swap, and is gone when the system restarts: for data that
-/// need not outlive that, or where something else puts the secret back at start (`keyctl padd user NAME @u`). A process
-/// of the same user can read it. Some container runtimes forbid the call; that is ``StoreError/Code/keyUnavailable``.
+/// The secret is in kernel memory, in no file and never in swap, and is lost when the system restarts: for data that
+/// need not survive that, or if the secret is set again at start (`keyctl padd user NAME @u`). Other processes of the
+/// same user can read it. Some container runtimes forbid the system call; that is ``StoreError/Code/keyUnavailable``.
 public struct KernelKeyringProtector: KeyProtector {
-    /// Which keyring, by whose life.
+    /// The keyring, which determines how long the secret lives.
     public enum Keyring: Int32, Sendable, Hashable {
         /// Until the process ends.
         case process = -2
@@ -25,7 +25,7 @@ public struct KernelKeyringProtector: KeyProtector {
     private static let minimumLength = 16
     private static let maximumLength = 4096
 
-    /// - Parameter description: names the key, of type `user`, in the keyring.
+    /// - Parameter description: the name of the key, of type `user`, in the keyring.
     public init(description: String, keyring: Keyring = .user) {
         self.description = description
         self.keyring = keyring
@@ -50,14 +50,14 @@ public struct KernelKeyringProtector: KeyProtector {
         guard count >= 0 else { throw failure("read") }
         guard (Self.minimumLength...Self.maximumLength).contains(count) else {
             throw StoreError(
-                .keyUnavailable, "The key \(description) has not \(Self.minimumLength) to \(Self.maximumLength) octets."
+                .keyUnavailable, "The key \(description) has not \(Self.minimumLength) to \(Self.maximumLength) bytes."
             )
         }
         return unsafe StoreWrapping.key(
             from: UnsafeRawBufferPointer(rebasing: octets[0..<count]), salt: parameters, kind: kind)
     }
 
-    /// Takes the key out of the keyring; a missing one is no error. The store can then not be opened any more.
+    /// Removes the key from the keyring; if there is none, this is no error. The store can no longer be opened then.
     public func removeKey() throws(StoreError) {
         guard let number = try find() else { return }
         guard sp_keyring_unlink(number, keyring.rawValue) == 0 else { throw failure("remove") }

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// Protects a store by the content of a file.
 ///
-/// A key file that lies beside the data protects nothing against who copies both; keep it on another device, or use
-/// a systemd credential or a passphrase.
+/// A key file beside the data gives no protection if both are copied; keep it on another device, or use a systemd
+/// credential or a passphrase.
 public struct KeyFileProtector: KeyProtector {
     public let path: String
     public var kind: String { "key-file" }
@@ -31,7 +31,7 @@ public struct KeyFileProtector: KeyProtector {
             path, kind: "key file", upTo: Self.maximumLength
         ) { secret throws(StoreError) in
             guard secret.count >= Self.minimumLength else {
-                throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) octets.")
+                throw StoreError(.keyUnavailable, "A key file has at least \(Self.minimumLength) bytes.")
             }
             return unsafe StoreWrapping.key(from: secret, salt: parameters, kind: kind)
         }

@@ -1,15 +1,15 @@
 internal import CSecureStore
 internal import SallyportBase
 
-/// The memory in which a store's keys lie while it is open.
+/// The memory that holds a store's keys while it is open.
 ///
-/// Its pages are kept out of swap (mlock(2), where `RLIMIT_MEMLOCK` allows), out of core dumps (`MADV_DONTDUMP`) and
-/// out of children (`MADV_WIPEONFORK`), and are cleared before they are given back. A key that is used leaves traces
-/// that this cannot reach: registers, the stack of a moment, and in libcrypto's context of each thread the key of the
-/// one record that it last sealed or opened.
+/// Its pages are kept out of swap (mlock(2), if `RLIMIT_MEMLOCK` allows), out of core dumps (`MADV_DONTDUMP`) and out
+/// of child processes (`MADV_WIPEONFORK`), and are cleared before they are released. Using a key leaves traces
+/// elsewhere: in registers, briefly on the stack, and, in each thread's libcrypto context, the key of the last record
+/// that was sealed or opened.
 @safe
 final class KeyMemory: Sendable {
-    /// What one key takes at most, in octets.
+    /// The largest key, in bytes.
     static let slotSize = 512
     private static let pagesSize = 16 << 10
 
@@ -21,7 +21,7 @@ final class KeyMemory: Sendable {
 
     private let state = Lock(State())
 
-    /// False where the system refused to lock a page.
+    /// False if the system refused to lock a page.
     var isLocked: Bool { state.withLock { $0.isLocked } }
 
     deinit {
@@ -41,7 +41,7 @@ final class KeyMemory: Sendable {
     private static func addPages(to state: inout State) {
         var isLocked: Int32 = 0
         let pages = unsafe sp_pages_make(pagesSize, &isLocked)
-        guard let pages = unsafe pages else { preconditionFailure("The system gives a few pages of memory for keys.") }
+        guard let pages = unsafe pages else { preconditionFailure("The system must provide memory for keys.") }
         let start = UInt(bitPattern: pages)
         if isLocked == 0 { state.isLocked = false }
         state.pages.append(start)
@@ -53,7 +53,7 @@ final class KeyMemory: Sendable {
         state.withLock { state in state.free.append(UInt(bitPattern: pointer)) }
     }
 
-    /// Clears every key at once. Only for when nobody uses one any more.
+    /// Clears every key at once. Call it only when no key is used any more.
     func clear() {
         state.withLock { state in
             for address in state.pages {
@@ -63,10 +63,10 @@ final class KeyMemory: Sendable {
     }
 }
 
-/// A place for one key; cleared and given back when nobody holds it.
+/// A slot for one key; cleared and reused when there is no reference left.
 @safe
 final class KeySlot: @unchecked Sendable {
-    // SAFETY: written once by who made it, before anyone else has it; only read from then on.
+    // SAFETY: written once by its creator, before it is shared; only read from then on.
     let pointer: UnsafeMutableRawPointer
     private let memory: KeyMemory
 

@@ -1,13 +1,13 @@
-/// Reads the data keys again, for who reads beside a process that rotates; only where the file is another one.
+/// Reads the data keys again if the file was replaced: for a reader beside a process that rotates keys.
 struct KeyReader: Sendable {
     let path: String
     let protector: any KeyProtector
     let memory: KeyMemory
 
-    /// Another one where the file is.
+    /// The file's identity; changes when the file is replaced.
     var identity: Files.Identity? { Files.identity(of: "\(path)/\(KeyRingFile.name)") }
 
-    /// None where the file cannot be opened.
+    /// Empty if the file cannot be opened.
     func dataKeys() -> [KeyRing.DataKey] {
         (try? KeyRingFile.open(in: path, protectedBy: protector, memory: memory))?.ring.dataKeys ?? []
     }

@@ -1,10 +1,10 @@
 internal import Crypto
 internal import SallyportBase
 
-/// The store's own keys: random, made with the store, never stored unwrapped.
+/// The store's own keys: random, created with the store, never stored unwrapped.
 ///
-/// The index key hides names and finds records, and stays. Data keys encrypt records; each record names its one, so
-/// that a new data key serves at once and the old records follow.
+/// The index key hides names and finds records, and never changes. Data keys encrypt records; each record names its
+/// data key, so that a new one is used at once while old records are re-encrypted later.
 final class KeyRing: Sendable {
     struct DataKey: Sendable {
         let id: UInt32
@@ -12,14 +12,14 @@ final class KeyRing: Sendable {
     }
 
     private struct State {
-        /// Those in the file; the last one encrypts.
+        /// The keys in the file; the last one encrypts.
         var dataKeys: [DataKey]
-        /// Out of the file, but readers of this process may still see records under them.
+        /// Removed from the file, but readers of this process may still see records encrypted with them.
         var retired: [DataKey] = []
         var ciphers: [[UInt8]: RecordCipher] = [:]
-        /// Those of collections' records that no ``RecordKeys`` has at hand.
+        /// Keys of collections' records that no ``RecordKeys`` holds.
         var recordKeys: [RecordKeyName: AEADKey] = [:]
-        /// Of a reader beside a process that rotates, and the file that it read last.
+        /// For a reader beside a process that rotates keys: reads the file again.
         var reader: KeyReader?
         var lastRead: Files.Identity?
     }
@@ -29,7 +29,7 @@ final class KeyRing: Sendable {
         let info: [UInt8]
     }
 
-    /// How many collections' keys are kept ready, and how many of their other keys.
+    /// How many collections' ciphers are cached, and how many of their other keys.
     private static let cipherLimit = 1024
 
     let memory: KeyMemory
@@ -56,7 +56,7 @@ final class KeyRing: Sendable {
     var current: DataKey { state.withLock { $0.dataKeys[$0.dataKeys.count - 1] } }
     var currentID: UInt32 { state.withLock { $0.dataKeys[$0.dataKeys.count - 1].id } }
 
-    /// Nil where no such key was ever in the ring, or it was retired before this store was opened.
+    /// Nil if the ring never had such a key, or if it was retired before this store was opened.
     func dataKey(id: UInt32) -> MasterKey? {
         if let key = known(id) { return key }
         guard let reader = state.withLock({ $0.reader }) else { return nil }
@@ -64,7 +64,7 @@ final class KeyRing: Sendable {
         return known(id)
     }
 
-    /// Only where the file is another one.
+    /// Only if the file was replaced.
     private func readAgain(by reader: KeyReader) {
         let identity = reader.identity
         let isNew = state.withLock { state in
@@ -82,12 +82,12 @@ final class KeyRing: Sendable {
         state.withLock { state in (state.dataKeys + state.retired).first { $0.id == id }?.key }
     }
 
-    /// Keys that are not known are looked for in the file, which a process beside may change.
+    /// Makes the ring look for unknown keys in the file, which another process may change.
     func follow(_ reader: KeyReader) { state.withLock { $0.reader = reader } }
 
-    /// The key of a collection's records under a data key; nil where there is no such data key.
+    /// The key of a collection's records under a data key; nil if there is no such data key.
     ///
-    /// - Parameter info: the collection's.
+    /// - Parameter info: the collection's derivation input.
     func recordKey(id: UInt32, info: [UInt8]) -> AEADKey? {
         let name = RecordKeyName(id: id, info: info)
         if let key = state.withLock({ $0.recordKeys[name] }) { return key }
@@ -99,9 +99,9 @@ final class KeyRing: Sendable {
         return key
     }
 
-    /// Adds a data key, which encrypts from now on. Call when the file with it is on the disk.
+    /// Adds a data key, which encrypts from now on. Call it when the file with the key is durable.
     ///
-    /// Collections that are named from now on have it at hand.
+    /// Ciphers of collections that are made from now on use it first.
     func add(_ key: DataKey) {
         state.withLock { state in
             state.dataKeys.append(key)
@@ -114,7 +114,7 @@ final class KeyRing: Sendable {
         return DataKey(id: highest + 1, key: .random(in: memory))
     }
 
-    /// Forgets all data keys but the current one. Call when the file without them is on the disk.
+    /// Forgets all data keys except the current one. Call it when the file without them is durable.
     func retireOldKeys() {
         state.withLock { state in
             state.retired += state.dataKeys.dropLast()
@@ -122,7 +122,7 @@ final class KeyRing: Sendable {
         }
     }
 
-    /// What a collection's records begin with in the tree.
+    /// The prefix of the places of a collection's records.
     func identifier(ofCollection name: [UInt8]) -> [UInt8] {
         Array(namesKey.code(name).prefix(RecordCipher.identifierLength))
     }
@@ -141,7 +141,7 @@ final class KeyRing: Sendable {
         }
     }
 
-    /// Clears every key. Only for a closed store.
+    /// Clears every key. Call it only for a closed store.
     func clear() {
         state.withLock { ($0.ciphers, $0.recordKeys) = ([:], [:]) }
         memory.clear()

@@ -5,11 +5,11 @@ internal import SallyportBase
 /// The file `keys`: the root key, wrapped by the protector's key, and the key ring, wrapped by the root key.
 ///
 /// `SPKEYS` 0x00 version(1) = 2 | kind length(1) kind | parameters length(2) parameters | nonce(24) root key(32) tag(16)
-/// | nonce(24) ring tag(16). What stands before the root key's nonce is authenticated with it, the first eight octets
+/// | nonce(24) ring tag(16). What stands before the root key's nonce is authenticated with it, the first eight bytes
 /// with the ring; both are sealed with XAES-256-GCM. Ring: index key(32), then id(4) key(32) for each data key.
 struct KeyRingFile: Sendable {
     static let name = "keys"
-    /// How many data keys a ring has at most: one, and those whose records are still to be encrypted anew.
+    /// The most data keys in a ring: the current one, and those whose records still have to be re-encrypted.
     static let maximumDataKeys = 12
     private static let magic = Array("SPKEYS".utf8) + [0, 2]
     private static let maximumLength = 64 << 10
@@ -22,14 +22,14 @@ struct KeyRingFile: Sendable {
 
     // MARK: Writing
 
-    /// Makes the file for a ring, and a root key of its own, in place of one that may be there.
+    /// Creates the file for a ring, with its own root key, replacing an existing one.
     static func create(
         for ring: KeyRing, in directory: String, protectedBy protector: any KeyProtector
     ) throws(StoreError) -> KeyRingFile {
         let (key, parameters) = try protector.makeWrappingKey()
         let kind = Array(protector.kind.utf8)
         guard (1...64).contains(kind.count), parameters.count <= 4096 else {
-            throw StoreError(.tooLarge, "A protector's kind has 1 to 64 octets, its parameters at most 4096.")
+            throw StoreError(.tooLarge, "A protector's kind has 1 to 64 bytes, its parameters at most 4096.")
         }
         let start = magic + [UInt8(kind.count)] + kind + UInt16(parameters.count).bigEndianOctets + parameters
         let root = MasterKey.random(in: ring.memory)
@@ -43,8 +43,8 @@ struct KeyRingFile: Sendable {
         return file
     }
 
-    /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash the old
-    /// file is there, or the new one.
+    /// Writes a ring with these data keys under the same root key. Durable when it returns; after a crash, either the
+    /// old or the new file is there.
     func write(_ ring: KeyRing, dataKeys: [KeyRing.DataKey]) throws(StoreError) {
         guard dataKeys.count <= Self.maximumDataKeys else {
             throw StoreError(.full, "At most \(Self.maximumDataKeys - 1) rotations can be under way.")
@@ -63,7 +63,7 @@ struct KeyRingFile: Sendable {
         try Files.replaceSecret(path, with: head + box, mode: 0o600)
     }
 
-    /// A nonce, what `fill` writes, sealed, and the tag. What was not sealed yet lies in locked memory only.
+    /// A nonce, the sealed output of `fill`, and the tag. Unencrypted bytes are in locked memory only.
     private static func sealed(
         _ count: Int, with key: AEADKey, authenticating head: [UInt8], in memory: KeyMemory,
         fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -79,7 +79,7 @@ struct KeyRingFile: Sendable {
         return unsafe nonce + Array(octets)
     }
 
-    /// A protector may give a key of another length than the cipher's.
+    /// A protector may return a key of another length than the cipher's.
     private static func wrappingKey(_ octets: UnsafeRawBufferPointer, in memory: KeyMemory) -> AEADKey {
         let slot = memory.makeSlot()
         unsafe MACKey(octets, in: memory).authenticate(
@@ -89,7 +89,7 @@ struct KeyRingFile: Sendable {
 
     // MARK: Reading
 
-    /// - Throws: ``StoreError/Code/wrongKey`` where the protector is another one; ``StoreError/Code/damaged``.
+    /// - Throws: ``StoreError/Code/wrongKey`` if the protector is another one; ``StoreError/Code/damaged``.
     static func open(
         in directory: String, protectedBy protector: any KeyProtector, memory: KeyMemory = KeyMemory()
     ) throws(StoreError) -> (ring: KeyRing, file: KeyRingFile) {

@@ -62,7 +62,7 @@ public struct PassphraseProtector: KeyProtector {
         }
         let cost = Cost(exponent: parameters[1], blockSize: parameters[2], parallelism: parameters[3])
         guard cost.isAllowed else {
-            throw StoreError(.unsupportedFormat, "The scrypt parameters are outside what is allowed.")
+            throw StoreError(.unsupportedFormat, "The scrypt parameters are outside the allowed range.")
         }
         var secret = Array(passphrase.reveal().utf8)
         defer { unsafe secret.withUnsafeMutableBytes { unsafe sp_clear($0.baseAddress, $0.count) } }

@@ -1,9 +1,10 @@
-/// The keys that encrypt one collection's records: one from each data key, the others made when first used.
+/// The keys that encrypt one collection's records: one from each data key. The current one is made at once, others when
+/// needed.
 final class RecordKeys: Sendable {
-    /// It keeps the ciphers, and these with them; a transaction keeps it.
+    /// The ring retains the ciphers, and these retain this object; a transaction retains the ring.
     private weak let ring: KeyRing?
     private let info: [UInt8]
-    /// Of the data key that was current when this was made: that of most records, found without a lock.
+    /// From the data key that was current when this was created: the key of most records, found without a lock.
     private let first: (id: UInt32, key: AEADKey)
 
     init(ring: KeyRing, identifier: [UInt8]) {
@@ -19,7 +20,7 @@ final class RecordKeys: Sendable {
         return (id, key)
     }
 
-    /// Nil where the ring has no such data key.
+    /// Nil if the ring has no such data key.
     func key(id: UInt32) -> AEADKey? {
         if id == first.id { return first.key }
         return ring?.recordKey(id: id, info: info)

@@ -1,9 +1,8 @@
 package import SallyportBase
 
 extension SecureStore {
-    /// A secret of 32 octets that belongs to this store and a purpose, for other modules: the same after each opening,
-    /// whatever data keys come and go, and another in a store that was wiped and made anew. Stays good when the store
-    /// is closed.
+    /// A 32-byte secret for a purpose of another module: the same after each opening, independent of the data keys, and
+    /// different after a wipe and a new creation. Stays valid when the store is closed.
     package func secret(for purpose: String) -> Redacted<[UInt8]> {
         let key = ring.indexKey.macKey(for: Array("sallyport store secrets".utf8))
         return Redacted(key.code(Array(purpose.utf8)))

@@ -11,7 +11,7 @@ struct MACKey: Sendable {
         unsafe sp_mac_key_make(slot.pointer, key.baseAddress, key.count)
     }
 
-    /// The code of `first` followed by `second`, put where `out` begins; 32 octets.
+    /// Writes the code of `first` followed by `second` to `out`; 32 bytes.
     func authenticate(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, into out: UnsafeMutableRawPointer
     ) {
@@ -42,12 +42,12 @@ struct AEADKey: Sendable {
     private let slot: KeySlot
 
     init(_ key: UnsafeRawBufferPointer, in memory: KeyMemory) {
-        precondition(key.count == 32, "A key of XAES-256-GCM has 32 octets.")
+        precondition(key.count == 32, "A key of XAES-256-GCM has 32 bytes.")
         slot = memory.makeSlot()
         unsafe sp_aead_key_make(slot.pointer, key.baseAddress)
     }
 
-    /// Seals in place; the last 16 octets of `octets` are for the tag.
+    /// Seals in place; the last 16 bytes of `octets` are reserved for the tag.
     func seal(
         _ octets: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
         authenticating head: UnsafeRawBufferPointer
@@ -58,7 +58,7 @@ struct AEADKey: Sendable {
             octets.count - Self.tagLength) == 1
     }
 
-    /// Opens ciphertext and tag into `out`, which has 16 octets fewer; false, and nothing in `out`, where it was not
+    /// Decrypts ciphertext and tag into `out`, which is 16 bytes shorter; false, with nothing in `out`, if it was not
     /// sealed with this key, nonce and head.
     func open(
         _ octets: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, authenticating head: UnsafeRawBufferPointer,
@@ -71,7 +71,7 @@ struct AEADKey: Sendable {
     }
 }
 
-/// A key of 32 octets from which others are derived.
+/// A key of 32 bytes from which others are derived.
 @safe
 struct MasterKey: Sendable {
     static let length = 32

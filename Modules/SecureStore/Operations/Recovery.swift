@@ -1,13 +1,13 @@
 internal import SallyportBase
 
-/// What follows an unclean close, and where the data file is shorter than it says: LMDB's pages are walked before anything is read through them, and the records are
-/// verified beside what the app does.
+/// The check after an unclean close, and of a data file that is shorter than it says: LMDB's pages are walked before
+/// anything is read through them, and the records are verified while the app works.
 final class Recovery: Sendable {
     private let check: Task<Result<VerificationReport, StoreError>, Never>
 
     /// Walks the pages.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where reading or writing through them could go wrong.
+    /// - Throws: ``StoreError/Code/damaged`` if reading or writing through the pages could go wrong.
     init(_ environment: Environment, path: String, ring: KeyRing) throws(StoreError) {
         let data = "\(path)/\(Environment.fileName)"
         let report = try StoreCheck.run(environment, path: data, ring: nil)
@@ -29,12 +29,12 @@ final class Recovery: Sendable {
 }
 
 extension SecureStore {
-    /// What the records' check found that ``open(at:protectedBy:options:)`` begins, in the background, after the last
-    /// writer was ended without closing the store; nil where it was closed.
+    /// The result of the background check of all records that ``open(at:protectedBy:options:)`` starts if the last
+    /// writer ended without closing the store; nil if it was closed.
     ///
-    /// The pages were walked before `open` returned, and were sound.
+    /// The pages were walked, and were sound, before `open` returned.
     ///
-    /// - Throws: ``StoreError/Code/cancelled`` where the store was closed before the check was done, and as
+    /// - Throws: ``StoreError/Code/cancelled`` if the store was closed before the check ended; otherwise as
     ///   ``verify()``.
     public func verificationAfterUncleanClose() async throws(StoreError) -> VerificationReport? {
         try await recovery?.report()

@@ -1,15 +1,15 @@
 extension SecureStore {
-    /// Copies the store as it is at one moment into a new directory, while it is read and written.
+    /// Copies the store's state at one moment into a new directory, while the store is in use.
     ///
-    /// The copy is encrypted with the same keys, which lie in it wrapped by the protector of that moment; it holds no
-    /// free space. Everything is verified on the way. The directory appears when the copy is whole and durable, or not
-    /// at all; `PATH.partial` is what an interrupted one leaves, and the next backup removes it. It is a store itself,
-    /// and can be verified or opened read-only as it is.
+    /// The copy is encrypted with the same keys, which it contains wrapped by the protector of that moment; it has no
+    /// free space. Everything is verified during the copy. The directory appears when the copy is complete and durable,
+    /// or not at all; an interrupted copy leaves `PATH.partial`, which the next backup removes. The copy is itself a
+    /// store, and can be verified or opened read-only.
     ///
-    /// - Parameter target: must not exist; the directory above it must.
-    /// - Returns: the report of the check of the copy, which is sound.
-    /// - Throws: ``StoreError/Code/damaged`` where the store is, ``StoreError/Code/full``,
-    ///   ``StoreError/Code/cancelled`` where the task is cancelled or the store closed meanwhile.
+    /// - Parameter target: must not exist, but its parent directory must.
+    /// - Returns: the report on the copy, which is sound.
+    /// - Throws: ``StoreError/Code/damaged`` if the store is damaged, ``StoreError/Code/full``,
+    ///   ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile.
     @concurrent
     public func backup(to target: String) async throws(StoreError) -> VerificationReport {
         guard !Files.exists(target) else { throw StoreError(.fileSystem, "There is a \(target) already.") }
@@ -27,8 +27,7 @@ extension SecureStore {
         }
     }
 
-    /// The keys must be those of the snapshot: a rotation may add and retire some meanwhile, and then both are taken
-    /// again.
+    /// The keys must be those of the snapshot. If a rotation changes them meanwhile, both are taken again.
     private func copy(to partial: String) throws(StoreError) -> VerificationReport {
         for _ in 0..<Self.copyAttempts {
             let keys = try StoreDirectory.keys(in: path)

@@ -1,17 +1,18 @@
 extension SecureStore {
-    /// What ``SecureStore/compact(at:protectedBy:)`` did, in octets of the data file.
+    /// The result of ``SecureStore/compact(at:protectedBy:)``: the size of the data file, in bytes.
     public struct Compaction: Sendable, Hashable {
         public let before: Int
         public let after: Int
     }
 
-    /// Writes a store's data file anew without its free space, which LMDB keeps for later and never gives back.
+    /// Rewrites a store's data file without its free space, which LMDB keeps for later and never gives back to the
+    /// system.
     ///
-    /// Needs space for both files. The store is verified on the way and stays as it is where anything goes wrong or is
-    /// interrupted. Readers in other processes must open again.
+    /// Needs space for both files. The store is verified during the copy and stays unchanged after an error or an
+    /// interruption. Readers in other processes must open it again.
     ///
-    /// - Throws: ``StoreError/Code/inUse`` where the store is open; ``StoreError/Code/damaged``;
-    ///   ``StoreError/Code/full``; and as ``open(at:protectedBy:options:)``.
+    /// - Throws: ``StoreError/Code/inUse`` if the store is open; ``StoreError/Code/damaged``; ``StoreError/Code/full``;
+    ///   otherwise as ``open(at:protectedBy:options:)``.
     @concurrent
     public static func compact(
         at path: String, protectedBy protector: any KeyProtector
@@ -32,7 +33,7 @@ extension SecureStore {
             _ = try StoreCopy.run(environment, path: data, ring: ring, into: staging)
             environment.close()
             let after = try PageFile("\(staging)/\(Environment.fileName)").length
-            // Who has the old file open keeps its table of readers too.
+            // A process that has the old file open also keeps the old file's table of readers.
             try Files.remove("\(real)/\(StoreDirectory.readersName)")
             try Files.rename("\(staging)/\(Environment.fileName)", to: data)
             return Compaction(before: before, after: after)

@@ -1,14 +1,14 @@
 extension SecureStore {
-    /// Puts a backup in the place of a store, or where there is none.
+    /// Replaces a store with a backup, or creates it from the backup.
     ///
-    /// The backup is verified first and copied; what was there before is replaced as a whole, or stays: what is
-    /// interrupted is finished by the next ``open(at:protectedBy:options:)``, or never began. Files in the directory
-    /// that are not the store's, such as a key file, stay. Readers in other processes must open again.
+    /// The backup is first verified and copied; then the store is replaced as a whole, or not at all. If the
+    /// replacement is interrupted, the next ``open(at:protectedBy:options:)`` finishes it. Other files in the
+    /// directory, such as a key file, stay. Readers in other processes must open the store again.
     ///
-    /// - Parameter protector: of the moment of the backup.
-    /// - Returns: the report of the check of the backup, which is sound.
-    /// - Throws: ``StoreError/Code/inUse`` where the store is open; ``StoreError/Code/damaged`` where the backup is;
-    ///   ``StoreError/Code/wrongKey``; ``StoreError/Code/full``. The store is as before.
+    /// - Parameter protector: the store's protector when the backup was made.
+    /// - Returns: the report on the backup, which is sound.
+    /// - Throws: ``StoreError/Code/inUse`` if the store is open; ``StoreError/Code/damaged`` if the backup is damaged;
+    ///   ``StoreError/Code/wrongKey``; ``StoreError/Code/full``. The store is unchanged then.
     @concurrent
     public static func restore(
         from backup: String, to path: String, protectedBy protector: any KeyProtector
@@ -42,7 +42,7 @@ extension SecureStore {
         return report
     }
 
-    /// Runs `body` while nobody writes the store, in no process, and nobody in this one has it open.
+    /// Runs `body` while no process writes the store and this process does not have it open.
     static func exclusively<Result>(
         at path: String, _ body: (_ real: String) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -55,11 +55,11 @@ extension SecureStore {
         return try body(real)
     }
 
-    /// Whether the store came from a backup and nobody has said since that this is known: what it says of the time
-    /// since the backup may be wrong.
+    /// Whether the store came from a backup and ``acceptRestore()`` has not been called since: what it records of the
+    /// time since the backup may be wrong.
     package var isRestored: Bool { Files.exists("\(path)/\(StoreDirectory.restoredName)") }
 
-    /// Takes note that whoever uses the store knows that it came from a backup. Durable when it returns.
+    /// Records that the store's user has taken note of the restore. Durable when it returns.
     package func acceptRestore() throws(StoreError) {
         guard isRestored else { return }
         guard writer != nil else { throw StoreError(.readOnly, "The store was opened read-only.") }

@@ -2,20 +2,20 @@ extension SecureStore {
     /// Checks everything: LMDB's pages, by a walk that trusts nothing in them; every record; and each collection's
     /// authenticated count and sum.
     ///
-    /// Damage is in the report and never ends the process. Reads the data file once, one page in memory at a time
-    /// and one octet for each page; the store can be read and written meanwhile, but space that is let go of is used
-    /// again only afterwards.
+    /// Damage is reported and never ends the process. Reads the data file once, with one page in memory at a time and
+    /// one byte for each page. The store can be used meanwhile, but freed space is reused only afterwards.
     ///
-    /// - Throws: ``StoreError/Code/cancelled`` where the task is cancelled or the store closed meanwhile,
-    ///   ``StoreError/Code/closed``, ``StoreError/Code/fileSystem`` where the file cannot be read.
+    /// - Throws: ``StoreError/Code/cancelled`` if the task is cancelled or the store closed meanwhile,
+    ///   ``StoreError/Code/closed``, ``StoreError/Code/fileSystem`` if the file cannot be read.
     @concurrent
     public func verify() async throws(StoreError) -> VerificationReport {
         try StoreCheck.run(environment, path: dataPath, ring: ring)
     }
 
-    /// Checks a store that is not open here, also one that is too damaged to be opened; another process may write it.
+    /// Checks a store that is not open in this process, even one that is too damaged to be opened; another process may
+    /// write it.
     ///
-    /// - Throws: as ``open(at:protectedBy:options:)`` does, but for damage of the data file, which is in the report.
+    /// - Throws: as ``open(at:protectedBy:options:)``, except for damage of the data file, which is reported.
     @concurrent
     public static func verify(
         at path: String, protectedBy protector: any KeyProtector
@@ -26,8 +26,8 @@ extension SecureStore {
         let data = "\(real)/\(Environment.fileName)"
         try OpenDirectories.enter(real)
         defer { OpenDirectories.leave(real) }
-        // LMDB itself reads the meta pages when it opens a file, and nothing else: where they are sound it can hold
-        // the snapshot against a writer.
+        // When it opens a file, LMDB itself reads only the meta pages: if they are sound, it can keep a writer from
+        // reusing the snapshot's pages.
         let first = try StoreCheck.metaPages(of: PageFile(data))
         guard first.isSound else { return first }
         let environment = try Environment(directory: real, options: .readOnly)

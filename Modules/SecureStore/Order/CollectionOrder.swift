@@ -1,12 +1,13 @@
 /// Whether a collection's records can be read in the order of their keys without decrypting all of them.
 public enum CollectionOrder: Sendable, Hashable {
-    /// The file says nothing of the keys' order. Reading in order decrypts and sorts every key.
+    /// The file reveals nothing about the keys' order. Reading in order decrypts and sorts every key.
     case unordered
-    /// Reading in order costs what is read: a range begins after some log n keys that are decrypted, and so does each
-    /// key that is new. Who has the file, and not the keys, learns how the keys are ordered, and in what order they
-    /// came where they came between others; not what they are.
+    /// The cost of reading in order depends on what is read: finding the start of a range decrypts about log n keys, as
+    /// does adding a key. The file reveals the order of the keys, and the sequence in which keys were inserted between
+    /// others, even without the store's keys; it does not reveal the keys themselves.
     ///
-    /// Part of a collection's name: an ordered collection and an unordered one of the same name are two.
+    /// The order is part of a collection's identity: an ordered and an unordered collection of the same name are
+    /// different.
     case ordered
 
     /// The name space of the app's collections with this order.

@@ -1,10 +1,10 @@
 internal import SallyportBase
 
-/// The index of an ordered collection: an entry for each record, at the place that its label gives, in which the key is
-/// sealed.
+/// The index of an ordered collection: an entry for each record, at the place given by its label, which contains the
+/// encrypted key.
 struct OrderIndex {
     let cipher: RecordCipher
-    /// What is sealed with the index's sum.
+    /// The name that is sealed with the index's sum.
     let name: [UInt8]
 
     /// - Parameter collection: the identifier of the ordered collection.
@@ -15,7 +15,7 @@ struct OrderIndex {
 
     func place(of label: OrderLabel) -> [UInt8] { cipher.identifier + label.octets }
 
-    /// Nil for a place that is none of this index.
+    /// Nil for a place outside this index.
     func label(ofPlace place: some Collection<UInt8>) -> OrderLabel? {
         guard place.starts(with: cipher.identifier) else { return nil }
         return OrderLabel(octets: place.dropFirst(RecordCipher.identifierLength))
@@ -28,26 +28,26 @@ struct OrderEntry {
     let key: [UInt8]
 }
 
-/// A transaction, seen as where an index's entries are read from.
+/// A transaction as a source of an index's entries.
 protocol OrderSource {
     var ring: KeyRing { get }
-    /// The first entry at a label or behind it.
+    /// The first entry at or after a label.
     func entry(from label: OrderLabel, in index: OrderIndex) throws(StoreError) -> OrderEntry?
     func lastEntry(in index: OrderIndex) throws(StoreError) -> OrderEntry?
 }
 
-/// Where a key stands in an index, or would stand.
+/// The position of a key in an index, whether or not the index contains it.
 struct OrderPosition: Equatable {
-    /// Of the greatest key that is less.
+    /// The label of the greatest lower key.
     var lower: OrderLabel?
-    /// Of this key.
+    /// The key's own label.
     var own: OrderLabel?
-    /// Of the least key that is greater; not looked for where the key itself was found.
+    /// The label of the least greater key; not determined if the key itself was found.
     var upper: OrderLabel?
 }
 
 extension OrderSource {
-    /// Finds a key's place with some log n entries that are opened; a key behind all others with one.
+    /// Finds a key's position by decrypting about log n entries; one entry for a key after all others.
     func position(of key: [UInt8], in index: OrderIndex) throws(StoreError) -> OrderPosition {
         guard let last = try lastEntry(in: index) else { return OrderPosition() }
         if last.key == key { return OrderPosition(own: last.label) }
@@ -65,13 +65,13 @@ extension OrderSource {
     }
 }
 
-/// A search by halves, of labels and not of entries, since nobody counts these. No I/O.
+/// A binary search over labels instead of entries, since the number of entries is not known. No I/O.
 private struct OrderSearch {
     private(set) var position: OrderPosition
-    /// What is sought lies at `start` or behind, and before `end`.
+    /// The result is at or after `start`, and before `end`.
     private var start = OrderLabel.least
     private(set) var end: OrderLabel
-    /// Nothing lies from the middle on: the entries, if there are any, may all lie far in front of it.
+    /// There is nothing from the middle on: all entries, if any, may be far before it.
     private var looksAtStart = false
 
     init(below upper: OrderLabel) {
@@ -79,13 +79,13 @@ private struct OrderSearch {
         end = upper
     }
 
-    /// The label from which to look; nil where the search is over.
+    /// The label at which to look next; nil if the search is over.
     var next: OrderLabel? {
         guard position.own == nil, start < end else { return nil }
         return looksAtStart ? start : OrderLabel(number: start.number + (end.number - start.number) / 2)
     }
 
-    /// There is an entry at the label or behind it, and before the end.
+    /// Called with the entry at or after the label, if there is one before the end.
     mutating func saw(_ entry: OrderEntry, seeking key: [UInt8]) {
         let isFirst = looksAtStart
         looksAtStart = false

@@ -1,13 +1,13 @@
-/// Where an entry stands in an ordered collection's index: a number between those of its neighbours.
+/// The position of an entry in an ordered collection's index: a number between those of its neighbours.
 ///
-/// Says nothing of the key but how it is ordered among others. Where no number is left between two, entries behind them
+/// Reveals nothing about the key except its order. If no number is left between two neighbours, the following entries
 /// are moved (P. Dietz, D. Sleator: Two algorithms for maintaining order in a list, 1987, in its simplest form).
 struct OrderLabel: Hashable, Comparable, Sendable {
-    /// In octets.
+    /// In bytes.
     static let length = 16
-    /// Between entries that are added at an end.
+    /// The distance between entries that are added at either end.
     static let step: UInt128 = 1 << 64
-    /// The least distance between entries that were moved: halved often enough before they are moved again.
+    /// The least distance between moved entries, which leaves room for many insertions before they are moved again.
     static let leastStep: UInt128 = 1 << 32
     static let least = OrderLabel(number: 0)
     static let greatest = OrderLabel(number: .max)
@@ -25,12 +25,12 @@ struct OrderLabel: Hashable, Comparable, Sendable {
 
     static func < (left: OrderLabel, right: OrderLabel) -> Bool { left.number < right.number }
 
-    /// The next one; nil behind the greatest.
+    /// The next label; nil after the greatest.
     var next: OrderLabel? { number == .max ? nil : OrderLabel(number: number + 1) }
 
     var previous: OrderLabel? { number == 0 ? nil : OrderLabel(number: number - 1) }
 
-    /// One between two neighbours, either of which may be missing; nil where there is no room.
+    /// A label between two neighbours, either of which may be missing; nil if there is no room.
     static func between(_ lower: OrderLabel?, _ upper: OrderLabel?) -> OrderLabel? {
         switch (lower?.number, upper?.number) {
         case (nil, nil): return OrderLabel(number: 1 << 127)
@@ -42,14 +42,14 @@ struct OrderLabel: Hashable, Comparable, Sendable {
         }
     }
 
-    /// `count` labels in order, evenly between two; nil where they would be closer than ``leastStep``.
+    /// `count` labels in order, evenly between two; nil if they would be closer than ``leastStep``.
     static func spread(_ count: Int, between lower: OrderLabel, and upper: OrderLabel) -> [OrderLabel]? {
         let distance = min(step, (upper.number - lower.number) / UInt128(count + 1))
         guard distance >= leastStep else { return nil }
         return (1...UInt128(count)).map { OrderLabel(number: lower.number + distance * $0) }
     }
 
-    /// `count` labels in order, around the middle of all.
+    /// `count` labels in order, around the middle of the range.
     static func spread(_ count: Int) -> [OrderLabel] {
         let start = (1 << 127) - UInt128(count / 2) * step
         return (0..<UInt128(count)).map { OrderLabel(number: start + $0 * step) }

@@ -33,7 +33,7 @@ extension ReadTransaction: OrderSource {
 }
 
 extension OrderIndex {
-    /// Nil for the index's sum, which lies among the entries.
+    /// Nil for the index's sum, which is stored among the entries.
     func entry(_ record: [UInt8], at place: [UInt8]) throws(StoreError) -> OrderEntry? {
         guard let label = label(ofPlace: place) else { return nil }
         return OrderEntry(label: label, key: try cipher.open(record, at: place).key)

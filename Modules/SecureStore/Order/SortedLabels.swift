@@ -1,4 +1,4 @@
-/// Labels in order, each once.
+/// A sorted set of labels.
 struct SortedLabels: Sendable {
     private var labels: [OrderLabel] = []
 
@@ -20,13 +20,13 @@ struct SortedLabels: Sendable {
         labels = merged + left + right
     }
 
-    /// The first one that is not less.
+    /// The first label that is not less.
     func first(from label: OrderLabel) -> OrderLabel? {
         let index = firstIndex(from: label)
         return index < labels.count ? labels[index] : nil
     }
 
-    /// The last one that is not greater.
+    /// The last label that is not greater.
     func last(upTo label: OrderLabel) -> OrderLabel? {
         let index = firstIndex(from: label)
         if index < labels.count, labels[index] == label { return label }

@@ -9,7 +9,7 @@ extension WriteTransaction: OrderSource {
 
     private enum Direction { case forwards, backwards }
 
-    /// What stands in the tree, with this transaction's and earlier writers' changes.
+    /// The entry as this transaction sees it, with its own and earlier writers' changes.
     private func entry(
         _ direction: Direction, from start: OrderLabel, in index: OrderIndex
     ) throws(StoreError) -> OrderEntry? {
@@ -24,7 +24,7 @@ extension WriteTransaction: OrderSource {
         return nil
     }
 
-    /// The nearest label that stands in the tree or was changed.
+    /// The nearest label that the tree contains or that was changed.
     private func nearest(
         _ direction: Direction, to label: OrderLabel, in index: OrderIndex
     ) throws(StoreError) -> OrderLabel? {
@@ -43,7 +43,7 @@ extension WriteTransaction: OrderSource {
 // MARK: Changing an index
 
 extension WriteTransaction {
-    /// Enters a key into the index of its collection, where it is not there yet; gives its label.
+    /// Adds a key to its collection's index if it is missing, and returns its label.
     func enter(_ key: [UInt8], orderOf cipher: RecordCipher) throws(StoreError) -> OrderLabel {
         let index = OrderIndex(of: cipher.identifier, in: ring)
         let position = try position(of: key, in: index)
@@ -63,7 +63,7 @@ extension WriteTransaction {
         try remove(label, from: OrderIndex(of: cipher.identifier, in: ring))
     }
 
-    /// Removes a key whose record does not open, so that its label is not known.
+    /// Removes a key whose record cannot be decrypted, so that its label is not known.
     func leave(_ key: [UInt8], orderOf cipher: RecordCipher) throws(StoreError) {
         let index = OrderIndex(of: cipher.identifier, in: ring)
         guard let label = try position(of: key, in: index).own else { return }
@@ -92,7 +92,7 @@ extension WriteTransaction {
 
     // MARK: Room
 
-    /// Moves the entries behind a label, as few as it takes, else all; gives a label that is free behind it.
+    /// Moves the entries after a label, as few as possible or else all, and returns a free label after it.
     private func makeRoom(
         behind lower: OrderLabel?, in index: OrderIndex, of cipher: RecordCipher
     ) throws(StoreError) -> OrderLabel {
@@ -115,7 +115,7 @@ extension WriteTransaction {
         return try spreadAll(behind: lower, in: index, of: cipher)
     }
 
-    /// Adds entries behind a label and behind those in `entries`, until there are `count`; true where there are no more.
+    /// Adds entries that follow a label and those in `entries`, until there are `count`; true if there are no more.
     private func take(
         upTo count: Int, behind lower: OrderLabel?, in index: OrderIndex, into entries: inout [OrderEntry]
     ) throws(StoreError) -> Bool {
@@ -140,7 +140,7 @@ extension WriteTransaction {
         return free
     }
 
-    /// Gives entries other labels, in the index and in their records.
+    /// Changes the labels of entries, in the index and in their records.
     private func move(
         _ entries: [OrderEntry], to labels: ArraySlice<OrderLabel>, in index: OrderIndex, of cipher: RecordCipher
     ) throws(StoreError) {
@@ -148,7 +148,7 @@ extension WriteTransaction {
         for (entry, label) in zip(entries, labels) {
             try put(OrderEntry(label: label, key: entry.key), in: index)
             let place = cipher.place(of: entry.key)
-            // One that does not open is found by its key when it is replaced.
+            // A record that cannot be decrypted is found by its key when it is replaced.
             guard let old = try record(at: place), var record = try? cipher.open(old, at: place) else { continue }
             record.label = label
             try replace(cipher.seal(record, at: place), at: place, in: cipher)

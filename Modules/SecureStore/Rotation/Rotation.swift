@@ -1,22 +1,22 @@
-/// How far the encryption anew of old records has come: a value.
+/// The progress of re-encrypting old records: a value.
 ///
-/// Nothing of it is kept on the disk: a record names its data key, so a walk from the start finds what is left.
+/// It is not stored on disk: a record names its data key, so a walk from the start finds the remaining records.
 struct Rotation: Sendable {
     typealias Waiter = CheckedContinuation<StoreError?, Never>
 
-    /// Where the walk goes on; nil when none is under way.
+    /// Where the walk continues; nil if none is in progress.
     private(set) var cursor: [UInt8]?
     private var damaged = 0
     private var waiters: [Waiter] = []
 
-    /// Where the whole tree begins: no place is before it.
+    /// The start of the tree: no place is before it.
     private static let start: [UInt8] = [0]
 
     var isUnderWay: Bool { cursor != nil }
 
     mutating func begin() { (cursor, damaged) = (Self.start, 0) }
 
-    /// Takes note of a batch; true when the walk is at its end and every record has the current key.
+    /// Records a batch; true if the walk has ended and every record has the current key.
     mutating func advance(to next: [UInt8]?, damaged: Int) -> Bool {
         cursor = next
         self.damaged += damaged
@@ -25,7 +25,7 @@ struct Rotation: Sendable {
 
     /// Ends the walk.
     ///
-    /// - Returns: the watchers that wait for it, and what they are told.
+    /// - Returns: the tasks that wait for the end, and their result.
     mutating func end(_ failure: StoreError?) -> (waiters: [Waiter], outcome: StoreError?) {
         cursor = nil
         defer { waiters = [] }
@@ -37,7 +37,7 @@ struct Rotation: Sendable {
     mutating func wait(_ waiter: Waiter) { waiters.append(waiter) }
 }
 
-/// What one transaction of a rotation does at most.
+/// The limits of one transaction of a rotation.
 enum RotationBatch {
     static let records = 256
     static let octets = 1 << 20
@@ -45,9 +45,9 @@ enum RotationBatch {
 }
 
 extension WriteTransaction {
-    /// Encrypts anew what lies from `cursor` on under another data key than the current one, within a batch's limits.
+    /// Re-encrypts records from `cursor` on that have another data key than the current one, within a batch's limits.
     ///
-    /// - Returns: where to go on, nil at the end, and how many records did not verify.
+    /// - Returns: where to continue, nil at the end, and how many records failed verification.
     func reencrypt(from cursor: [UInt8]) throws(StoreError) -> (next: [UInt8]?, damaged: Int) {
         let (places, next) = try stale(from: cursor)
         var damaged = 0

@@ -1,8 +1,9 @@
 extension SecureStore {
-    /// Puts the store's keys under another protector, without touching the data. Afterwards the old one opens nothing.
+    /// Wraps the store's keys with another protector, without changing the data. The old protector no longer opens the
+    /// store.
     ///
-    /// The keys that encrypt records stay the same: who had the old protector's secret and a copy of the directory can
-    /// still read that copy. Follow with ``rotateDataKey()`` where that matters. An old key file is left where it is.
+    /// The keys that encrypt records stay the same: anyone with the old protector's secret and a copy of the directory
+    /// can still read that copy. If that matters, call ``rotateDataKey()`` afterwards. An old key file is not removed.
     public func changeProtector(to protector: some KeyProtector) async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
             let file = try KeyRingFile.create(for: ring, in: path, protectedBy: protector)
@@ -10,13 +11,13 @@ extension SecureStore {
         }
     }
 
-    /// Makes a new data key, which encrypts every record from now on.
+    /// Creates a new data key, which encrypts every record from now on.
     ///
-    /// Old records are encrypted anew in the background, in small transactions when nobody writes, unless
-    /// ``StoreOptions/rotatesInBackground`` says otherwise; when all are, the old key is forgotten. What a crash
-    /// interrupts goes on after the next open.
+    /// Old records are re-encrypted in the background, in small transactions while no writer waits, unless
+    /// ``StoreOptions/rotatesInBackground`` is false; then the old key is forgotten. After a crash, this continues when
+    /// the store is opened again.
     ///
-    /// - Throws: ``StoreError/Code/full`` where eleven rotations are under way already.
+    /// - Throws: ``StoreError/Code/full`` if eleven rotations are in progress already.
     public func rotateDataKey() async throws(StoreError) {
         try await onWriter { [self] () throws(StoreError) in
             let key = ring.makeDataKey()
@@ -26,9 +27,9 @@ extension SecureStore {
         }
     }
 
-    /// Waits until every record has the current data key, and the old ones are forgotten.
+    /// Waits until every record is encrypted with the current data key, and the old ones are forgotten.
     ///
-    /// - Throws: ``StoreError/Code/damaged`` where records do not verify: their old keys are kept.
+    /// - Throws: ``StoreError/Code/damaged`` if records fail verification: their old keys are kept.
     public func finishRotation() async throws(StoreError) {
         guard writer != nil else { throw StoreError(.readOnly, "The store was opened read-only.") }
         let failure = await withCheckedContinuation { (continuation: CheckedContinuation<StoreError?, Never>) in

@@ -1,9 +1,9 @@
 internal import SallyportBase
 
-/// What an open store has besides its data: the file of its keys and their protector, how far a rotation has come, and the
-/// claims to the directory that its closing gives up.
+/// What an open store has besides its data: its key file and protector, the progress of a rotation, and the claims to
+/// the directory that closing releases.
 ///
-/// A lock and no actor: the writer's thread and a `deinit` ask.
+/// A lock and not an actor, because it is used by the writer's thread and in a `deinit`.
 final class Upkeep: Sendable {
     private struct State {
         var keyFile: KeyRingFile
@@ -11,7 +11,7 @@ final class Upkeep: Sendable {
         var rotation = Rotation()
         /// Nil if the store is read only, and once it is closed.
         var writerLock: WriterLock?
-        /// Whether ``OpenDirectories`` has the directory for this store.
+        /// Whether the directory is registered in ``OpenDirectories``.
         var isEntered = true
     }
 
@@ -30,7 +30,7 @@ final class Upkeep: Sendable {
 
     // MARK: The rotation
 
-    /// Where the walk goes on; nil when none is under way.
+    /// Where the walk continues; nil if none is in progress.
     var cursor: [UInt8]? { state.withLock { $0.rotation.cursor } }
 
     func beginRotation() { state.withLock { $0.rotation.begin() } }
@@ -39,7 +39,7 @@ final class Upkeep: Sendable {
         state.withLock { $0.rotation.advance(to: next, damaged: damaged) }
     }
 
-    /// Ends the walk and tells the tasks that wait.
+    /// Ends the walk and wakes the waiting tasks.
     func endRotation(_ failure: StoreError?) {
         let (waiters, outcome) = state.withLock { $0.rotation.end(failure) }
         for waiter in waiters { waiter.resume(returning: outcome) }
@@ -49,7 +49,7 @@ final class Upkeep: Sendable {
 
     // MARK: The end
 
-    /// Lets the next opener write.
+    /// Releases the lock, so that another process can write.
     func releaseLock() { state.withLock { $0.writerLock.take() }?.markClean() }
 
     /// - Returns: whether this is the first call.

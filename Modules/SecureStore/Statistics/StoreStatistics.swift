@@ -1,41 +1,41 @@
-/// Figures of a store at one moment.
+/// Statistics of a store at one moment.
 public struct StoreStatistics: Sendable, Hashable {
-    /// One collection of the app's own.
+    /// One of the app's own collections.
     public struct Collection: Sendable, Hashable {
         public let name: String
         public let order: CollectionOrder
-        /// Expired ones among them, until a sweep.
+        /// The number of records, including expired ones until a sweep.
         public let records: Int
     }
 
     /// The app's own collections that ever had a record, by name.
     public let collections: [Collection]
-    /// Records of all collections, those of Sallyport's modules and internal ones among them.
+    /// The number of records of all collections, including those of Sallyport's modules and internal ones.
     public let records: Int
-    /// Records that have an expiry.
+    /// The number of records with an expiry.
     public let expiringRecords: Int
-    /// Of the data file, in octets.
+    /// The size of the data file, in bytes.
     public let fileSize: Int
-    /// Of the data file, in octets: what is in use in the newest snapshot; the rest is used again.
+    /// The part of the data file that the newest snapshot uses, in bytes; the rest is reused.
     public let usedSize: Int
-    /// How far the file can grow without the map being made larger, in octets.
+    /// The size to which the file can grow before the map is enlarged, in bytes.
     public let mapSize: Int
     /// The number of the newest commit, since the store was made.
     public let lastCommit: UInt64
-    /// Transactions that were committed, each with one sync, since this store was opened.
+    /// The number of committed transactions, each with one sync, since this store was opened.
     public let commits: Int
-    /// Writers that took part in them, and those that failed.
+    /// The number of writes in these transactions, and of failed ones.
     public let writes: Int
-    /// Readers of all processes that hold a snapshot.
+    /// The number of readers, in all processes, that hold a snapshot.
     public let readers: Int
-    /// One, and more while records wait to be encrypted anew.
+    /// The number of data keys: one, or more while records wait to be re-encrypted.
     public let dataKeys: Int
     /// Whether the system keeps the keys out of swap (`RLIMIT_MEMLOCK`).
     public let areKeysLocked: Bool
 }
 
 extension SecureStore {
-    /// Figures of the store. Costs a few reads for each collection.
+    /// The store's statistics. Costs a few reads for each collection.
     ///
     /// - Throws: ``StoreError/Code/closed``, ``StoreError/Code/damaged``.
     public func statistics() throws(StoreError) -> StoreStatistics {
@@ -59,7 +59,7 @@ extension SecureStore {
 }
 
 extension ReadTransaction {
-    /// The sums of all collections; a seek for each, past its records.
+    /// The sums of all collections; one seek for each, which skips its records.
     func summaries() throws(StoreError) -> [WriteSet.Summary] {
         var summaries: [WriteSet.Summary] = []
         var next: [UInt8]? = [0]
@@ -80,7 +80,7 @@ extension ReadTransaction {
         return summaries
     }
 
-    /// The first place after all that begin with these octets; nil where none can be.
+    /// The first place after all places with this prefix; nil if there can be none.
     private static func successor(of identifier: [UInt8]) -> [UInt8]? {
         var octets = identifier
         while let last = octets.popLast() {

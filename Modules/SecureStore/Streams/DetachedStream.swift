@@ -1,10 +1,10 @@
-/// A streamed value that is written by transactions of the caller's: for modules that hand work to the writer and do
-/// not wait for it.
+/// A streamed value that the caller's transactions write: for modules that submit work to the writer and do not wait
+/// for it.
 ///
-/// The changes that it gives must be made in their order. Until ``finish(_:for:in:)`` was committed there is no value,
-/// and the next open removes what a crash left of it.
+/// The changes that it returns must be made in order. There is no value until ``finish(_:for:in:)`` is committed, and
+/// the next opening removes what a crash left of it.
 package struct DetachedStream: Sendable {
-    /// How many octets make a good part: some pieces.
+    /// A suitable number of bytes for one part: a few pieces.
     package static let goodPart = 4 * StreamManifest.pieceLength
 
     package typealias Change = @Sendable (WriteTransaction) throws -> Void
@@ -14,12 +14,12 @@ package struct DetachedStream: Sendable {
 
     package init() {}
 
-    /// In octets.
+    /// The length so far, in bytes.
     package var length: Int { Int(clamping: manifest.length) }
 
-    /// The change that puts octets behind those that there are.
+    /// The change that appends bytes.
     ///
-    /// - Parameter octets: as many as pieces hold, but for the last ones.
+    /// - Parameter octets: a multiple of the pieces' length, except at the end.
     package mutating func append(_ octets: [UInt8]) -> Change {
         let (start, isFirst) = (manifest, !isBegun)
         manifest.length += UInt64(octets.count)
@@ -31,7 +31,7 @@ package struct DetachedStream: Sendable {
         }
     }
 
-    /// The change that makes what was appended the value of a key. Throws where a part of it was not kept.
+    /// The change that makes the appended bytes the value of a key. It throws if a part of them was not kept.
     package func finish<Key: StoreKey>(_ key: Key, in collection: StoreCollection<Key, [UInt8]>) -> Change {
         let manifest = manifest
         return { transaction in
@@ -47,7 +47,7 @@ package struct DetachedStream: Sendable {
         }
     }
 
-    /// The change that removes what was appended; nil where nothing was.
+    /// The change that removes the appended bytes; nil if there are none.
     package func abandon() -> Change? {
         guard isBegun else { return nil }
         let id = manifest.id

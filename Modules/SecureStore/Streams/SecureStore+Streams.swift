@@ -1,18 +1,19 @@
 public import FoundationEssentials
 
 extension SecureStore {
-    /// How many octets of a streamed value share a transaction.
+    /// How many bytes of a streamed value are written in one transaction.
     private static let streamBatch = 16 * StreamManifest.pieceLength
 
-    /// Sets a value that comes in chunks and may be larger than memory.
+    /// Sets a value that arrives in chunks and may be larger than memory.
     ///
-    /// At most 2 MiB and one chunk of it are in memory. It is written as it comes, a sync for each MiB; the key has its
-    /// old value until all is there and durable, and keeps it where the chunks end in an error or the task is
-    /// cancelled: what was written by then is removed, after a crash by the next open. ``ReadTransaction`` gives a
-    /// streamed value whole up to ``maximumValueLength``; ``chunks(of:in:)`` reads it in chunks.
+    /// At most 2 MiB and one chunk are in memory at a time. The value is written as it arrives, with a sync for each
+    /// MiB. The key keeps its old value until the new one is complete and durable. If the chunks end in an error or the
+    /// task is cancelled, the old value stays and the written part is removed (after a crash, by the next opening).
+    /// ``ReadTransaction`` returns a streamed value of up to ``maximumValueLength``; ``chunks(of:in:)`` reads it in
+    /// chunks.
     ///
-    /// - Returns: its length.
-    /// - Throws: as ``write(_:)``, and what `chunks` throws.
+    /// - Returns: the value's length.
+    /// - Throws: as ``write(_:)``, and the errors of `chunks`.
     @discardableResult
     public func write<Key: StoreKey, Chunks: AsyncSequence>(
         _ chunks: Chunks, for key: Key, in collection: StoreCollection<Key, [UInt8]>, expiresAt expiry: Date? = nil
@@ -29,10 +30,10 @@ extension SecureStore {
         }
     }
 
-    /// A value in chunks, or nil where there is none or it has expired. Streamed ones come as pieces of some 64 KiB,
-    /// each read when it is asked for; others as one chunk.
+    /// A value in chunks, or nil if there is none or it has expired. A streamed value comes in pieces of about 64 KiB,
+    /// each of which is read when it is requested; any other value comes as one chunk.
     ///
-    /// No snapshot is held meanwhile: where the value is replaced or removed before its end, the sequence throws
+    /// No snapshot is held meanwhile: if the value is replaced or removed before its end, the sequence throws
     /// ``StoreError/Code/replaced``.
     ///
     /// - Throws: ``StoreError/Code/damaged``, ``StoreError/Code/closed``.
@@ -55,7 +56,7 @@ extension SecureStore {
         return StoredChunks(store: self, count: Int(clamping: manifest.length), content: .pieces(manifest))
     }
 
-    /// ``read(_:)`` with an error that is typed.
+    /// ``read(_:)`` with a typed error.
     func readRecord<Result>(_ body: (ReadTransaction) throws(StoreError) -> Result) throws(StoreError) -> Result {
         do { return try read(body) } catch let error as StoreError { throw error } catch {
             throw StoreError(.internalFailure, "A read failed.", underlying: error)
@@ -63,7 +64,7 @@ extension SecureStore {
     }
 }
 
-/// A value as it is streamed in.
+/// A value that is being streamed into the store.
 private struct OutgoingStream {
     let store: SecureStore
     private var manifest = StreamManifest.new()
@@ -82,7 +83,7 @@ private struct OutgoingStream {
         }
     }
 
-    /// Writes what waits, in pieces.
+    /// Writes the collected bytes, in pieces.
     private mutating func flush() async throws {
         let (octets, start, isFirst) = (buffer, manifest, !isBegun)
         manifest.length += UInt64(octets.count)
@@ -113,7 +114,7 @@ private struct OutgoingStream {
         return Int(clamping: manifest.length)
     }
 
-    /// Removes what was written. Where that fails, the next open does it.
+    /// Removes what was written. If that fails, the next opening does it.
     func abandon() async {
         guard isBegun else { return }
         let id = manifest.id
@@ -122,7 +123,7 @@ private struct OutgoingStream {
 }
 
 extension WriteTransaction {
-    /// Puts octets as the pieces that follow those that a stream has.
+    /// Writes bytes as the next pieces of a stream.
     func put(_ octets: [UInt8], of manifest: StreamManifest) throws(StoreError) {
         var number = manifest.pieces
         for start in stride(from: 0, to: octets.count, by: StreamManifest.pieceLength) {

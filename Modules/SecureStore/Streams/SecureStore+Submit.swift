@@ -1,8 +1,8 @@
 extension SecureStore {
-    /// As ``write(_:)``, for work that nobody waits for: queues the change for the writer thread and returns.
+    /// As ``write(_:)``, without waiting: queues the change for the writer thread and returns.
     ///
-    /// - Parameter finish: called once, on the writer thread, when the change is durable or has failed; at once where
-    ///   the store is closed. Must not block.
+    /// - Parameter finish: called once, on the writer thread, when the change is durable or has failed; at once if the
+    ///   store is closed. Must not block.
     package func submit<Value: Sendable>(
         _ body: @escaping @Sendable (WriteTransaction) throws -> Value,
         finish: @escaping @Sendable (Result<Value, any Error>) -> Void = { _ in }

@@ -1,4 +1,4 @@
-/// A value of a store, in chunks; see ``SecureStore/chunks(of:in:)``.
+/// A value of a store, read in chunks; see ``SecureStore/chunks(of:in:)``.
 public struct StoredChunks: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = StoreError
@@ -9,7 +9,7 @@ public struct StoredChunks: AsyncSequence, Sendable {
     }
 
     let store: SecureStore
-    /// The value's length in octets.
+    /// The value's length in bytes.
     public let count: Int
     let content: Content
 
@@ -35,7 +35,7 @@ public struct StoredChunks: AsyncSequence, Sendable {
             try nextChunk()
         }
 
-        /// ``next()`` for who does not wait: the piece is read on the calling thread.
+        /// ``next()`` without suspension: the piece is read on the calling thread.
         package mutating func nextPiece() throws(StoreError) -> [UInt8]? { try nextChunk() }
 
         private mutating func nextChunk() throws(StoreError) -> [UInt8]? {

@@ -1,10 +1,11 @@
 internal import SallyportBase
 
-/// What stands in a record whose value was streamed: where the pieces are.
+/// The content of the record of a streamed value: where its pieces are.
 ///
-/// id(16) | length(8) | pieces(8). A piece lies at identifier(16) | id(16) | number(8), in the collection of pieces.
+/// id(16) | length(8) | pieces(8). A piece is stored at identifier(16) | id(16) | number(8), in the collection of
+/// pieces.
 struct StreamManifest: Sendable {
-    /// A piece and its record fill 16 pages of the tree.
+    /// A piece and its record's overhead fill 16 pages of the tree.
     static let pieceLength = (64 << 10) - 16 - RecordCipher.overhead - 24
     static let name = Array("internal\0pieces".utf8)
     static let pendingName = Array("internal\0pending".utf8)
@@ -35,12 +36,12 @@ struct StreamManifest: Sendable {
 
 extension KeyRing {
     var pieceCipher: RecordCipher { cipher(ofCollection: StreamManifest.name) }
-    /// Streams that were begun and not finished.
+    /// The list of streams that were begun and not finished.
     var pendingCipher: RecordCipher { cipher(ofCollection: StreamManifest.pendingName) }
 }
 
 extension RecordSource {
-    /// One piece, or nil where the value was replaced meanwhile.
+    /// One piece, or nil if the value was replaced meanwhile.
     func piece(_ number: UInt64, of manifest: StreamManifest) throws(StoreError) -> [UInt8]? {
         let cipher = ring.pieceCipher
         let key = manifest.key(of: number)
@@ -54,7 +55,7 @@ extension RecordSource {
     /// The whole value.
     func pieces(of manifest: StreamManifest) throws(StoreError) -> [UInt8] {
         guard manifest.length <= UInt64(SecureStore.maximumValueLength) else {
-            throw StoreError(.tooLarge, "A streamed value of \(manifest.length) octets is read in chunks only.")
+            throw StoreError(.tooLarge, "A streamed value of \(manifest.length) bytes is read in chunks only.")
         }
         var octets: [UInt8] = []
         octets.reserveCapacity(Int(manifest.length))
@@ -87,7 +88,7 @@ extension WriteTransaction {
         }
     }
 
-    /// Notes that a stream has begun, so that its pieces are removed if it never ends.
+    /// Records that a stream has begun, so that its pieces are removed if it never ends.
     func begin(_ manifest: StreamManifest) throws(StoreError) {
         let cipher = ring.pendingCipher
         let place = cipher.place(of: manifest.id)
@@ -100,14 +101,14 @@ extension WriteTransaction {
         try replace(nil, at: cipher.place(of: manifest.id), in: cipher)
     }
 
-    /// Removes all pieces of a stream that did not end.
+    /// Removes all pieces of an unfinished stream.
     func abandon(_ id: [UInt8]) throws(StoreError) {
         let (pieces, pending) = (ring.pieceCipher, ring.pendingCipher)
         for place in try records(of: pieces.identifier + id).keys { try replace(nil, at: place, in: pieces) }
         try replace(nil, at: pending.place(of: id), in: pending)
     }
 
-    /// Removes what streams left that a crash ended.
+    /// Removes the pieces of streams that a crash interrupted.
     func abandonPendingStreams() throws(StoreError) {
         let cipher = ring.pendingCipher
         for (place, record) in try records(of: cipher.identifier) {

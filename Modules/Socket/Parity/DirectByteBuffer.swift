@@ -1,7 +1,6 @@
 public import SallyportBase
 
-/// Dynamics' direct byte buffer: bytes are appended at its end and consumed at its beginning. Consumed bytes are
-/// removed.
+/// A byte buffer of a socket: bytes are appended at its end and consumed at its beginning. Consumed bytes are removed.
 ///
 /// Each socket has an outbound buffer, from which `write()` sends, and an inbound buffer, in which received bytes stay
 /// until the app consumes them. The bytes are the socket's state: each call is atomic, and calls of one task keep their
@@ -12,10 +11,10 @@ public struct DirectByteBuffer: Sendable {
     let socket: SecureSocket
     let side: Side
 
-    /// The greatest number of bytes that it may hold.
+    /// The greatest number of bytes that it can hold.
     public var limit: ByteCount { socket.limit(of: side) }
 
-    /// The number of bytes that were not consumed yet.
+    /// The number of bytes that have not been consumed yet.
     public var bytesUnread: Int {
         get async { await socket.count(of: side) }
     }
@@ -24,7 +23,7 @@ public struct DirectByteBuffer: Sendable {
 
     /// Appends bytes. Sends nothing.
     ///
-    /// - Throws: `bufferFull` where they are more than there is room for; nothing was appended.
+    /// - Throws: `bufferFull` if there is not enough room; then nothing was appended.
     public func append(_ bytes: some Collection<UInt8> & Sendable) async throws(SocketError) {
         guard await socket.append(bytes, to: side) else {
             throw SocketError(.bufferFull, "The buffer holds at most \(limit).")
@@ -57,12 +56,12 @@ public struct DirectByteBuffer: Sendable {
         return bytes.count
     }
 
-    /// Consumes everything; nil where there is nothing.
+    /// Consumes everything; nil if there is nothing.
     public func unreadBytes() async -> [UInt8]? {
         let bytes = await read(upTo: .max)
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// Consumes everything as text; nil, and nothing is consumed, where there is nothing or it is not UTF-8.
+    /// Consumes everything as text. Returns nil, and consumes nothing, if there is nothing or it is not UTF-8.
     public func unreadText() async -> String? { await socket.takeText(from: side) }
 }

@@ -2,7 +2,7 @@ internal import SallyportBase
 public import SallyportCore
 public import SallyportLoading
 
-/// Dynamics' socket: five states, four callbacks, and two buffers.
+/// A socket with a delegate: five states, four callbacks and two buffers.
 ///
 /// Sending takes two steps: the app appends bytes to ``writeStream``, and ``write()`` sends them. Received bytes are
 /// put into ``readStream``, and the delegate is told. The table in `Docs/Socket.md` says which call is allowed in which
@@ -15,11 +15,12 @@ public import SallyportLoading
 /// try await socket.connect()
 /// ```
 ///
-/// TLS is spoken from the start or not at all; its versions, the console's blocks and the trust are those of URL loading.
-/// A security error counts as a failed connection: ``SocketError/cause`` tells it apart.
+/// TLS is used from the start or not at all. Its versions and the trust are those of URL loading, including the
+/// versions that the administrator blocks. A security error counts as a failed connection; ``SocketError/cause`` tells
+/// them apart.
 public actor SecureSocket {
     public nonisolated var endpoint: Endpoint { target.endpoint }
-    /// Whether TLS is spoken with the server.
+    /// Whether the connection to the server uses TLS.
     public nonisolated var isSecure: Bool { target.isSecure }
     /// The outbound buffer: what ``write()`` sends. Appending to it sends nothing.
     public nonisolated var writeStream: DirectByteBuffer { DirectByteBuffer(socket: self, side: .outbound) }
@@ -33,7 +34,7 @@ public actor SecureSocket {
     private var outbound: ByteQueue
     private var stream: ByteStream?
     private var run: SocketRun.Handle?
-    /// Is called when something happens; held weakly.
+    /// The delegate that receives the callbacks; held weakly.
     public private(set) weak var delegate: (any SocketDelegate)?
 
     init(_ target: SocketTarget, of system: SocketSystem, delegate: (any SocketDelegate)? = nil) {
@@ -54,19 +55,19 @@ public actor SecureSocket {
 
     public var socketState: SocketState { machine.state }
 
-    /// Who is at the other end; nil where the socket is neither open nor disconnecting.
+    /// The address and TLS state of the connection; nil unless the socket is open or disconnecting.
     public var peer: StreamFacts? { stream?.facts }
 
     // MARK: Before connecting
 
-    /// Takes a certificate that is for another host. Who issued it is still checked.
+    /// Accepts a certificate issued for another host name. Its issuer is still verified.
     ///
-    /// - Throws: `wrongState` but in ``SocketState/prepared``, `finished`.
+    /// - Throws: `wrongState` in any state other than ``SocketState/prepared``, `finished`.
     public func disableHostVerification() throws(SocketError) { try machine.called(.disableHostVerification) }
 
-    /// Takes any certificate, for any host: whoever stands between can read and change everything.
+    /// Accepts any certificate, for any host: an attacker on the network can then read and change everything.
     ///
-    /// - Throws: as ``disableHostVerification()``; `invalidRequest` where the server is known by its key
+    /// - Throws: as ``disableHostVerification()``; `invalidRequest` if the server's key is pinned
     ///   (``SocketConfiguration/pin(to:backups:)``).
     public func disablePeerVerification() throws(SocketError) {
         try checkUnpinned([.peer])
@@ -80,10 +81,10 @@ public actor SecureSocket {
 
     // MARK: Connecting
 
-    /// Connects; the delegate is told how that went. What an earlier connection left in ``readStream`` is dropped.
+    /// Connects and reports the result to the delegate. Discards what an earlier connection left in ``readStream``.
     ///
-    /// - Throws: `wrongState` but in ``SocketState/prepared`` and ``SocketState/disconnected``, `finished`;
-    ///   `notAuthorized` and `withdrawn`, with no change of state.
+    /// - Throws: `wrongState` in any state other than ``SocketState/prepared`` and ``SocketState/disconnected``,
+    ///   `finished`; `notAuthorized` and `withdrawn`, with no change of state.
     public func connect() throws(SocketError) {
         try machine.check(.connect)
         try system.checkAuthorized()
@@ -92,10 +93,10 @@ public actor SecureSocket {
         run = SocketRun.begin(for: self, machine.attempt, target.disabling(machine.disabled), system)
     }
 
-    /// A second attempt after a connection that failed: a socket with the same address, settings and delegate, in
-    /// ``SocketState/prepared``, that does not make these checks, nor those that this one did not make.
+    /// Prepares a second attempt after a failed connection: a new socket with the same address, settings and delegate,
+    /// in ``SocketState/prepared``, without these checks and without those that were already disabled here.
     ///
-    /// - Throws: `wrongState` where no connection has failed; `invalidRequest` as ``disablePeerVerification()``.
+    /// - Throws: `wrongState` if no connection has failed; `invalidRequest` as ``disablePeerVerification()``.
     public func retrying(disabling checks: Set<VerificationCheck>) throws(SocketError) -> SecureSocket {
         try machine.called(.retrying)
         try checkUnpinned(checks)
@@ -111,15 +112,15 @@ public actor SecureSocket {
     public func write() throws(SocketError) {
         let channel = try connected(for: .write).channel
         guard outbound.count + channel.unsentOctets <= outbound.limit else {
-            throw SocketError(.bufferFull, "The server takes no more now.")
+            throw SocketError(.bufferFull, "The outbound buffer is full.")
         }
         channel.send(outbound.take())
     }
 
-    /// Ends our side once all is sent; the delegate is told when the server has ended its own, or
-    /// ``SocketConfiguration/closeTimeout`` later. Bytes may come until then.
+    /// Ends our side once everything is sent. The delegate is called when the server has ended its side, or after
+    /// ``SocketConfiguration/closeTimeout``. Bytes may arrive until then.
     ///
-    /// - Throws: `wrongState` but in ``SocketState/open``, `finished`.
+    /// - Throws: `wrongState` in any state other than ``SocketState/open``, `finished`.
     public func disconnect() throws(SocketError) {
         try connected(for: .disconnect).finish()
         run?.stir()
@@ -160,10 +161,10 @@ extension SecureSocket {
     private func stirIfRoom() { if !inbound.isFull { run?.stir() } }
 }
 
-// MARK: What happens
+// MARK: Events
 
 extension SecureSocket {
-    /// - Parameter stream: the stream that comes with ``SocketEvent/opened``.
+    /// - Parameter stream: the stream of ``SocketEvent/opened``.
     func happened(_ event: SocketEvent, in attempt: Int, _ stream: ByteStream? = nil) -> SocketCallback? {
         let callback = machine.happened(event, in: attempt)
         if callback == .onOpen { self.stream = stream }

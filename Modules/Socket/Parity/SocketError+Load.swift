@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportTransport
 
 extension SocketError {
-    /// The error of a connection.
+    /// The socket error for a failed connection.
     init(_ error: LoadError, fileID: StaticString = #fileID, line: UInt = #line) {
         self.init(Self.code(for: error), "\(error)", underlying: error, fileID: fileID, line: line)
     }
@@ -14,14 +14,14 @@ extension SocketError {
         case .withdrawn: .withdrawn
         case .refusedByPolicy: .refusedByPolicy
         case .invalidRequest, .invalidConfiguration: .invalidRequest
-        // A second task writes.
+        // Another task is writing already.
         case .requestBodyFailed: .wrongState
         case .idleTimeout, .resourceTimeout: .serviceTimeOut
         default: isTimeout(error) ? .serviceTimeOut : .networkUnavailable
         }
     }
 
-    /// Nobody answered in time: the server, the relay, or the server to the relay.
+    /// A time-out: of the server, of the relay, or of the relay's connection to the server.
     private static func isTimeout(_ error: LoadError) -> Bool {
         error.underlying is ConnectTimeout || (error.underlying as? RelayRefusal)?.isTimeout == true
     }

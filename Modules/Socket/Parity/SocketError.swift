@@ -4,9 +4,9 @@ public import SallyportCore
 /// Why a socket refused a call, or its connection broke.
 public struct SocketError: CodedError, Sendable {
     public let code: Code
-    /// What happened, for people. Holds nothing of what was sent or came.
+    /// A description for people. It contains nothing that was sent or received.
     public let message: String
-    /// The precise cause: mostly a `LoadError`, with its own below it.
+    /// The precise cause: usually a `LoadError`, with its own cause.
     public let underlying: (any Error)?
     public let location: ErrorLocation
 
@@ -20,14 +20,14 @@ public struct SocketError: CodedError, Sendable {
         location = ErrorLocation(fileID: fileID, line: line)
     }
 
-    /// Bounded text for metrics: the code, and that of the cause.
+    /// Bounded text for metrics: the code, and the cause's code.
     public var shortDescription: String { cause.map { "\(code)/\($0.shortDescription)" } ?? "\(code)" }
 
-    /// How the connection failed, and at which step; nil where there was none.
+    /// How the connection failed, and at which step; nil if there was no connection.
     public var cause: LoadError? { underlying as? LoadError }
 
-    /// The documented number of an error that ``SocketDelegate/onErr(_:_:)`` is told: 1, the network is not available, for
-    /// whatever keeps bytes from flowing, security included, and 2, a time-out. Nil for errors of calls.
+    /// The number of an error that is passed to ``SocketDelegate/onErr(_:_:)``: 1 if bytes cannot be exchanged, for
+    /// security reasons too, and 2 for a time-out. Nil for errors that calls throw.
     public var number: Int? {
         switch code {
         case .serviceTimeOut: 2
@@ -38,7 +38,7 @@ public struct SocketError: CodedError, Sendable {
 }
 
 extension SocketError {
-    /// What went wrong. New codes may come; match the ones that you handle.
+    /// What went wrong. Later versions may add codes; handle those that you know and treat the others as failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
             case wrongState, finished, bufferFull, invalidRequest, cancelled
@@ -46,25 +46,25 @@ extension SocketError {
         }
         private let value: Value
 
-        /// The call is not allowed in the socket's state, or while another of its kind goes on.
+        /// The call is not allowed in the socket's state, or while another call of its kind is running.
         public static let wrongState = Code(value: .wrongState)
-        /// The socket's connection failed; it takes no more calls.
+        /// The socket's connection failed; the socket accepts no more calls.
         public static let finished = Code(value: .finished)
         /// A buffer would hold more than its limit; it was left as it was.
         public static let bufferFull = Code(value: .bufferFull)
-        /// An address, or a setting, has a value that it cannot have.
+        /// An address or a setting is invalid.
         public static let invalidRequest = Code(value: .invalidRequest)
         /// The task was cancelled.
         public static let cancelled = Code(value: .cancelled)
         /// `authorize()` has not succeeded.
         public static let notAuthorized = Code(value: .notAuthorized)
-        /// Authorization is withdrawn; below the cause lies an `AccessDenied` with the documented code.
+        /// Authorization is withdrawn; the cause's underlying error is an `AccessDenied` with the result code.
         public static let withdrawn = Code(value: .withdrawn)
-        /// The route to the server is `deny`.
+        /// The policy's route to the server is `deny`.
         public static let refusedByPolicy = Code(value: .refusedByPolicy)
-        /// No connection came about, or it broke: documented number 1. ``SocketError/cause`` says how.
+        /// The connection could not be established, or it broke: number 1. ``SocketError/cause`` says how.
         public static let networkUnavailable = Code(value: .networkUnavailable)
-        /// The time for connecting, for idling or for the whole connection is over: documented number 2.
+        /// The time for connecting, for idling or for the whole connection is over: number 2.
         public static let serviceTimeOut = Code(value: .serviceTimeOut)
 
         public var description: String { value.rawValue }

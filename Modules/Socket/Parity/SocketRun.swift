@@ -3,9 +3,10 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportTransport
 
-/// One connection of a documented socket, from `connect()` to `onClose`. Docs/Concurrency.md lists the task that runs it.
+/// One connection of a ``SecureSocket``, from `connect()` to `onClose`. Docs/Concurrency.md lists the task that runs
+/// it.
 ///
-/// It does not keep the socket: whoever lets go of that wants no more callbacks.
+/// It holds the socket weakly: once the app releases the socket, there are no more callbacks.
 struct SocketRun: Sendable {
     /// The socket's reference to its run.
     struct Handle: Sendable {
@@ -53,7 +54,7 @@ struct SocketRun: Sendable {
         await tell(.closed)
     }
 
-    /// Until the server has ended its side; why it broke where it did.
+    /// Reads until the server has ended its side. Returns the error if the connection broke.
     private func read(_ stream: ByteStream) async -> SocketError? {
         do throws(LoadError) {
             while let bytes = try await stream.read() {
@@ -63,13 +64,13 @@ struct SocketRun: Sendable {
             }
             return nil
         } catch {
-            // That the server kept its side open is no error of the app's.
+            // If the server keeps its side open, that is not an error of the app.
             return error.underlying is EndTimeout ? nil : SocketError(error)
         }
     }
 
-    /// While the socket is open, and its connection stands, nothing more is read into a buffer that is full. One that is
-    /// disconnecting waits for the app as long as for the server.
+    /// While the socket is open and connected, nothing more is read into a full buffer. A disconnecting socket waits
+    /// for the app only as long as for the server.
     private func waitForRoom(_ stream: ByteStream) async {
         while stream.channel.failure == nil, !Task.isCancelled, let state = await socket()?.stateWithoutRoom {
             guard state == .open else {

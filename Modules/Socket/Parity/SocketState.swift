@@ -1,34 +1,34 @@
-/// The five documented states of a socket.
+/// The five states of a socket.
 public enum SocketState: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-    /// Made; nothing has been connected.
+    /// Created; no connection was attempted.
     case prepared
-    /// A connection is made. A socket whose connection failed stays here, and does nothing more.
+    /// A connection is being established. A socket whose connection failed stays in this state and does nothing more.
     case connecting
-    /// Bytes go both ways.
+    /// Connected: bytes are exchanged in both directions.
     case open
-    /// The app has ended its side; bytes may still come.
+    /// The app has ended its side; bytes may still arrive.
     case disconnecting
-    /// Closed by either end; may connect again.
+    /// Closed by either side; may connect again.
     case disconnected
 
     public var description: String { rawValue }
 }
 
-/// What an app calls on a socket, and a state may forbid.
+/// The calls that some states forbid.
 public enum SocketCall: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
     case connect, disableHostVerification, disablePeerVerification, write, disconnect
-    /// Make the documented second attempt.
+    /// Prepare a second attempt.
     case retrying
 
     public var description: String { rawValue }
 }
 
-/// What happens to a socket.
+/// The events that can happen to a socket.
 enum SocketEvent: String, Sendable, CaseIterable {
     case opened, failedToConnect, received, failed, closed
 }
 
-/// The four documented callbacks.
+/// The four callbacks.
 enum SocketCallback: String, Sendable, CaseIterable {
     case onOpen, onRead, onErr, onClose
 }

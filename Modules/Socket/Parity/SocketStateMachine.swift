@@ -1,16 +1,15 @@
 internal import SallyportLoading
 
-/// Which call is allowed in which state, what each event makes of it, and whom it tells: a value without clock, lock or I/O.
+/// Which calls each state allows, and what each event does: a value without clock, lock or I/O.
 ///
-/// A refused call changes nothing. An event that does not belong to the present connection changes nothing and tells
-/// nobody.
+/// A refused call changes nothing. An event of an earlier connection changes nothing and causes no callback.
 struct SocketStateMachine: Sendable, Equatable {
     private(set) var state = SocketState.prepared
-    /// The connection did not come about: the state stays as it is, and every call is refused.
+    /// The connection could not be established: the state no longer changes, and every call is refused.
     private(set) var hasFailed = false
-    /// Counts the calls of `connect`, so that what an earlier connection tells is known as its own.
+    /// Counts the calls of `connect`, so that events of an earlier connection are recognised.
     private(set) var attempt = 0
-    /// What is not verified.
+    /// The checks that are disabled.
     private(set) var disabled: Set<VerificationCheck> = []
 
     init(disabled: Set<VerificationCheck> = []) {
@@ -55,8 +54,8 @@ struct SocketStateMachine: Sendable, Equatable {
         if check == .peer { disabled.insert(.host) }
     }
 
-    /// - Parameter attempt: the connection that the event is of.
-    /// - Returns: whom it is told; nil where nobody.
+    /// - Parameter attempt: the connection to which the event belongs.
+    /// - Returns: the callback to make; nil if there is none.
     mutating func happened(_ event: SocketEvent, in attempt: Int) -> SocketCallback? {
         guard attempt == self.attempt, !hasFailed else { return nil }
         switch (event, state) {

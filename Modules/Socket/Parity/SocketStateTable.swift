@@ -1,8 +1,8 @@
 internal import SallyportLoading
 
-/// The table of `Docs/Socket.md`, made by asking the machine that runs.
+/// The table in `Docs/Socket.md`, generated from the state machine itself.
 package enum SocketStateTable {
-    /// The machine in every situation that it can be in, with its name.
+    /// Every situation that the machine can be in, with its name.
     static let situations: [(name: String, machine: SocketStateMachine)] = {
         let prepared = SocketStateMachine()
         let connecting = after(prepared, .connect)
@@ -26,7 +26,7 @@ package enum SocketStateTable {
         return machine
     }
 
-    /// The calls, then the events.
+    /// The rows of the calls, then those of the events.
     package static var markdown: String {
         [table("Call", SocketCall.allCases.map(row)), table("Event", SocketEvent.allCases.map(row))]
             .joined(separator: "\n")

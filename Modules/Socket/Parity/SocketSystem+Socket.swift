@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension SocketSystem {
-    /// A socket as in Dynamics, in ``SocketState/prepared``. Makes no connection.
+    /// Creates a socket with a delegate, in ``SocketState/prepared``. Makes no connection.
     ///
     /// - Parameters:
     ///   - host: a name or an address.

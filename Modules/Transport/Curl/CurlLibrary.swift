@@ -2,7 +2,7 @@ internal import CCurl
 internal import CIdentitySigner
 internal import COpenSSL
 
-/// What is done once for the process. Never undone: FoundationNetworking may use the same libcurl.
+/// Global initialization. Never undone: FoundationNetworking may use the same libcurl.
 enum CurlLibrary {
     /// The slot of an `SSL_CTX` that holds our ``HandshakeRecord``.
     static let recordIndex: Int32 = {
@@ -38,7 +38,7 @@ private func releaseRecord(
     unsafe Unmanaged<HandshakeRecord>.fromOpaque(record).release()
 }
 
-/// Called for every `SSL` of the process; one that is not ours has no note.
+/// Called for every `SSL` of the process; one that is not ours has no record.
 private func connectionFreed(
     connection: UnsafeMutableRawPointer?, note: UnsafeMutableRawPointer?, _: UnsafeMutablePointer<CRYPTO_EX_DATA>?,
     _: Int32, _: Int, _: UnsafeMutableRawPointer?

@@ -1,11 +1,11 @@
 internal import CCurl
 internal import SallyportCore
 
-/// One of libcurl's transfer handles, with all settings of its path made once; only what differs between two
-/// transfers is set anew. On the loop only.
+/// One of libcurl's transfer handles. All settings of its path are made once; only the differences between two
+/// transfers are set again. On the loop only.
 @safe
 final class EasyHandle {
-    /// What the callbacks talk to.
+    /// Receives the callbacks.
     protocol Client: AnyObject {
         func received(headerLine: UnsafeRawBufferPointer) -> Bool
         /// - Returns: how many bytes were taken, or one of libcurl's codes.
@@ -23,7 +23,7 @@ final class EasyHandle {
 
     let curl: OpaquePointer
     var client: (any Client)?
-    /// The options for the method stand as for a GET without a body.
+    /// The options for the method are those of a GET without a body.
     var isPlain = true
     private let errorText: UnsafeMutablePointer<CChar>
 
@@ -44,7 +44,7 @@ final class EasyHandle {
         unsafe errorText.deallocate()
     }
 
-    /// What libcurl said of the last failure. May name the host, never what was sent.
+    /// libcurl's message for the last failure. It may contain the host, but nothing that was sent.
     var errorMessage: String { unsafe String(cString: errorText) }
 
     // MARK: Options
@@ -80,7 +80,7 @@ final class EasyHandle {
         ] {
             unsafe set(data, pointer: context)
         }
-        // The connection keeps this one, and outlives the handle.
+        // The connection stores this pointer, and outlives the handle.
         unsafe set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(pool).toOpaque())
         _ = unsafe sallyport_set_data(raw, CURLOPT_WRITEFUNCTION, takeBody)
         _ = unsafe sallyport_set_data(raw, CURLOPT_HEADERFUNCTION, takeHeader)
@@ -92,7 +92,7 @@ final class EasyHandle {
         _ = unsafe sallyport_set_ssl_context(raw, beforeHandshake)
     }
 
-    /// What holds on every path: nothing of the environment, no redirects, no credentials of libcurl's own.
+    /// The settings of every path: nothing from the environment, no redirects, no credentials of libcurl's own.
     private func setCommon() {
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -102,7 +102,8 @@ final class EasyHandle {
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         set(CURLOPT_TCP_KEEPALIVE, 1)
-        // libcurl frees its buffer between transfers; from 64 KiB on that makes malloc tidy its whole heap each time.
+        // libcurl frees its buffer between transfers; from 64 KiB on, that makes malloc consolidate its whole heap each
+        // time.
         set(CURLOPT_BUFFERSIZE, 48 << 10)
     }
 }

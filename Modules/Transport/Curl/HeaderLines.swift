@@ -33,7 +33,7 @@ final class HeaderLines {
 
     deinit { unsafe storage.deallocate() }
 
-    /// What the transport makes itself from URL and body; a second one of these makes two readings of one request.
+    /// The fields that the transport creates from URL and body; duplicates of these would make a request ambiguous.
     static func isOwnField(_ name: HTTPField.Name) -> Bool {
         switch name.canonicalName {
         case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade",
@@ -85,8 +85,8 @@ private struct LineWriter {
         unsafe index += 1
     }
 
-    private mutating func put(_ octet: UInt8) {
-        unsafe next.storeBytes(of: octet, as: UInt8.self)
+    private mutating func put(_ byte: UInt8) {
+        unsafe next.storeBytes(of: byte, as: UInt8.self)
         unsafe next += 1
     }
 

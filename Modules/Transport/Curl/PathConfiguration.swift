@@ -2,7 +2,7 @@ internal import CCurl
 internal import SallyportBase
 internal import SallyportCore
 
-/// A path in libcurl's terms, made once for a pool.
+/// A path in libcurl's terms, created once for a pool.
 struct PathConfiguration {
     let path: ConnectionPath
     private let relayAuthorities: [UInt8]
@@ -22,8 +22,7 @@ struct PathConfiguration {
         proxyLines = path.proxy.flatMap(\.headerLines)
     }
 
-    /// What is asked of a relay: it may have any name that libcurl takes it for, and its certificate must say that it is
-    /// a server's.
+    /// The requirements for a relay: it may have any name that libcurl accepts, and its certificate must be a server's.
     var relayHandshake: HandshakeSettings {
         HandshakeSettings(
             peer: .relay, versions: .standard, demandsServerUsage: true, revocation: Self.noRevocation)
@@ -58,7 +57,7 @@ struct PathConfiguration {
         return settings
     }
 
-    /// A gateway's authority says what is in force by other means.
+    /// A gateway's authority revokes certificates by other means.
     static let noRevocation: RevocationRules = {
         var rules = RevocationRules()
         rules.stapling = .ignored
@@ -82,12 +81,12 @@ struct PathConfiguration {
 
     private func applyServer(to handle: EasyHandle) {
         handle.set(CURLOPT_SSL_VERIFYPEER, path.trust == .unverified ? 0 : 1)
-        // Where the app has its say, the name is a part of OpenSSL's verdict only.
+        // If the app decides, the host name is only a part of OpenSSL's verdict.
         let checksHost = path.trust != .unverified && path.decision == .verification && path.checksHost
         handle.set(CURLOPT_SSL_VERIFYHOST, checksHost ? 2 : 0)
         handle.set(CURLOPT_SSLVERSION, versionRange)
         handle.setNothing(CURLOPT_CAPATH)
-        // It reads none if ours are put in their place before the handshake.
+        // It reads none if ours replace them before the handshake.
         if authorities.current != nil { handle.setNothing(CURLOPT_CAINFO) }
         if let minimum = path.versions.minimum, minimum < .tls12 {
             handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:@SECLEVEL=0")

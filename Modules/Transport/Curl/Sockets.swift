@@ -2,7 +2,7 @@ internal import CCurl
 internal import Glibc
 internal import SallyportCore
 
-/// Makes the sockets of connections, so that they are closed on `exec`, and the exchange knows how far it has come.
+/// Opens the sockets of connections, so that they are closed on `exec` and the exchange knows its progress.
 func openSocket(
     _ context: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
@@ -21,7 +21,7 @@ func openSocket(
     return descriptor
 }
 
-/// The address and port that a socket connects to; nil if it is no internet socket.
+/// The address and port of a socket's peer; nil if it is not an internet socket.
 private func internetPeer(_ place: UnsafeMutablePointer<curl_sockaddr>) -> (address: IPAddress, port: UInt16)? {
     guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
     // SAFETY: libcurl has room for a `sockaddr_storage` there, of which it has filled in `addrlen` bytes. The port and
@@ -45,12 +45,11 @@ func closeSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_
     return close(descriptor)
 }
 
-/// Ends a connection in both directions and reads away what lies in it. What comes later, the kernel answers with a
-/// reset.
+/// Ends a connection in both directions and discards its unread bytes. The kernel answers later bytes with a reset.
 func exhaustSocket(_ descriptor: Int32) {
     shutdown(descriptor, Int32(SHUT_RDWR))
     var octets = [UInt8](repeating: 0, count: 16 << 10)
-    // More than the kernel keeps for a socket.
+    // More than the kernel buffers for a socket.
     for _ in 0..<1024 {
         let count = unsafe octets.withUnsafeMutableBytes { buffer in
             unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))

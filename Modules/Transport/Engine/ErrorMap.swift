@@ -2,7 +2,7 @@ internal import CCurl
 internal import SallyportCore
 internal import SallyportLoading
 
-/// libcurl's codes as errors of a load. The one table for both.
+/// Converts libcurl's codes to errors of a load: the only such table.
 struct ErrorMap {
     let attempt: Attempt
     let handle: EasyHandle
@@ -49,12 +49,13 @@ struct ErrorMap {
         if record?.lacksPinnedKey == true {
             return LoadError(.serverNotTrusted, at: step, "None of the server's keys is pinned for its host.")
         }
-        // A failed check of the inner certificate comes through a relay as a connect error: the verdict tells.
+        // Through a relay, a failed check of the inner certificate is reported as a connect error: the verdict
+        // distinguishes them.
         if code == CURLE_PEER_FAILED_VERIFICATION || record?.isUntrusted == true {
             return isRelay ? LoadError(.relayNotTrusted, at: step, handle.errorMessage) : untrusted(record)
         }
         if record?.refusedVersion == true {
-            return LoadError(.noCommonTLSVersion, at: step, "The peer takes none of the offered versions.")
+            return LoadError(.noCommonTLSVersion, at: step, "The peer accepts none of the offered versions.")
         }
         if record?.isDone == false, record?.alert == nil, Self.isLoss(code) {
             return LoadError(.connectionLost, at: step, "The connection ended in the handshake.")
@@ -102,13 +103,13 @@ struct ErrorMap {
             return LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
         }
         return switch code {
-        // A line beyond what libcurl keeps of one, which is more than is accepted here.
+        // A line longer than libcurl's buffer, which is longer than accepted here.
         case CURLE_OUT_OF_MEMORY:
             LoadError(.responseTooLarge, at: .response, "A line of the answer is too long.")
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM,
             CURLE_SEND_FAIL_REWIND:
             LoadError(.connectionLost, at: step, "The connection ended before the answer was whole.")
-        // The last one: a line that goes on with none.
+        // The last case: a folded line without a preceding one.
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_BAD_CONTENT_ENCODING,
             CURLE_BAD_FUNCTION_ARGUMENT:
             LoadError(.protocolViolation, at: .response, "The server's bytes are not HTTP.")
@@ -133,13 +134,13 @@ struct ErrorMap {
 /// `relayUnreachable`.
 package struct ConnectTimeout: Error, Sendable, Hashable {}
 
-/// What a relay said to CONNECT instead of opening a tunnel: the underlying error of `relayRefused`.
+/// A relay's refusal of CONNECT: the underlying error of `relayRefused`.
 package struct RelayRefusal: Error, Sendable, Hashable {
     package let status: Int
     /// The field of that name (RFC 9209).
     package let proxyStatus: String?
 
-    /// The relay itself waited in vain.
+    /// The relay's own time-out.
     package var isTimeout: Bool { status == 504 }
     /// Whether the relay's policy forbids the connection.
     package var isForbidden: Bool { status == 403 }

@@ -2,9 +2,9 @@ internal import CCurl
 internal import SallyportCore
 internal import SallyportLoading
 
-// Exchanges over connections of our own, which libcurl makes. On the loop only.
+// Exchanges over our own HTTP/1.1 connections, which libcurl opens. On the loop only.
 extension Pool {
-    /// Whether libcurl only makes the connection for an exchange.
+    /// Whether libcurl only opens the connection for an exchange.
     func speaksHTTP1(for exchange: Exchange, to origin: Origin) -> Bool {
         guard engine != .libcurl else { return false }
         if origin.isSecure {
@@ -15,19 +15,19 @@ extension Pool {
         return proxy.kind == .socks5
     }
 
-    /// How many exchanges with an origin libcurl carries, though its server has chosen HTTP/1.1, before its connections give
-    /// way to ours: an app that sends a few requests is spared another handshake.
+    /// How many exchanges with an origin that has chosen HTTP/1.1 libcurl carries before its connections are replaced
+    /// by ours: this saves an app that sends only a few requests another handshake.
     private static var carriedLimit: Int { 8 }
 
-    /// libcurl is about to send an exchange to an origin that could have a connection of ours.
+    /// libcurl is about to send an exchange to an origin that could have one of our connections.
     ///
-    /// - Returns: whether the connection is closed behind it.
+    /// - Returns: whether the connection is closed afterwards.
     func lastOverTransfer(to origin: Origin) -> Bool {
         carried[origin, default: 0] += 1
         return carried[origin, default: 0] >= Self.carriedLimit
     }
 
-    /// Sends over a connection that idles.
+    /// Sends over an idle connection.
     ///
     /// - Returns: false if there is none.
     func sendsOverIdleConnection(_ exchange: Exchange, to origin: Origin) -> Bool {
@@ -59,8 +59,8 @@ extension Pool {
         connection.carry(exchange)
     }
 
-    /// libcurl has closed the connection before it was taken over: between the end of the handshake and that, it has it for
-    /// idle, and takes a ticket that comes meanwhile for the server's end (7.88).
+    /// libcurl has closed the connection before it was taken over: after the handshake libcurl briefly treats it as
+    /// idle, and takes a ticket that arrives meanwhile for the server's end (7.88).
     private func dialAgain(_ exchange: Exchange, _ handle: EasyHandle) {
         let attempt = exchange.attempt
         attempt.dials += 1
@@ -73,7 +73,7 @@ extension Pool {
         dial(exchange)
     }
 
-    /// Sends a request once more, over a new connection: the one that it went over had been used before, and ended without an
+    /// Sends a request again over a new connection: the previous connection had been used before, and ended without an
     /// answer (RFC 9112 §9.3.1).
     ///
     /// - Returns: false if the request must not be sent twice.
@@ -102,7 +102,7 @@ extension Pool {
         return true
     }
 
-    /// A connection that idled has ended, or brought what nothing asked for.
+    /// An idle connection has ended, or received unexpected bytes.
     func drop(_ connection: HTTP1Connection) {
         idle.remove(connection)
         close(connection)

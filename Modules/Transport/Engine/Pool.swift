@@ -5,20 +5,20 @@ internal import SallyportLoading
 
 /// The connections of one path: one of libcurl's multi handles. On the loop only.
 ///
-/// Teardown: the members end first, then the multi handle (its callbacks still find the pool), then the handles.
+/// Teardown: first the members, then the multi handle (its callbacks still use the pool), then the handles.
 @safe
 final class Pool: DescriptorHandler, TurnObserver {
-    /// Idle connections that are kept, over all hosts of the path.
+    /// The most idle connections that are kept, for all hosts of the path.
     private static let maximumConnections = 512
-    /// Idle handles that are kept.
+    /// The most idle handles that are kept.
     private static let maximumHandles = 64
 
     let configuration: PathConfiguration
-    /// Whether exchanges share connections where the server speaks HTTP/2.
+    /// Whether exchanges share connections if the server speaks HTTP/2.
     private let isMultiplexing: Bool
     let loop: EventLoop
     var relays: RelayOrder
-    /// Serves no new exchange, and goes with its last member.
+    /// Accepts no new exchange, and is released with its last member.
     private(set) var isRetired = false
     private(set) var isClosed = false
     /// Something began since the last sweep.
@@ -32,13 +32,13 @@ final class Pool: DescriptorHandler, TurnObserver {
     private let multi: UnsafeMutableRawPointer
     private let share: OpaquePointer
     private var idleHandles: [EasyHandle] = []
-    /// Connections of our own over which nothing goes.
+    /// Our own idle connections.
     var idle: IdleConnections
-    /// By origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
+    /// For each origin whose server has chosen HTTP/1.1: how many exchanges libcurl has carried since.
     var carried: [Origin: Int] = [:]
     let engine: HTTP1Engine
     let protocols: OriginProtocols
-    /// What runs, and what waits for its turn.
+    /// The running and the waiting members.
     private var members: [ObjectIdentifier: any PoolMember] = [:]
     private var origins = OriginQueue()
     private var signalled: [any PoolMember] = []
@@ -49,8 +49,8 @@ final class Pool: DescriptorHandler, TurnObserver {
     private lazy var timer = LoopTimer { [unowned self] in timerFired() }
     private struct Connection {
         let origin: Origin?
-        /// What libcurl wants of it; empty while it idles in the pool, and while what goes over it is paused. Idle ones
-        /// stay in epoll: a connection that is used again costs no call into the kernel.
+        /// The readiness that libcurl waits for; empty while the connection is idle or paused. Idle connections stay in
+        /// epoll, so that using them again needs no system call.
         var interest: Interest = []
     }
 
@@ -83,14 +83,14 @@ final class Pool: DescriptorHandler, TurnObserver {
         _ = unsafe sallyport_multi_set_callbacks(multi, socketChanged, timerChanged, context)
     }
 
-    /// Takes no new member, and frees the connections once the last one is gone.
+    /// Accepts no new member, and frees the connections once the last one has ended.
     func retire() {
         isRetired = true
         closeIdleConnections()
         closeIfDone()
     }
 
-    /// Frees the connections. Never inside a call of libcurl's.
+    /// Frees the connections. Never called inside a libcurl call.
     private func closeIfDone() {
         guard isRetired, members.isEmpty, !isClosed else { return }
         isClosed = true
@@ -99,12 +99,12 @@ final class Pool: DescriptorHandler, TurnObserver {
         unsafe curl_multi_cleanup(multi)
         idleHandles = []
         let shareCode = unsafe curl_share_cleanup(UnsafeMutableRawPointer(share))
-        assert(shareCode == CURLSHE_OK, "Nobody holds a handle of a pool that is closed.")
+        assert(shareCode == CURLSHE_OK, "A closed pool's handles must have been released.")
         for descriptor in connections.keys { loop.forget(descriptor) }
         connections = [:]
     }
 
-    /// Whether nothing has gone on since the last time that this was asked.
+    /// Whether nothing happened since the last call.
     func takeIdleness() -> Bool {
         defer { wasUsed = false }
         return !wasUsed && members.isEmpty
@@ -112,7 +112,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     var allMembers: [any PoolMember] { Array(members.values) }
 
-    /// The connection that a member has or waits for, as a policy judges it.
+    /// The connection that a member has or waits for, for a policy's decision.
     func openConnection(of member: any PoolMember) -> OpenConnection {
         OpenConnection(
             to: member.attempt.endpoint, through: configuration.path.relay?.cluster, tlsVersion: member.tlsVersion,
@@ -146,7 +146,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         if origins.admits(member) { begin(member) }
     }
 
-    /// A member that has not begun is suspended, goes on, or has become more or less urgent: it stands elsewhere from now.
+    /// A waiting member was suspended or resumed, or its priority changed: its position in the queue changes.
     func requeue(_ member: any PoolMember) {
         guard members[ObjectIdentifier(member)] != nil, !member.attempt.hasBegun else { return }
         if !member.attempt.isParked { origins.leftQueue(member) }
@@ -165,7 +165,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         dial(member)
     }
 
-    /// Has libcurl make a connection, or carry the whole exchange.
+    /// Makes libcurl open a connection, or carry the whole exchange.
     func dial(_ member: any PoolMember) {
         let handle = unsafe idleHandles.popLast() ?? EasyHandle(configured: configuration, sharing: share, pool: self)
         let attempt = member.attempt
@@ -183,7 +183,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Ends a member's transfer from our side.
+    /// Ends a member's transfer from this side.
     func end(_ member: any PoolMember, _ failure: LoadError) {
         guard members[ObjectIdentifier(member)] != nil else { return }
         remove(member, failure, isReusable: false)
@@ -208,7 +208,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         add(attempt, handle)
     }
 
-    /// The next relay is tried where nothing was asked of this one yet.
+    /// The next relay is tried if no request was sent through this one yet.
     private func triesNextRelay(_ attempt: Attempt) -> Bool {
         guard [.nameLookup, .connect, .relayTLS].contains(attempt.reachedStep),
             let failed = attempt.relays.popFirst()
@@ -225,7 +225,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         explains(loss)
     }
 
-    /// Ends the member with the loss's failure, unless it was ended meanwhile.
+    /// Ends the member with the loss's failure, unless it has ended meanwhile.
     func tell(_ loss: UnexplainedLoss) {
         guard members[ObjectIdentifier(loss.member)] != nil else { return }
         remove(loss.member, loss.failure, isReusable: true)
@@ -243,7 +243,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         guard let handle = member.attempt.handle else { return }
         member.attempt.handle = nil
         handle.client = nil
-        // Has libcurl drop what it holds for a paused transfer: of an HTTP/2 stream that ends while it is paused, it
+        // Makes libcurl free the buffered bytes of a paused transfer: an HTTP/2 stream that ends while it is paused
         // would leak up to 16 KiB (7.88).
         if !isReusable { _ = unsafe curl_easy_pause(handle.raw, CURLPAUSE_CONT) }
         _ = unsafe curl_multi_remove_handle(multi, handle.raw)
@@ -251,10 +251,10 @@ final class Pool: DescriptorHandler, TurnObserver {
         if servesAgain && idleHandles.count < Self.maximumHandles { idleHandles.append(handle) }
     }
 
-    /// Has libcurl close the connection that the handle has made. The handle is not used any more.
+    /// Makes libcurl close the connection that the handle has opened. The handle must not be used any more.
     func remove(_ handle: EasyHandle) { _ = unsafe curl_multi_remove_handle(multi, handle.raw) }
 
-    /// What the handshake of a member's connection agreed on.
+    /// The result of the handshake of a member's connection.
     func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard isMultiplexing || !isMultiplexed else { return }
         protocols.learned(origin, isMultiplexed: isMultiplexed, at: now)
@@ -262,13 +262,13 @@ final class Pool: DescriptorHandler, TurnObserver {
         if origins.isStirred { scheduleTurn() }
     }
 
-    /// Whether several exchanges with the origin may go on over one connection, as far as is known.
+    /// Whether several exchanges with the origin may share a connection, as far as is known.
     func mayShare(_ origin: Origin) -> Bool { isMultiplexing && !origins.isOneByOne(origin) }
 
-    /// Whether the origin is known to take one exchange at a time on each connection.
+    /// Whether each connection to the origin is known to carry one exchange at a time.
     func isOneByOne(_ origin: Origin) -> Bool { origins.isOneByOne(origin) }
 
-    /// Lets a member know when the turn ends.
+    /// Notifies a member at the end of the turn.
     func signal(_ member: any PoolMember) {
         guard !member.attempt.isSignalled else { return }
         member.attempt.isSignalled = true
@@ -276,7 +276,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         scheduleTurn()
     }
 
-    /// Stops watching a connection that goes on without libcurl.
+    /// Stops watching a connection that continues without libcurl.
     func unwatch(_ descriptor: Int32) {
         connections[descriptor] = nil
         loop.forget(descriptor)
@@ -325,7 +325,7 @@ final class Pool: DescriptorHandler, TurnObserver {
 
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Interest) {
         if let connection = connections[descriptor], connection.interest.isEmpty {
-            // The server closed an idle connection, which libcurl finds out when it wants to use it, or spoke on.
+            // The server closed an idle connection, which libcurl notices when it wants to use it, or sent more bytes.
             if let origin = connection.origin { spokeUnasked(descriptor, origin) }
             return loop.forget(descriptor)
         }
@@ -334,13 +334,14 @@ final class Pool: DescriptorHandler, TurnObserver {
         if readiness.contains(.write) { bits |= CURL_CSELECT_OUT }
         if readiness.contains(.hangUp) { bits |= CURL_CSELECT_ERR }
         act(descriptor, bits)
-        // At once: libcurl has a connection that it was only to make for idle, and may close it with its next call.
+        // At once: libcurl treats the connection, which it was only to open, as idle, and may close it in its next
+        // call.
         collectDone()
         scheduleTurn()
     }
 
-    /// Bytes on an idle connection are the answer to nothing; libcurl 7.88 would take them for that to the next
-    /// request, where HTTP/2 names the request of each. Without them it finds a dead connection.
+    /// Bytes on an idle connection answer no request. Over HTTP/1.1, libcurl 7.88 would take them for the answer to the
+    /// next one (HTTP/2 names the request of each). Without them it finds a dead connection.
     private func spokeUnasked(_ descriptor: Int32, _ origin: Origin) {
         guard !origin.isSecure || origin.isHTTP1Only || origins.isOneByOne(origin) else { return }
         let isInUse = members.values.contains { member in
@@ -371,8 +372,8 @@ final class Pool: DescriptorHandler, TurnObserver {
         loop.watch(descriptor, for: interest, handler: self)
     }
 
-    /// Whether a connection on which libcurl found out that the origin's server chooses HTTP/1.1 idles: it is used, since
-    /// another would cost a handshake.
+    /// Whether there is an idle libcurl connection whose handshake showed that the origin's server chooses HTTP/1.1: it
+    /// is used, since another would cost a handshake.
     func hasIdleTransfer(to origin: Origin) -> Bool {
         guard engine == .automatic, origin.isSecure, !origin.isHTTP1Only else { return false }
         return connections.values.contains { $0.origin == origin && $0.interest.isEmpty }
@@ -383,7 +384,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         if let origin { origins.opened(origin) }
     }
 
-    /// A connection of our own to the origin is closed.
+    /// One of our own connections to the origin was closed.
     func closed(_ origin: Origin) {
         origins.closed(origin)
         if origins.isStirred { scheduleTurn() }
@@ -405,7 +406,7 @@ final class Pool: DescriptorHandler, TurnObserver {
         loop.set(timer, at: armed)
     }
 
-    /// The timer is only ever set earlier; one that comes too early is set again.
+    /// The timer is only ever moved earlier; if it fires too early, it is set again.
     private func timerFired() {
         armed = .never
         guard curlDeadline > now else {

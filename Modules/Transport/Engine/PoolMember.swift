@@ -3,27 +3,27 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// What a pool runs: an exchange or the opening of a tunnel. Its methods are called on the loop.
+/// A member of a pool: an exchange, or the opening of a tunnel. Its methods are called on the loop.
 protocol PoolMember: EasyHandle.Client, Sendable {
     var attempt: Attempt { get }
     /// Nil before it starts, and once it is over.
     var pool: Pool? { get }
-    /// Whether this side keeps what it carries from flowing.
+    /// Whether this side has paused the transfer.
     var isPaused: Bool { get }
-    /// Nothing may be read or sent for it now; before it begins, it does not wait for a connection either.
+    /// Nothing may be read or sent for it now; a suspended member that has not begun does not wait for a connection.
     var isSuspended: Bool { get }
     var urgency: Urgency { get }
     /// The TLS version negotiated with the server; nil without TLS, and before the handshake.
     var tlsVersion: TLSVersion? { get }
-    /// Its turn has come: sets what is its own on a handle of the pool.
+    /// Its turn has come: makes its own settings on a handle of the pool.
     func begins(with handle: EasyHandle)
     /// The transfer is over; the handle is still in the pool.
     func finished(_ failure: LoadError?)
-    /// Everything that came together in one turn is there.
+    /// Everything that arrived in one turn has been handled.
     func turnEnds()
-    /// The earliest instant at which it may be overdue, as things stand.
+    /// The earliest instant at which it may be overdue in its present state.
     var dueAt: LoopInstant { get }
-    /// Why it ends where it is idle or late.
+    /// The error if it is idle for too long or overdue.
     func overdue(at now: LoopInstant) -> LoadError?
 }
 
@@ -31,8 +31,8 @@ extension PoolMember {
     var isSuspended: Bool { false }
     var urgency: Urgency { .standard }
 
-    /// Judges each address of a direct connection by the policy. If one address of a name is denied, the name is given
-    /// up: the other addresses of such an answer are not tried.
+    /// Checks each address of a direct connection by the policy. If one address of a name is denied, the attempt is
+    /// given up: the other addresses of such an answer are not tried.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         guard let pool, let rules = pool.configuration.path.addresses else { return true }
         guard !attempt.isDenied else { return false }
@@ -46,18 +46,18 @@ extension PoolMember {
     }
 }
 
-/// How far one transfer has come on its connection. On the loop only.
+/// The state of one transfer on its connection. On the loop only.
 final class Attempt {
     let start = LoopInstant.now
-    /// What it waits for before it begins; nil if nothing limits it.
+    /// Its claim to a connection; nil if it is not limited.
     var claim: OriginClaim?
     var step = LoadError.Step.routing
-    /// libcurl's, while the transfer has one.
+    /// libcurl's handle, while the transfer has one.
     var handle: EasyHandle?
-    /// What carries an exchange, or opens a tunnel; nil before it begins.
+    /// The connection that carries an exchange or opens a tunnel; nil before it begins.
     var connection: (any HTTPConnection)?
     var hasBegun: Bool { connection != nil }
-    /// How often libcurl has closed the connection that it had just made.
+    /// How often libcurl has closed the connection that it had just opened.
     var dials = 0
     static let dialLimit = 5
     /// One for each handshake, the relay's first.
@@ -66,13 +66,13 @@ final class Attempt {
     var relays: ArraySlice<Endpoint> = []
     var relayAnswer = RelayAnswer()
     var isSignalled = false
-    /// It stands outside the queue, suspended before it began.
+    /// Not in the queue, because it was suspended before it began.
     var isParked = false
-    /// Set when the transfer is ended from our side.
+    /// Set when this side ends the transfer.
     var failure: LoadError?
-    /// Whether the policy denies an address to which the name leads: ``failure`` says by which rule.
+    /// Whether the policy denies an address of the name: ``failure`` contains the rule.
     var isDenied = false
-    /// What the server is offered in ALPN besides what libcurl offers, as it stands in the hello.
+    /// The protocols offered in ALPN in addition to libcurl's, in the encoding of the ClientHello.
     var applicationProtocols: [UInt8] = []
 
     /// The server that the transfer is for.
@@ -83,17 +83,17 @@ final class Attempt {
         endpoint = claim.origin.endpoint
     }
 
-    /// A transfer that nothing limits.
+    /// A transfer without a limit.
     init(to endpoint: Endpoint) { self.endpoint = endpoint }
 
-    /// Forgets a connection that did not come about.
+    /// Forgets a connection that could not be established.
     func startOver() {
         step = .nameLookup
         handshakes = []
         relayAnswer = RelayAnswer()
     }
 
-    /// The step, with what only OpenSSL knows: whether the handshake with the relay was over.
+    /// The step, including the end of the handshake with the relay, which only OpenSSL knows.
     var reachedStep: LoadError.Step {
         guard handshakes.first?.isDone == true else { return step }
         return switch step {
@@ -103,7 +103,7 @@ final class Attempt {
         }
     }
 
-    /// The handshake with the server where this attempt made one.
+    /// The handshake with the server, if this attempt made one.
     var serverHandshake: HandshakeRecord? { handshakes.last.flatMap { $0.peer == .server ? $0 : nil } }
 
     func willHandshake(_ configuration: PathConfiguration, _ context: OpaquePointer) {
@@ -119,7 +119,7 @@ final class Attempt {
     }
 }
 
-/// What the relay or the proxy said to CONNECT.
+/// The answer of the relay or the proxy to CONNECT.
 struct RelayAnswer {
     /// The longest header block of a relay, in bytes.
     static let limit = 64 << 10

@@ -1,8 +1,8 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 
-/// In which order the relays of a cluster are tried: drawn once for a pool, so that connections are used again, with
-/// relays that failed lately at the end.
+/// The order in which the relays of a cluster are tried: drawn at random once for a pool, so that connections are
+/// reused, with recently failed relays at the end.
 struct RelayOrder {
     /// How long a relay that failed is tried last.
     private static let penalty = Duration.seconds(30)

@@ -1,11 +1,12 @@
-/// Room to read into, one for each loop: a connection that idles keeps none, and what is handed on is as long as what
-/// came.
+/// A read buffer, one for each loop: an idle connection has none, and chunks that are passed on have exactly the length
+/// of their bytes.
 @safe
 final class Scratch: @unchecked Sendable {
     // SAFETY: used on its engine's loop only.
     typealias Read = (UnsafeMutableRawBufferPointer) -> TunnelLink.Outcome
 
-    /// Bytes that are read at once: three records, and less than what makes glibc tidy its heap when it is freed.
+    /// The number of bytes that are read at once: three records, and less than what makes glibc consolidate its heap on
+    /// a free.
     private static let length = 48 << 10
     private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
 
@@ -13,7 +14,7 @@ final class Scratch: @unchecked Sendable {
 
     /// Reads until there is no more room, or no more to read; what was read, and how the last call ended.
     ///
-    /// - Parameter expectsMuch: most of the room is likely to be filled: what comes is read where it stays.
+    /// - Parameter expectsMuch: whether most of the buffer is likely to be filled: then the bytes are not copied.
     func chunk(expectingMuch expectsMuch: Bool, _ read: Read) -> ([UInt8], TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
         guard expectsMuch else {

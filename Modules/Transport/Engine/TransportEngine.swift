@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// Owns the pools of one loop. Its executor is the loop, so libcurl's handles need no lock.
 actor TransportEngine {
-    /// What callers and consumers ask for. They are handled in the order in which they were posted, so that a
+    /// The commands of callers and consumers. They are handled in the order in which they were posted, so that a
     /// cancellation never overtakes the start of what it cancels.
     enum Command: Sendable {
         case start(Exchange, ConnectionPath)
@@ -31,7 +31,7 @@ actor TransportEngine {
     enum TunnelEnd: Sendable {
         /// Both directions, as libcurl does.
         case close
-        /// The last reference is gone: ends both directions, unless the tunnel was told to end by itself.
+        /// The last reference was released: ends both directions, unless the tunnel was told to end by itself.
         case released
         /// Both, with a reset.
         case reset
@@ -40,16 +40,16 @@ actor TransportEngine {
     }
 
     nonisolated let loop: EventLoop
-    /// For the loop alone.
+    /// Used on the loop only.
     nonisolated let scratch = Scratch()
     private nonisolated let inbox = Lock<[Command]>([])
-    /// Ends of many that were posted and not handled yet: their tunnels must not send meanwhile.
+    /// Posted commands, not handled yet, that end many tunnels: these must not send meanwhile.
     private nonisolated let endings = Atomic(0)
-    /// Room for the next commands, from the last ones.
+    /// The storage of the last commands, for the next ones.
     private var spare: [Command] = []
     private static let spareCommands = 256
     private var pools: [PoolKey: Pool] = [:]
-    /// Pools that serve nothing new, until their last member is gone.
+    /// Pools without new members, until their last member has ended.
     private var retired: [Pool] = []
     private var isShutDown = false
     private let idleLifetime: Duration
@@ -88,8 +88,8 @@ actor TransportEngine {
         for command in commands { refuse(command) }
     }
 
-    /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes an end
-    /// of all that was posted before.
+    /// Starts an exchange: at once if the caller runs on the loop and no command waits, so that a start never overtakes
+    /// an earlier command that ends all exchanges.
     nonisolated func start(_ exchange: Exchange, via path: ConnectionPath) {
         guard loop.isCurrent, inbox.withLock({ $0.isEmpty }) else { return post(.start(exchange, path)) }
         assumeIsolated { $0.start(exchange, path) }
@@ -97,7 +97,7 @@ actor TransportEngine {
 
     nonisolated var isEnding: Bool { endings.load(ordering: .sequentiallyConsistent) > 0 }
 
-    /// Takes what was posted since the last time, and leaves its own room to what comes next.
+    /// Takes the commands that were posted since the last time, and leaves its own storage for the next ones.
     private nonisolated func takePosted(_ commands: inout [Command]) {
         inbox.withLock { swap(&$0, &commands) }
     }
@@ -111,7 +111,7 @@ actor TransportEngine {
         spare = commands
     }
 
-    /// The loop has ended, and with it whatever went on.
+    /// The loop has ended, and with it everything in progress.
     private nonisolated func refuse(_ command: Command) {
         switch command {
         case .start(let exchange, _): exchange.refuse(Self.invalidated())
@@ -173,7 +173,8 @@ actor TransportEngine {
         return pool
     }
 
-    /// One whose reader may be slow shares no connection, unless the server is known for HTTP/1, where none is shared.
+    /// An exchange whose reader may be slow shares no connection, unless the server is known for HTTP/1, which shares
+    /// none.
     private func pool(for exchange: Exchange, _ path: ConnectionPath) -> Pool {
         let shared = PoolKey(path: path)
         guard exchange.mayStallOthers, let origin = exchange.attempt.claim?.origin else { return pool(shared) }
@@ -188,7 +189,7 @@ actor TransportEngine {
 
     private func scheduleSweep() { loop.set(sweeper, at: .now.advanced(by: idleLifetime)) }
 
-    /// Closes what idles: a path may be of a principal that never comes back.
+    /// Closes idle connections: a path may belong to a principal that is never used again.
     private func sweep() {
         let idle = Set(pools.filter { $0.value.takeIdleness() }.keys)
         retire { idle.contains($0) }
@@ -237,7 +238,7 @@ actor TransportEngine {
     }
 }
 
-/// What the connections of a pool have in common.
+/// The properties that the connections of a pool have in common.
 private struct PoolKey: Hashable {
     var path: ConnectionPath
     /// See ``ExchangeRequest/collectsUpTo``.
@@ -245,7 +246,7 @@ private struct PoolKey: Hashable {
 }
 
 extension TransportEngine.Command {
-    /// Whether the order may end tunnels that other threads write to.
+    /// Whether the command may end tunnels that other threads write to.
     fileprivate var endsMany: Bool {
         switch self {
         case .endAll, .judge: true

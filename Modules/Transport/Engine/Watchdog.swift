@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 
 /// Ends members that are idle or late. One timer for a pool, set to the earliest instant at which a member may be
-/// overdue when it started; so a request costs it nothing while others wait longer.
+/// overdue; so a request costs nothing while an earlier one is running.
 final class Watchdog {
     private unowned let pool: Pool
     private var armed = LoopInstant.never

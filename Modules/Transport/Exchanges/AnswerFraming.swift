@@ -1,4 +1,4 @@
-/// What a head says of the body's end and of the connection (RFC 9112 §6.3, §9.3).
+/// What a head determines about the body's end and the connection (RFC 9112 §6.3, §9.3).
 struct AnswerFraming: Equatable {
     /// 0 before the status line.
     private(set) var status = 0
@@ -6,7 +6,7 @@ struct AnswerFraming: Equatable {
     private(set) var minorVersion: Int?
     private(set) var contentLength: Int64?
     private(set) var isChunked = false
-    /// The server says that it closes the connection behind the response, or that it keeps it (RFC 9112 §9.6, §9.3).
+    /// The server says that it closes the connection after the response, or that it keeps it (RFC 9112 §9.6, §9.3).
     private var saysClose = false
     private var saysKeepAlive = false
 
@@ -17,7 +17,7 @@ struct AnswerFraming: Equatable {
         self.minorVersion = minorVersion
     }
 
-    /// - Returns: false for a line with which the body's length could be read in two ways.
+    /// - Returns: false for a line that makes the body's length ambiguous.
     mutating func takes(_ role: FieldNames.Role, _ value: UnsafeRawBufferPointer) -> Bool {
         switch role {
         case .plain: return true
@@ -29,7 +29,7 @@ struct AnswerFraming: Equatable {
         }
     }
 
-    /// Other options are none of ours.
+    /// Other options are ignored.
     private mutating func takesConnection(_ value: UnsafeRawBufferPointer) {
         unsafe value.forEachElement { option in
             if unsafe option.isEqual(toLowercase: "close") { saysClose = true }
@@ -50,7 +50,7 @@ struct AnswerFraming: Equatable {
         return isTaken && !isChunked
     }
 
-    /// No other coding was asked for, and none is allowed unasked (RFC 9112 §7).
+    /// No other coding was requested, and none may be used unrequested (RFC 9112 §7).
     private mutating func takesCoding(_ value: UnsafeRawBufferPointer) -> Bool {
         let isRefused = isChunked || contentLength != nil
         isChunked = true
@@ -66,7 +66,7 @@ struct AnswerFraming: Equatable {
         return contentLength.map { .bytes($0) } ?? .untilClose
     }
 
-    /// Whether the server keeps the connection open behind the response (RFC 9112 §9.3).
+    /// Whether the server keeps the connection open after the response (RFC 9112 §9.3).
     var keepsConnection: Bool {
         guard !saysClose else { return false }
         return minorVersion == 1 || saysKeepAlive && !isChunked

@@ -1,16 +1,15 @@
-/// The head of an answer, then its body in chunks, on their way down. On the loop only.
+/// Collects the head of an answer, then its body in chunks. On the loop only.
 struct Download {
-    /// Chunks are handed over at this size, or at the end of a turn. They stay below the size at which malloc maps
-    /// pages for each.
+    /// Chunks are passed on at this size, or at the end of a turn. They are smaller than the size from which malloc
+    /// maps pages for each.
     static let chunkSize = 64 << 10
 
     private(set) var head: HeadReader
     var chunk: [UInt8] = []
-    /// Bytes of the body so far.
 
     init(headerLimit: Int) { head = HeadReader(limit: headerLimit) }
 
-    /// Reads lines of the head, or one behind the body; moves the position behind them.
+    /// Reads lines of the head, or a trailer line; moves the position to their end.
     mutating func read(_ lines: UnsafeRawBufferPointer, at position: inout Int) -> HeadReader.Outcome {
         guard head.isWhole else { return unsafe head.read(lines, at: &position) }
         position = lines.count
@@ -33,19 +32,19 @@ struct Download {
         unsafe chunk.append(contentsOf: bytes)
     }
 
-    /// Takes a chunk as it is, where none has begun.
+    /// Passes on a chunk without copying, if none has begun.
     mutating func take(_ chunk: [UInt8]) {
         self.chunk = chunk
     }
 
     // MARK: Bodies in one piece
 
-    /// What is reserved on a length's word alone, in bytes.
+    /// The most memory that is reserved because of a declared length, in bytes.
     private static let reserved = 4 << 20
-    /// The body is kept until it is whole: its length is known, and its reader wants it whole.
+    /// The body is collected: its length is known, and its reader wants it at once.
     private(set) var isGathered = false
 
-    /// - Parameter limit: the longest body that is wanted whole, in bytes; nil if the reader wants it as it comes.
+    /// - Parameter limit: the longest body that is collected, in bytes; nil if the reader wants chunks.
     mutating func gather(upTo limit: Int?) {
         guard let limit, let length = head.framing.contentLength, length <= limit, 200..<300 ~= head.framing.status
         else { return }
@@ -53,9 +52,9 @@ struct Download {
         chunk.reserveCapacity(min(Int(length), Self.reserved))
     }
 
-    /// Reads a piece of the body to where it stays.
+    /// Reads a piece of the body to its final place.
     ///
-    /// - Returns: how many bytes, and how the last call of `read` ended.
+    /// - Returns: the number of bytes, and how the last call of `read` ended.
     mutating func read(atMost count: Int, _ read: Scratch.Read) -> (Int, TunnelLink.Outcome) {
         var outcome = TunnelLink.Outcome.moved(0)
         let before = chunk.count

@@ -6,7 +6,7 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// What a pool hands back once the head of an answer is there.
+/// The result of a pool once the head of an answer has arrived.
 struct Answer: Sendable {
     var head: HTTPResponse
     var body: ResponseBody
@@ -18,10 +18,10 @@ struct Answer: Sendable {
     var earlyHints: [HTTPFields]
 }
 
-/// One exchange on its way: made by the caller, run by a pool on the loop.
+/// One exchange in progress: created by the caller, run by a pool on the loop.
 final class Exchange: @unchecked Sendable {
-    // SAFETY: what is not constant is set by the caller before it posts the exchange to the engine, whose inbox
-    // orders the two threads, and touched on the loop only from then on; `isCancelled` is atomic.
+    // SAFETY: variables are set by the caller before it posts the exchange to the engine, whose inbox orders the two
+    // threads, and used on the loop only from then on; `isCancelled` is atomic.
     typealias Continuation = CheckedContinuation<Result<Answer, LoadError>, Never>
 
     let request: ExchangeRequest
@@ -31,9 +31,9 @@ final class Exchange: @unchecked Sendable {
     /// Set by the caller before the exchange is posted, and taken when it is answered.
     var continuation: Continuation?
 
-    /// What libcurl reads while a transfer runs.
+    /// Read by libcurl while a transfer runs.
     private var lines: HeaderLines?
-    /// What differs between exchanges of one path.
+    /// Lines that differ between the exchanges of one path.
     private var proxyLines: HeaderLines?
     let upload: Upload
     private(set) var download: Download
@@ -42,25 +42,26 @@ final class Exchange: @unchecked Sendable {
     private var sends: SendRule
     private var clock: ExchangeClock
     let asksToContinue: Bool
-    /// The connection that it has made, on a path with one owner.
+    /// The connection that it has opened, on a path with one owner.
     private var madeConnection: UInt64?
     private static let connectionNumbers = Atomic<UInt64>(0)
     /// The binding to the connection with the server, if the server asks for authentication.
     private(set) var channelBinding: ChannelBinding?
-    /// The server answered 417, and the request can be sent without the question: read by the caller once it is answered.
+    /// The server answered 417, and the request can be sent again without `Expect`: read by the caller after the
+    /// answer.
     private(set) var isExpectationRefused = false
     private var controlNumber: UInt64 = 0
-    /// Whether libcurl only makes the connection, over which the exchange then goes without it.
+    /// Whether libcurl only opens the connection, over which the exchange is then sent without it.
     var usesOwnHTTP = false
-    /// Bytes of the request that connections of our own have sent, on all tries.
+    /// Bytes of the request that were sent over our own connections, in all attempts.
     var sentOnConnections = 0
     private(set) var pool: Pool?
     private(set) var queueTime = Duration.zero
-    /// What is known of TLS while the connection is there; nil if no report is wanted.
+    /// The TLS facts while the connection exists; nil if no report is wanted.
     private(set) var tls: TLSFacts?
     private(set) var requestDone: LoopInstant?
 
-    /// - Parameter endpoint: the one of the request's URL.
+    /// - Parameter endpoint: the endpoint of the request's URL.
     init(_ request: ExchangeRequest, to endpoint: Endpoint, engine: TransportEngine) throws(LoadError) {
         self.request = request
         self.engine = engine
@@ -85,7 +86,7 @@ final class Exchange: @unchecked Sendable {
 
     // MARK: Commands, on the loop
 
-    /// With HTTP/2, a reader that is slow would keep others from their answers.
+    /// With HTTP/2, a slow reader would delay the answers of others.
     var mayStallOthers: Bool {
         request.collectsUpTo == nil && request.url.isSecure && request.protocols == .automatic
     }
@@ -113,7 +114,7 @@ final class Exchange: @unchecked Sendable {
         pool.scheduleTurn()
     }
 
-    /// It was suspended or resumed, or is more or less urgent than it was.
+    /// It was suspended or resumed, or its priority changed.
     func controlChanged() {
         guard let pool else { return }
         guard attempt.hasBegun else { return pool.requeue(self) }
@@ -151,7 +152,7 @@ extension Exchange: PoolMember {
         return attempt.connection?.tlsFacts.flatMap { TLSVersion(openSSL: $0.version) }
     }
 
-    /// Its turn has come, on a connection or to make one.
+    /// It starts, on an existing connection or by opening one.
     func begins() {
         active()
         queueTime = .nanoseconds(clock.lastActivity.nanoseconds - attempt.start.nanoseconds)
@@ -161,7 +162,7 @@ extension Exchange: PoolMember {
     func begins(with handle: EasyHandle) {
         begins()
         handle.set(CURLOPT_URL, request.url.absoluteText)
-        // A path whose exchanges speak for themselves has no lines of its own, and each has some.
+        // A path whose exchanges have their own proxy authorization has no common lines.
         proxyLines = request.proxyAuthorization.flatMap(HeaderLines.init(proxyAuthorization:))
         if let proxyLines {
             unsafe handle.set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(proxyLines.list))
@@ -173,10 +174,10 @@ extension Exchange: PoolMember {
     }
 
     private func dials(with handle: EasyHandle) {
-        // A handle that has made a connection for others keeps it.
+        // A handle that has opened a connection for others keeps it.
         handle.isPlain = false
         handle.set(CURLOPT_CONNECT_ONLY, 1)
-        // One of libcurl's own that idles has its TLS elsewhere.
+        // An idle connection of libcurl's own has separate TLS state.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_PIPEWAIT, 0)
@@ -189,8 +190,8 @@ extension Exchange: PoolMember {
         let isPlainHTTP = request.protocols == .http1Only || !request.url.isSecure
         let version = isPlainHTTP ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
         handle.set(CURLOPT_HTTP_VERSION, Int(version))
-        // With this, libcurl 7.88 waits for any connection of the host that is being made, though none can be shared, and
-        // then for the end of what goes on there.
+        // With this, libcurl 7.88 waits for any connection to the host that is being opened, even if it cannot be
+        // shared, and then for the end of its exchange.
         let mayShare = !isPlainHTTP && attempt.claim.map { pool?.mayShare($0.origin) == true } == true
         handle.set(CURLOPT_PIPEWAIT, mayShare ? 1 : 0)
         upload.configure(handle, request)
@@ -210,7 +211,7 @@ extension Exchange: PoolMember {
         pool = nil
     }
 
-    /// A body that only the end of the connection ends is whole only where TLS says so (RFC 9112 §9.8).
+    /// A body that ends with the connection is complete only if TLS was closed properly (RFC 9112 §9.8).
     private var truncation: LoadError? {
         guard let last = attempt.handshakes.last, !last.isEnded,
             download.isDelimitedByClose(isHead: request.method == .head)
@@ -228,7 +229,7 @@ extension Exchange: PoolMember {
         if !download.isGathered { answer(isComplete: false) }
     }
 
-    /// Hands over what is there: the head first, then the bytes that lie ready.
+    /// Passes on what has arrived: first the head, then the available bytes.
     private func answer(isComplete: Bool) {
         guard download.isHeadWhole else { return }
         guard let continuation = continuation.take() else { return pushChunk() }
@@ -291,7 +292,7 @@ extension Exchange {
     }
 
     func willSendRequest() -> Bool {
-        // libcurl asks before it says that the connection stands, though it sends nothing.
+        // libcurl asks this before it reports the connection, even if it sends nothing.
         if usesOwnHTTP, attempt.handle != nil { return true }
         if let madeConnection { pool?.connectionNumber = madeConnection }
         let verdict = sends.willSend(
@@ -308,7 +309,7 @@ extension Exchange {
         return true
     }
 
-    /// The connections of libcurl's that found out that a server chooses HTTP/1.1 give way to ours in the end.
+    /// libcurl's connections whose handshake showed that a server chooses HTTP/1.1 are replaced by ours in the end.
     private func givesWay() {
         guard !usesOwnHTTP, request.url.isSecure, let pool, let origin = attempt.claim?.origin,
             pool.speaksHTTP1(for: self, to: origin), pool.lastOverTransfer(to: origin)
@@ -316,7 +317,7 @@ extension Exchange {
         attempt.handle?.set(CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// On any try.
+    /// In all attempts.
     private var hasSentNothing: Bool { sentOnConnections == 0 && attempt.handle?.hasSentNothing ?? true }
 
     /// - Returns: whether the request is sent; if not, the attempt's failure says why.
@@ -341,16 +342,16 @@ extension Exchange {
         return unsafe read(line, at: &position)
     }
 
-    /// A connection that speaks HTTP/1.1 carries the exchange.
+    /// A connection with our own HTTP/1.1 carries the exchange.
     func expectsHTTP1() { download.expectsHTTP1() }
 
-    /// Reads lines of the head, or one behind the body; moves the position behind them.
+    /// Reads lines of the head, or a trailer line; moves the position to their end.
     ///
-    /// - Returns: whether the exchange goes on; if not, the attempt's failure says why, if there is one.
+    /// - Returns: whether the exchange continues; if not, the attempt's failure is the reason, if there is one.
     func read(_ lines: UnsafeRawBufferPointer, at position: inout Int) -> Bool {
         let start = position
         let outcome = unsafe download.read(lines, at: &position)
-        // A line that only grows is idleness.
+        // A line that grows without end counts as idle.
         if position > start { active() }
         attempt.step = .response
         switch outcome {
@@ -371,7 +372,7 @@ extension Exchange {
         let status = download.head.framing.status
         // RFC 9110 §15.5.2.
         if request.url.isSecure, status == 401 { channelBinding = attempt.connection?.channelBinding }
-        // RFC 9110 §15.5.18: the server does not do what `Expect` asks for.
+        // RFC 9110 §15.5.18: the server does not fulfil `Expect`.
         if asksToContinue, status == 417, upload.canStartAnew {
             isExpectationRefused = true
             return false
@@ -381,17 +382,17 @@ extension Exchange {
         return true
     }
 
-    /// Reads a piece of a body that is handed over whole.
+    /// Reads a piece of a body that is collected.
     ///
-    /// - Parameter missing: how many bytes of it have not come yet.
-    /// - Returns: how many bytes were read, and how the last call of `read` ended; nil if the body is not such a one.
+    /// - Parameter missing: how many bytes of it have not arrived yet.
+    /// - Returns: the number of bytes, and how the last call of `read` ended; nil if the body is not collected.
     func gather(atMost missing: Int, _ read: Scratch.Read) -> (count: Int, outcome: TunnelLink.Outcome)? {
         guard download.isGathered else { return nil }
         active()
         return unsafe download.read(atMost: missing, read)
     }
 
-    /// Takes a piece of the body as it is.
+    /// Passes on a piece of the body without copying.
     func takes(chunk: [UInt8]) {
         guard !download.isGathered else { return unsafe chunk.withUnsafeBytes { unsafe takes(body: $0) } }
         active()
@@ -407,7 +408,7 @@ extension Exchange {
         return body.count
     }
 
-    /// Takes a piece of the body, also where its reader has no room for more.
+    /// Takes a piece of the body, even if its reader has no room for more.
     func takes(body: UnsafeRawBufferPointer) {
         active()
         unsafe download.append(body)
@@ -444,8 +445,8 @@ extension Exchange {
 
     func rewindBody() -> Bool { sends.mayBeSentAgain(hasSentNothing) && upload.rewind() || failsOnce() }
 
-    /// Whether the exchange may find out by sending that its connection has ended. One that must not be sent twice, or over
-    /// no other, asks the connection before.
+    /// Whether the exchange may discover by sending that its connection has ended. An exchange that must not be sent
+    /// twice, or not over another connection, checks the connection first.
     var maySendAgain: Bool { request.isIdempotent && request.requiredConnection == nil }
 
     /// Ends the exchange instead of sending it a second time.

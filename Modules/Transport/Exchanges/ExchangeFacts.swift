@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// The version and the suite that a connection uses.
+/// The TLS version and cipher suite of a connection.
 struct TLSFacts {
     var version: String
     var cipher: String?
@@ -39,7 +39,7 @@ extension EasyHandle {
             host: .address(address), port: UInt16(truncatingIfNeeded: long(CURLINFO_PRIMARY_PORT)))
     }
 
-    /// Of the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
+    /// For the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var tlsFacts: TLSFacts? { unsafe sallyport_get_tls(raw).flatMap { unsafe TLSFacts(OpaquePointer($0)) } }
 
     var sentBytes: LoadRecord.Octets {
@@ -60,7 +60,7 @@ extension EasyHandle {
 }
 
 extension Attempt {
-    /// Where the connection goes, and by which way.
+    /// The connection's addresses and its route.
     func connectionFacts(_ handle: EasyHandle, proxy: ProxyAccess?) -> ConnectionFacts {
         var facts = ConnectionFacts()
         facts.remoteAddress = handle.text(CURLINFO_PRIMARY_IP)
@@ -74,7 +74,7 @@ extension Attempt {
 
     func elapsed(until instant: LoopInstant) -> Duration { .nanoseconds(instant.nanoseconds - start.nanoseconds) }
 
-    /// When the parts of making a connection were done, counted from the start of the attempt.
+    /// When the phases of connecting were done, counted from the start of the attempt.
     ///
     /// - Parameter timing: with the time in the queue.
     func tellConnecting(to timing: inout ExchangeTiming, _ handle: EasyHandle, isDirect: Bool) {
@@ -83,8 +83,8 @@ extension Attempt {
         tellHandshakes(to: &timing, isDirect: isDirect)
     }
 
-    /// By our clock, since libcurl does not tell apart the handshake with relay or proxy and what follows until the server's,
-    /// and counts from a later start than the attempt's.
+    /// By our own clock, since libcurl does not separate the handshake with relay or proxy from what follows it, and
+    /// counts from a later start.
     private func tellHandshakes(to timing: inout ExchangeTiming, isDirect: Bool) {
         let inner = serverHandshake
         if let agreed = inner?.agreed { timing.secured = elapsed(until: agreed) }

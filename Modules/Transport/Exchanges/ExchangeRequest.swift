@@ -5,8 +5,8 @@ package import SallyportLoading
 
 /// One request to one server.
 ///
-/// `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and their kin are the transport's: it makes them from
-/// URL and body, and drops fields of these names.
+/// `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and similar fields belong to the transport: it creates
+/// them from URL and body, and drops fields with these names.
 package struct ExchangeRequest: Sendable {
     /// `http` or `https`.
     package var url: RequestURL
@@ -15,7 +15,7 @@ package struct ExchangeRequest: Sendable {
     package var body: RequestBody?
     /// The longest time without a byte in either direction.
     package var idleTimeout: Duration = .seconds(60)
-    /// When the whole exchange must be over, the body of the answer with it.
+    /// The deadline of the whole exchange, including the body of the answer.
     package var deadline: ContinuousClock.Instant?
     /// The longest time from the start to a connection over which the request can be sent, for each relay tried.
     package var connectTimeout: Duration = .seconds(10)
@@ -24,12 +24,12 @@ package struct ExchangeRequest: Sendable {
     package var protocols: HTTPVersions = .automatic
     /// The reader takes a body of this length at once; nil if it may be slow.
     ///
-    /// libcurl 7.88 reads nothing more from an HTTP/2 connection while one of its streams is not read. So an exchange
-    /// that says this shares a connection and is never paused below the limit, and others have one to themselves.
+    /// libcurl 7.88 reads nothing more from an HTTP/2 connection while one of its streams is not read. So such an
+    /// exchange shares a connection and is never paused below the limit, and others have a connection to themselves.
     package var collectsUpTo: ByteCount?
-    /// How many connections its path has with its origin, at least one; where they are all in use, it waits, first
-    /// come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100 exchanges
-    /// at once that collect, or as many as this says where that is more.
+    /// The most connections that its path may have to its origin, at least one; if all are in use, the exchange waits,
+    /// first come, first served, until its deadline. Counted on each event loop. HTTP/2 has one connection for 100
+    /// concurrent exchanges that collect, or for this number if it is greater.
     package var connectionsPerOrigin = 6
     /// Called once on the loop when the exchange is over, before its body's reader learns of it. If nil, no report is
     /// made, which costs nothing.
@@ -37,13 +37,13 @@ package struct ExchangeRequest: Sendable {
 
     /// Suspends the exchange and follows its progress.
     package var control: (any TransferControl)?
-    /// What the path's proxy is told where ``ProxyAccess/user`` is set.
+    /// The proxy credential, if ``ProxyAccess/user`` is set.
     package var proxyAuthorization: Redacted<String>?
     /// How long the body waits for `100 Continue`; nil sends it at once.
     package var continueTimeout: Duration?
-    /// The connection to go over, of those that one owner has to itself, as ``ConnectionFacts/number`` names it. An exchange
-    /// that would have to make another ends with ``LoadError/Code/connectionLost`` before anything is sent; where nothing was
-    /// sent that cannot be sent again, ``BoundConnectionLost`` is its underlying error.
+    /// The required connection of an owner, by its ``ConnectionFacts/number``. An exchange that would have to open
+    /// another one ends with ``LoadError/Code/connectionLost`` before anything is sent; if nothing was sent that cannot
+    /// be sent again, ``BoundConnectionLost`` is its underlying error.
     package var requiredConnection: UInt64?
 
     package init(
@@ -59,7 +59,7 @@ package struct ExchangeRequest: Sendable {
 
 /// Which versions of HTTP an exchange may use.
 package enum HTTPVersions: Sendable, Hashable {
-    /// HTTP/2 where the server chooses it by ALPN, else HTTP/1.1; without TLS always HTTP/1.1.
+    /// HTTP/2 if the server chooses it by ALPN, otherwise HTTP/1.1; always HTTP/1.1 without TLS.
     case automatic
     case http1Only
 }
@@ -81,7 +81,7 @@ extension ExchangeRequest {
         return request
     }
 
-    /// As it is sent over a connection that one owner has to itself.
+    /// The request for a connection that one owner has to itself.
     var alone: ExchangeRequest {
         var request = self
         request.protocols = .http1Only
@@ -94,7 +94,7 @@ extension ExchangeRequest {
         body != nil && (continueTimeout != nil || headerFields[.expect]?.lowercased() == "100-continue")
     }
 
-    /// Whether sending it twice does what sending it once does (RFC 9110 §9.2.2).
+    /// Whether it may be sent twice (RFC 9110 §9.2.2).
     var isIdempotent: Bool {
         switch method {
         case .get, .head, .options, .trace, .put, .delete: true

@@ -7,15 +7,16 @@ enum FieldLine {
     /// Reads a line in one pass.
     ///
     /// - Parameter line: without its line break.
-    /// - Returns: the field, and where its value stands in the line, without the white space around it. Nil for what some
-    ///   reader might take for something else: without a name, with white space between name and colon, with CR or NUL.
+    /// - Returns: the field, and the place of its value in the line, without surrounding white space. Nil for a line
+    ///   that readers may understand differently: without a name, with white space between name and colon, with CR or
+    ///   NUL.
     static func read(_ line: UnsafeRawBufferPointer) -> Parts? {
         guard let colon = unsafe line.firstPosition(of: UInt8(ascii: ":"), from: 0),
             let (name, role) = unsafe FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon]))
         else { return nil }
         let range = unsafe line.trimmed(colon + 1..<line.count)
         let value = unsafe UnsafeRawBufferPointer(rebasing: line[range])
-        // Most values are printable ASCII: a string is made of them without the check of each byte for what is kept of others.
+        // Most values are printable ASCII: their strings are created without checking each byte again.
         if unsafe value.isPlain {
             return (unsafe HTTPField(name: name, value: String(decoding: value, as: UTF8.self)), role, range)
         }

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 
-/// The names of fields in answers. Those that most answers have are made once: making one checks and folds its letters.
+/// The names of fields in answers. Common names are created once: creating one checks and folds its letters.
 enum FieldNames {
-    /// What a field says of the exchange itself.
+    /// The meaning of a field for the exchange itself.
     enum Role { case plain, connection, contentLength, transferEncoding }
 
     private struct Known {
@@ -11,7 +11,7 @@ enum FieldNames {
         let bytes: [UInt8]
     }
 
-    /// Nil for what is no name (RFC 9110 §5.1).
+    /// Nil if it is not a valid name (RFC 9110 §5.1).
     static func find(_ bytes: UnsafeRawBufferPointer) -> (name: HTTPField.Name, role: Role)? {
         if bytes.count < known.count {
             for name in known[bytes.count] where unsafe isEqual(name.bytes, bytes) { return (name.name, name.role) }
@@ -38,7 +38,7 @@ enum FieldNames {
         return true
     }
 
-    /// By the count of their bytes.
+    /// By their length.
     private static let known: [[Known]] = {
         var known: [[Known]] = Array(repeating: [], count: 28)
         for text in common + common.map({ $0.lowercased() }) {
@@ -48,7 +48,7 @@ enum FieldNames {
         return known
     }()
 
-    /// As they are mostly written; with HTTP/2 in lower case.
+    /// In their usual spelling; in lower case for HTTP/2.
     private static let common = [
         "Age", "Date", "ETag", "Vary", "Server", "Expires", "Location", "Set-Cookie", "Connection", "Keep-Alive",
         "Content-Type", "Accept-Ranges", "Cache-Control", "Last-Modified", "Content-Length", "Content-Encoding",

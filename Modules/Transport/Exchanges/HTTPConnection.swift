@@ -2,14 +2,13 @@ internal import CCurl
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What carries an exchange, as the exchange sees it: a transfer of libcurl's, or a connection that speaks HTTP/1.1 by itself.
-/// On the loop only.
+/// The connection of an exchange: a transfer of libcurl, or our own HTTP/1.1 connection. On the loop only.
 protocol HTTPConnection: AnyObject {
-    /// The exchange may receive or send now what it could not before, or the other way round.
+    /// The exchange may now receive or send, or may no longer do so.
     func flowChanged(_ flow: TransferFlow, isSendingPaused: Bool)
     /// Whether an earlier exchange made the connection.
     var isReused: Bool { get }
-    /// Of TLS with the server; nil without.
+    /// For TLS with the server; nil without TLS.
     var tlsFacts: TLSFacts? { get }
     var channelBinding: ChannelBinding? { get }
     /// The address and port that the connection leads to; nil before it is open.

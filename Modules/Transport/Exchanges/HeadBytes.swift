@@ -1,6 +1,6 @@
 internal import Glibc
 
-// What header blocks are made of. Positions count from the buffer's beginning.
+// Helpers for parsing header blocks. Positions count from the buffer's beginning.
 extension UnsafeRawBufferPointer {
     func firstPosition(of byte: UInt8, from start: Int) -> Int? {
         guard start < count, let base = baseAddress, let found = unsafe memchr(base + start, Int32(byte), count - start)
@@ -8,7 +8,7 @@ extension UnsafeRawBufferPointer {
         return unsafe UnsafeRawPointer(found) - base
     }
 
-    /// The position behind the next LF.
+    /// The position after the next LF.
     func lineEnd(from start: Int) -> Int? { unsafe firstPosition(of: 10, from: start).map { $0 + 1 } }
 
     /// A line without its CR LF, or its LF.
@@ -22,7 +22,7 @@ extension UnsafeRawBufferPointer {
     /// Whether a line begins with white space.
     var isFolded: Bool { unsafe !isEmpty && Self.isBlank(self[0]) }
 
-    /// Without the spaces and tabs around it.
+    /// Without surrounding spaces and tabs.
     var trimmed: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: self[trimmed(0..<count)]) }
 
     /// - Returns: the range without the spaces and tabs at its ends.
@@ -35,15 +35,15 @@ extension UnsafeRawBufferPointer {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 }
 
-    /// Whether there is NUL or CR, which readers take for different things.
+    /// Whether it contains NUL or CR, which readers interpret differently.
     var hasControl: Bool { unsafe contains { $0 == 0 || $0 == 13 } }
 
-    /// Whether all bytes are printable ASCII, which is looked at by the word.
+    /// Whether all bytes are printable ASCII; checked word by word.
     var isPlain: Bool {
         var position = 0
         while position + 8 <= count {
             let word = unsafe loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // A high bit: of the byte itself; of a byte below the space, by the borrow; of DEL, by the carry.
+            // A high bit is set by the byte itself, by the borrow of a byte below the space, or by the carry of DEL.
             let signs = word | (word &- 0x2020_2020_2020_2020) | (word &+ 0x0101_0101_0101_0101)
             if signs & 0x8080_8080_8080_8080 != 0 { return false }
             position += 8

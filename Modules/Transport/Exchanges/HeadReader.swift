@@ -1,33 +1,33 @@
 internal import HTTPTypes
 
-/// Reads the head of an answer in one pass: judges each line, makes its field, and notes what frames the body (RFC 9112 §4
-/// to §6). Heads of interim answers before it are read, too. A value without I/O, which keeps no bytes.
+/// Reads the head of an answer in one pass: checks each line, creates its field, and records the framing of the body
+/// (RFC 9112 §4 to §6). Heads of preceding interim answers are read too. A value without I/O, which keeps no bytes.
 ///
-/// A line that one reader takes for a field and another for nothing, and two lengths for one body, are how an answer is split
-/// in two: they end the exchange instead of being guessed at.
+/// A line that only some readers accept as a field, and two lengths for one body, enable response splitting: they end
+/// the exchange instead of being interpreted.
 struct HeadReader {
     enum Outcome: Equatable {
-        /// The bytes from the position on are none, or a line that is not whole: they come again, with more behind them.
+        /// There are no more bytes, or only an incomplete line: call again with these and further bytes.
         case more
-        /// The head of the final answer is over. What lies at the position belongs to the body.
+        /// The head of the final answer has ended. The bytes at the position belong to the body.
         case whole
         case tooLong
         case malformed
-        /// 101, which nothing asked for.
+        /// 101, which was not requested.
         case switched
     }
 
     private enum Line { case status, field, framing }
 
-    /// The heads of 103 that are kept.
+    /// The most 103 answers whose fields are kept.
     private static let hintLimit = 16
 
-    /// libcurl writes the heads of HTTP/2 as lines with that version, which a connection of HTTP/1.1 must not bring.
+    /// libcurl writes the heads of HTTP/2 as lines with that version, which an HTTP/1.1 connection must not send.
     var allowsHTTP2 = true
-    /// Of all lines, those of interim heads and trailers included, in bytes.
+    /// The limit of all lines, including those of interim heads and trailers, in bytes.
     private let limit: Int
     private var taken = 0
-    /// How many bytes at the position were searched for the end of their line before.
+    /// How many bytes at the position were already searched for the end of their line.
     private var searched = 0
     private var last: Line?
     private var status = HTTPResponse.Status.ok
@@ -36,16 +36,16 @@ struct HeadReader {
     private(set) var isWhole = false
     /// The server has said `100 Continue`.
     private(set) var mayContinue = false
-    /// The fields of 103, at most 16 times (RFC 8297).
+    /// The fields of 103 answers, at most 16 (RFC 8297).
     private(set) var earlyHints: [HTTPFields] = []
     private var trailers = FieldList()
 
     init(limit: Int) { self.limit = limit }
 
-    /// The final answer's head, once it is whole.
+    /// The final answer's head, once it is complete.
     var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.fields) }
 
-    /// Reads whole lines, until the head is over; moves the position behind them.
+    /// Reads complete lines until the head has ended; moves the position to their end.
     mutating func read(_ bytes: UnsafeRawBufferPointer, at position: inout Int) -> Outcome {
         while !isWhole {
             guard let end = unsafe bytes.lineEnd(from: position + searched) else {
@@ -63,7 +63,7 @@ struct HeadReader {
         return .whole
     }
 
-    /// Takes a line behind the body, with its line break. Its field frames nothing (RFC 9110 §6.5.1).
+    /// Reads a trailer line, with its line break. Its field does not affect the framing (RFC 9110 §6.5.1).
     mutating func readTrailer(_ line: UnsafeRawBufferPointer) -> Outcome {
         taken += line.count
         guard taken <= limit else { return .tooLong }
@@ -80,12 +80,12 @@ struct HeadReader {
     }
 
     var hasTrailers: Bool { !trailers.isEmpty }
-    /// Nil without any.
+    /// Nil if there are none.
     var trailerFields: HTTPFields? { trailers.isEmpty ? nil : trailers.fields }
 
     // MARK: Lines
 
-    /// - Returns: false for one that is refused.
+    /// - Returns: false for a refused line.
     private mutating func takes(_ line: UnsafeRawBufferPointer) -> Bool {
         guard last != nil else { return unsafe takesStatus(line) }
         if unsafe line.isEmpty {
@@ -107,15 +107,15 @@ struct HeadReader {
         return true
     }
 
-    /// What begins with white space goes on with the value above it (RFC 9112 §5.2), which must not be one that frames the
-    /// body.
+    /// A line that begins with white space continues the value above it (RFC 9112 §5.2), which must not be one that
+    /// determines the body's framing.
     private mutating func takesFolded(_ line: UnsafeRawBufferPointer) -> Bool {
         guard last == .field, unsafe !line.hasControl else { return false }
         unsafe fields.fold(line)
         return true
     }
 
-    /// The blank line. An interim head (1xx) is never the answer's.
+    /// The blank line. An interim head (1xx) is never the final one.
     private mutating func ends() {
         guard (100..<200).contains(framing.status) else { return isWhole = true }
         if framing.status == 100 { mayContinue = true }

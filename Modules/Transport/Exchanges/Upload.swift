@@ -5,7 +5,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// The body of a request on its way up. On the loop only, once made.
+/// The body of a request while it is sent. On the loop only, once created.
 final class Upload {
     private enum Source {
         case none
@@ -13,20 +13,20 @@ final class Upload {
         case produced(@Sendable (RequestBodyWriter) async throws -> Void)
     }
 
-    /// How much a producer may be ahead of the connection, in bytes.
+    /// How far a producer may be ahead of the connection, in bytes.
     private static let watermarks = BodyPipe.Watermarks(low: 64 << 10, high: 256 << 10)
 
     private let source: Source
     private let isReplayable: Bool
-    /// In bytes; -1 where it is not known.
+    /// In bytes; -1 if it is not known.
     private let length: Int64
     private var offset = 0
     private var pipe: BodyPipe?
     private var producer: Task<Void, Never>?
     private(set) var isPaused = false
-    /// The body's own failure, where it had one.
+    /// The body's own failure, if it had one.
     private(set) var failure: LoadError?
-    /// All of it is with libcurl.
+    /// libcurl has all of it.
     private(set) var isSent = false
 
     init(_ body: RequestBody?) throws(LoadError) {
@@ -42,13 +42,13 @@ final class Upload {
         if case .none = source { isSent = true }
     }
 
-    /// What the connection has of it.
+    /// The number of bytes that the connection has.
     var sentBytes: Int64 { Int64(offset) }
     var totalBytes: Int64? { length < 0 ? nil : length }
     /// Whether the length is not known before the end.
     var isChunked: Bool { length < 0 }
 
-    /// Lines that keep libcurl from making its own: it would wait for `100 Continue`, and call every body a form.
+    /// Lines that prevent libcurl's own: it would wait for `100 Continue`, and declare every body a form.
     func extraLines(for request: ExchangeRequest) -> [StaticString] {
         guard hasBody || Self.expectsBody(request.method) else { return [] }
         let fields = request.headerFields
@@ -58,7 +58,7 @@ final class Upload {
 
     var hasBody: Bool { if case .none = source { false } else { true } }
 
-    /// Methods whose requests say `Content-Length: 0` where they have no body (RFC 9110 §8.6).
+    /// Methods whose requests contain `Content-Length: 0` if they have no body (RFC 9110 §8.6).
     static func expectsBody(_ method: HTTPRequest.Method) -> Bool {
         method == .post || method == .put || method == .patch
     }
@@ -82,13 +82,13 @@ final class Upload {
 
     // MARK: Bytes
 
-    /// What became of a request for bytes of the body.
+    /// The result of a request for bytes of the body.
     enum Portion: Equatable {
         case bytes(Int)
         case end
-        /// The source has none now; it wakes the exchange when it has.
+        /// The source has none now; it wakes the exchange later.
         case paused
-        /// ``failure`` says why.
+        /// ``failure`` is the reason.
         case failed
     }
 
@@ -137,19 +137,19 @@ final class Upload {
         return .end
     }
 
-    /// A body of another length than was said would end in the middle, or run into the next request.
+    /// A body with another length than declared would end too early, or run into the next request.
     private func wrongLength() -> Portion {
-        failure = LoadError(.requestBodyFailed, at: .request, "The body has another length than it was said to have.")
+        failure = LoadError(.requestBodyFailed, at: .request, "The body's length differs from the declared length.")
         return .failed
     }
 
-    /// Whether all bytes that were announced are with the connection, whatever the source still does.
+    /// Whether the connection has all declared bytes, regardless of the source.
     var isComplete: Bool { isSent || length >= 0 && offset == length }
 
-    /// Whether the body can be had from its start, as far as it was read by now.
+    /// Whether the body can be read from its start, considering what was read so far.
     var canStartAnew: Bool { isReplayable || pipe == nil }
 
-    /// Begins anew, for another connection.
+    /// Starts again, for another connection.
     ///
     /// - Returns: whether the body can be sent from its start again.
     func rewind() -> Bool {

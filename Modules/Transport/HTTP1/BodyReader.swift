@@ -1,7 +1,7 @@
-/// Divides the bytes behind a head into the pieces of a body and the lines of a trailer section (RFC 9112 §6.3, §7.1). A
-/// value without I/O, which keeps no bytes.
+/// Divides the bytes after a head into pieces of the body and lines of a trailer section (RFC 9112 §6.3, §7.1). A value
+/// without I/O, which keeps no bytes.
 ///
-/// What frames a chunk is taken by the letter: a size has at most 16 digits, and CR LF ends each line and each chunk.
+/// The framing of chunks is parsed strictly: a size has at most 16 digits, and CR LF ends each line and each chunk.
 package struct BodyReader: Sendable {
     /// How the end of a body is found.
     package enum Length: Equatable {
@@ -12,14 +12,14 @@ package struct BodyReader: Sendable {
         case untilClose
     }
 
-    /// What lies at the reader's position, as a range of the bytes.
+    /// The next piece at the reader's position, as a range of the bytes.
     package enum Piece: Equatable {
-        /// A line of a trailer section, with its line break; the blank one at its end too.
+        /// A line of a trailer section, with its line break; also the blank line at its end.
         case trailer(Range<Int>)
         case body(Range<Int>)
-        /// The response is whole. What follows was not asked for.
+        /// The response is complete. Further bytes are unexpected.
         case end
-        /// The bytes from the position on are none, or a line that is not whole: they come again, with more behind them.
+        /// There are no more bytes, or only an incomplete line: call again with these and further bytes.
         case more
         case malformed
     }
@@ -34,15 +34,15 @@ package struct BodyReader: Sendable {
         case whole
     }
 
-    /// The longest line of a trailer section that is waited for, in bytes.
+    /// The longest line of a trailer section, in bytes.
     private let lineLimit: Int
     private var state: State
-    /// How many bytes at the position were searched for the end of their line before.
+    /// How many bytes at the position were already searched for the end of their line.
     private var searched = 0
-    /// The size of a chunk, as far as its digits were read.
+    /// The size of a chunk, as far as its digits have been read.
     private var size: Int64 = 0
     private var digits = 0
-    /// The last byte was the CR of a line break whose LF is still to come.
+    /// The last byte was the CR of a line break whose LF has not arrived yet.
     private var isReturnRead = false
 
     package init(_ length: Length, lineLimit: Int) {
@@ -56,7 +56,7 @@ package struct BodyReader: Sendable {
             }
     }
 
-    /// Takes so many bytes as a part of the body, if they can be nothing else.
+    /// Counts this many bytes as a part of the body, if they can be nothing else.
     mutating func takesAsBody(_ count: Int) -> Bool {
         switch state {
         case .untilClose: return true
@@ -69,10 +69,10 @@ package struct BodyReader: Sendable {
 
     package var isWhole: Bool { state == .whole }
 
-    /// How many bytes of the body have not come yet, if its length is known; else 0.
+    /// How many bytes of the body have not arrived yet, if its length is known; otherwise 0.
     var missing: Int64 { if case .length(let rest) = state { rest } else { 0 } }
 
-    /// The server has ended the connection.
+    /// The server has closed the connection.
     ///
     /// - Returns: whether that is the end of the response.
     mutating func connectionEnded() -> Bool {
@@ -80,7 +80,7 @@ package struct BodyReader: Sendable {
         return state == .whole
     }
 
-    /// The next piece; moves the position behind it.
+    /// The next piece; moves the position to its end.
     package mutating func next(in bytes: UnsafeRawBufferPointer, at position: inout Int) -> Piece {
         while true {
             if state == .whole { return .end }
@@ -134,9 +134,9 @@ package struct BodyReader: Sendable {
         return .body(start..<position)
     }
 
-    // MARK: What frames chunks
+    // MARK: Framing of chunks
 
-    /// - Returns: nil to go on.
+    /// - Returns: nil to continue.
     private mutating func readSize(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
         while position < bytes.count {
             let byte = unsafe bytes[position]
@@ -158,7 +158,7 @@ package struct BodyReader: Sendable {
         byte == 13 || byte == UInt8(ascii: ";") || byte == 32 || byte == 9
     }
 
-    /// No extension has a meaning here.
+    /// Extensions are ignored.
     private mutating func skipExtension(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Piece? {
         while position < bytes.count {
             let isEnd = unsafe isLineEnd(bytes[position])
@@ -181,7 +181,7 @@ package struct BodyReader: Sendable {
         return nil
     }
 
-    /// - Returns: whether the byte is the LF behind a CR; nil if there is one without the other.
+    /// - Returns: whether the byte is the LF after a CR; nil if one occurs without the other.
     private mutating func isLineEnd(_ byte: UInt8) -> Bool? {
         guard isReturnRead == (byte == 10) else { return nil }
         isReturnRead = byte == 13

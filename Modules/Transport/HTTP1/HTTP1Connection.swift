@@ -4,13 +4,14 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// A connection that libcurl has made, over which one exchange after the other goes without it (RFC 9112). On the loop only.
+/// A connection opened by libcurl, over which exchanges are then carried one after the other without libcurl (RFC
+/// 9112). On the loop only.
 ///
-/// What the server sends while no exchange goes on is the answer to nothing, and ends the connection.
+/// If the server sends bytes while there is no exchange, they answer no request, and the connection is closed.
 final class HTTP1Connection: HTTPConnection, DescriptorHandler {
-    /// What is read in one turn of the loop, in bytes.
+    /// The most bytes that are read in one turn of the loop.
     static let turn = 192 << 10
-    /// How long a connection may idle and still be used: servers close theirs before long.
+    /// How long an idle connection may still be used: servers close theirs before long.
     private static let longestIdleness = Duration.seconds(118)
 
     let origin: Origin
@@ -25,10 +26,10 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     private(set) var exchange: Exchange?
     private var exchanges = 0
-    /// What reads the body; nil before the head is whole.
+    /// Reads the body; nil before the head is complete.
     private var body: BodyReader?
     private var sending = RequestSending()
-    /// A line that is not whole yet, with what came behind it.
+    /// An incomplete line, with the bytes after it.
     private var rest: [UInt8]
     private var isAnswerWhole = false
     /// The connection serves no further exchange.
@@ -42,7 +43,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
     private var firstByteAt: LoopInstant?
     private var idleSince = LoopInstant.never
 
-    /// There may be something to read that the socket does not tell of.
+    /// There may be unread bytes that the socket does not report.
     private var isReadable = true
     private var readInterest = Interest.read
     private var sendInterest: Interest = []
@@ -53,7 +54,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         receive()
     }
 
-    /// - Parameter first: what came while libcurl still read.
+    /// - Parameter first: bytes that arrived while libcurl still read.
     init(
         _ link: TunnelLink, made handle: EasyHandle, by exchange: Exchange, to origin: Origin, first: [UInt8],
         in pool: Pool
@@ -71,7 +72,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
 
     // MARK: Exchanges
 
-    /// Sends a request, and gives its exchange the response.
+    /// Sends a request, and passes the response to its exchange.
     func carry(_ exchange: Exchange) {
         self.exchange = exchange
         exchanges += 1
@@ -79,7 +80,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         (received, sentBody) = (LoadRecord.Octets(), 0)
         body = nil
         sentAt = pool.now
-        // A connection that idled has nothing to be read.
+        // An idle connection has nothing to read.
         isReadable = !isReused
         guard exchange.willSendRequest() else { return fail(exchange.attempt.failure ?? .cancelled()) }
         begin(exchange)
@@ -104,16 +105,16 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         pool.loop.set(continueTimer, at: pool.now.advanced(by: max(limit, .milliseconds(1))))
     }
 
-    /// The server has said that it wants the body, or says nothing.
+    /// The server has requested the body, or did not respond in time.
     private func mayContinue() {
         pool.loop.set(continueTimer, at: nil)
         sending.mayContinue()
         send()
     }
 
-    /// The exchange is over, or wants nothing more. The connection is kept for others if it may serve them.
+    /// The exchange has ended, or was given up. The connection is kept for others if it can be reused.
     ///
-    /// - Returns: whether it may.
+    /// - Returns: whether it can.
     func release() -> Bool {
         exchange = nil
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
@@ -124,8 +125,8 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         return true
     }
 
-    /// Whether the connection is open, and the server has sent nothing since the last answer. Records of TLS that carry no
-    /// bytes, such as tickets, are nothing.
+    /// Whether the connection is open, and the server has sent nothing since the last answer. TLS records without data,
+    /// such as tickets, are ignored.
     var hasNothingToRead: Bool {
         var byte: UInt8 = 0
         let outcome = unsafe withUnsafeMutableBytes(of: &byte) { unsafe link.receive(into: $0) }
@@ -149,7 +150,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
             switch unsafe sending.bytes.withUnsafeBytes({ unsafe link.send(.init(rebasing: $0[sending.start...])) }) {
             case .moved(let count), .drained(let count): sent(count, exchange)
             case .waits(let interest): return sendInterest = interest
-            // What the server said before it closed may still lie there.
+            // The server's last bytes before it closed may still be unread.
             case .ended, .failed: return giveUpSending()
             }
         }
@@ -161,7 +162,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         sending.sent(count)
     }
 
-    /// - Returns: whether there is something to send, or nothing more will be.
+    /// - Returns: whether there is something to send, or there will be nothing more.
     private func fill(_ exchange: Exchange) -> Bool {
         guard sending.phase == .body else { return false }
         switch unsafe sending.fill({ unsafe exchange.portion(into: $0) }) {
@@ -207,9 +208,9 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         watch()
     }
 
-    /// Reads a piece of a body to where it stays.
+    /// Reads a piece of a body to its final place.
     ///
-    /// - Returns: how many bytes were read; nil if what comes is something else.
+    /// - Returns: the number of bytes; nil if something else comes next.
     private func gather(for exchange: Exchange) -> (Int, TunnelLink.Outcome)? {
         guard rest.isEmpty, let missing = body?.missing, missing > 0 else { return nil }
         let most = Int(min(missing, Int64(Self.turn)))
@@ -233,15 +234,15 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         return (chunk.count, outcome)
     }
 
-    /// Reads by libcurl until the first answer begins: only within its own calls does it keep the tickets that come before
-    /// the answer, by which TLS sessions are resumed (7.88).
+    /// Reads through libcurl until the first answer begins: only within its own calls does libcurl store the tickets
+    /// that arrive before the answer and by which TLS sessions are resumed (7.88).
     private func receiveFirst() {
         guard isReadable, !isReused, isTLSWithServer, firstByteAt == nil, let exchange, let handle else { return }
         let first = handle.firstBytes()
         if !first.isEmpty { take(first, exchange) }
     }
 
-    /// Before the bytes are read, by which the exchange may be over.
+    /// Called before the bytes are processed, which may end the exchange.
     private func willTake(_ outcome: TunnelLink.Outcome) {
         switch outcome {
         case .moved: break
@@ -315,7 +316,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         LoadError(.protocolViolation, at: .response, "The chunks of the body are broken.")
     }
 
-    /// Whether a line that is not whole yet may become a status line.
+    /// Whether an incomplete line may become a status line.
     private static func mayBeHTTP(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
         unsafe zip(line, "HTTP/1.".utf8).allSatisfy { $0 == $1 }
     }
@@ -332,7 +333,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         let length = framing.bodyLength(isHead: exchange.request.method == .head)
         if length == .untilClose { isSpent = true }
         body = BodyReader(length, lineLimit: exchange.request.headerLimit.octets)
-        // A server that refuses a request reads no more of it (RFC 9112 §9.3): what is left would be sent for nothing.
+        // A server that refuses a request does not read the rest of it (RFC 9112 §9.3), so the rest is not sent.
         guard !sending.isOver, framing.status >= 400 || sending.phase == .awaitsContinue else { return }
         if sending.phase == .awaitsContinue { pool.loop.set(continueTimer, at: nil) }
         giveUpSending()
@@ -368,7 +369,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
                 ? "The connection ended without close_notify." : "The connection ended before the answer was whole.")
     }
 
-    /// Ends the exchange; nothing more is read or sent, also while the reason of a loss is asked for.
+    /// Ends the exchange; nothing more is read or sent, not even while the reason of a loss is determined.
     private func fail(_ failure: LoadError) {
         guard let exchange else { return }
         stop()
@@ -392,7 +393,7 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         receive()
     }
 
-    /// Reads what came while the connection idles.
+    /// Reads bytes that arrive while the connection is idle.
     private func speaksUnasked() {
         if hasNothingToRead { watch() } else { pool.drop(self) }
     }
@@ -402,13 +403,13 @@ final class HTTP1Connection: HTTPConnection, DescriptorHandler {
         receive()
     }
 
-    /// More may lie there than one turn takes.
+    /// There may be more bytes than one turn reads.
     func goOn() { receive() }
 
     private func watch() {
         guard !isClosed else { return }
         var interest = sendInterest
-        // What follows a whole answer is looked at once the request is sent, too.
+        // Bytes after a complete answer are also checked once the request is sent.
         if exchange.map({ $0.flow.mayReceive && !isAnswerWhole }) ?? true { interest.formUnion(readInterest) }
         guard interest != watched else { return }
         if interest.isEmpty { return forget() }

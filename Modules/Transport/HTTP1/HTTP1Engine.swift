@@ -1,13 +1,13 @@
-/// What speaks HTTP/1.1 over a connection that libcurl has made.
+/// The HTTP/1.1 implementation for connections that libcurl opens.
 package enum HTTP1Engine: Sendable, Hashable, CaseIterable {
-    /// Ours, but for what goes through an HTTP proxy in absolute form, and for https servers of which it is not known yet
-    /// whether they choose HTTP/2.
+    /// Ours, except for requests in absolute form through an HTTP proxy, and for https servers of which it is not known
+    /// yet whether they choose HTTP/2.
     case automatic
-    /// Ours wherever it can be: https servers are offered HTTP/1.1 alone.
+    /// Ours wherever possible: https servers are offered only HTTP/1.1.
     case own
     /// libcurl.
     case libcurl
 
-    /// For transports that are made in the present task. Tests choose; nothing else does.
+    /// For transports that are created in the current task. Only tests set it.
     @TaskLocal package static var chosen = HTTP1Engine.automatic
 }

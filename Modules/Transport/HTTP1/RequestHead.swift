@@ -2,10 +2,10 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The request line and the fields of a request, as HTTP/1.1 has them (RFC 9112 §3).
+/// The request line and the fields of a request in HTTP/1.1 (RFC 9112 §3).
 ///
-/// `Host`, the body's framing and `Expect` are made here; what a request has of them in its fields is dropped, since a second
-/// one makes two readings of one request.
+/// `Host`, the body's framing and `Expect` are created here; such fields of a request are dropped, since duplicates
+/// would make the request ambiguous.
 struct RequestHead {
     let request: ExchangeRequest
     let upload: Upload
@@ -28,7 +28,7 @@ struct RequestHead {
         append("\r\n", to: &bytes)
     }
 
-    /// What `host` is for ``append(to:host:)``.
+    /// The `host` argument of ``append(to:host:)``.
     static func hostLine(for request: ExchangeRequest) -> [UInt8] { Array("Host: \(request.url.hostField)\r\n".utf8) }
 
     private func appendFields(to bytes: inout [UInt8]) {

@@ -1,17 +1,17 @@
-/// How far a request has been sent, and which bytes are next. A value; the connection sends what it holds.
+/// How much of a request has been sent, and which bytes are next. A value; the connection sends its bytes.
 struct RequestSending {
     enum Phase: Equatable {
-        /// The head, and what follows it at once.
+        /// The head, and the bytes that follow it at once.
         case body
         /// The body waits for `100 Continue` (RFC 9110 §10.1.1).
         case awaitsContinue
         /// All of the request is in ``unsent``.
         case isWhole
-        /// The server has answered before the end, or takes nothing more: the rest is not sent.
+        /// The server has answered before the end, or refuses more: the rest is not sent.
         case isGivenUp
     }
 
-    /// What is read of a body at once, in bytes.
+    /// The number of a body's bytes that are read at once.
     static let portion = 64 << 10
     private(set) var phase = Phase.isWhole
     private var isChunked = false
@@ -48,8 +48,8 @@ struct RequestSending {
 
     /// Adds a portion of the body.
     ///
-    /// - Parameter fill: writes bytes of the body into the buffer and says how many, or that there are none.
-    /// - Returns: what `fill` returned.
+    /// - Parameter fill: writes bytes of the body into the buffer and returns their number, or that there are none.
+    /// - Returns: the result of `fill`.
     mutating func fill(_ fill: (UnsafeMutableRawBufferPointer) -> Upload.Portion) -> Upload.Portion {
         var portion = Upload.Portion.end
         let body = unsafe [UInt8](unsafeUninitializedCapacity: Self.portion) { buffer, count in
@@ -75,6 +75,6 @@ struct RequestSending {
         if isChunked { bytes += "0\r\n\r\n".utf8 }
     }
 
-    /// The body's source has nothing more, which it told with its last portion.
+    /// The body's source has no more bytes, as it said with its last portion.
     mutating func bodyIsWhole() { if phase == .body { end() } }
 }

@@ -4,16 +4,16 @@ internal import Glibc
 internal import SallyportBase
 internal import SallyportCore
 
-/// Authorities that a server's certificate may lead to, and lists of what they revoked, read once for all pools that want
-/// the same ones: those of the system alone take most of a megabyte, and more time than the rest of a handshake.
+/// Authorities that may issue a server's certificate, and their revocation lists, read once for all pools that need the
+/// same ones: the system's authorities alone take most of a megabyte, and more time than the rest of a handshake.
 ///
 /// It lives as long as there is a reference to it.
 @safe
 final class AuthorityStore: @unchecked Sendable {
-    // SAFETY: constant, and nothing is added to it once it is made; OpenSSL counts its users and locks what it looks up.
+    // SAFETY: constant after its creation; OpenSSL counts its users and locks its look-ups.
     private let store: OpaquePointer
 
-    /// What one is made of.
+    /// The contents of a store.
     struct Contents: Sendable, Hashable {
         /// As it was when it was read.
         var system: FileStamp?
@@ -25,7 +25,7 @@ final class AuthorityStore: @unchecked Sendable {
     private init?(_ contents: Contents) {
         guard let store = unsafe X509_STORE_new() else { return nil }
         unsafe self.store = store
-        // As libcurl has it: an anchor need not be its own issuer.
+        // Like libcurl: an anchor need not be self-signed.
         _ = unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
         if let file = contents.system, unsafe X509_STORE_load_file(store, file.path) != 1 {
             ERR_clear_error()
@@ -40,7 +40,7 @@ final class AuthorityStore: @unchecked Sendable {
     /// Uses this store in a context, which releases the one that it had before.
     func use(in context: OpaquePointer) { unsafe SSL_CTX_set1_cert_store(context, store) }
 
-    /// What cannot be read is no anchor.
+    /// An unreadable certificate is not an anchor.
     static func add(_ anchor: [UInt8], to store: OpaquePointer?) {
         unsafe anchor.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
@@ -77,7 +77,7 @@ final class AuthorityStore: @unchecked Sendable {
     }
 }
 
-/// Which file a path led to, and whether it was changed since.
+/// Identifies a file at a path, to detect whether it was changed.
 struct FileStamp: Sendable, Hashable {
     let path: String
     private let numbers: [Int]
@@ -94,7 +94,7 @@ struct FileStamp: Sendable, Hashable {
     }
 }
 
-/// The authorities of a pool, read anew once the system's are others. On the loop only.
+/// The authorities of a pool, read again if the system's have changed. On the loop only.
 final class PoolAuthorities {
     private let isSystem: Bool
     private let anchors: [[UInt8]]
@@ -112,7 +112,7 @@ final class PoolAuthorities {
         self.lists = lists
     }
 
-    /// Nil if the system's cannot be read, and none were held: libcurl says what is wrong with them then.
+    /// Nil if the system's file cannot be read, and there were none before: libcurl reports the reason then.
     var current: AuthorityStore? {
         let system = isSystem ? Self.systemFile.flatMap { FileStamp($0) } : nil
         guard held == nil || held?.system != system else { return held?.store }

@@ -3,7 +3,7 @@ internal import COpenSSL
 internal import SallyportLoading
 
 extension EasyHandle {
-    /// Of the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
+    /// For the connection with the server; nil if it has no TLS. Only while the transfer has its connection.
     var channelBinding: ChannelBinding? {
         unsafe sallyport_get_tls(raw).flatMap { unsafe ChannelBinding(connection: OpaquePointer($0)) }
     }

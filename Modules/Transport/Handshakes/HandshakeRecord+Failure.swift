@@ -37,7 +37,7 @@ extension HandshakeRecord {
                 ?? LoadError(.serverNotTrusted, at: .serverTLS, "The server's certificate does not verify.")
         }
         if refusedVersion {
-            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer takes none of the offered versions.")
+            return LoadError(.noCommonTLSVersion, at: .serverTLS, "The peer accepts none of the offered versions.")
         }
         if refusedCertificate {
             return LoadError(
@@ -54,7 +54,7 @@ extension HandshakeRecord {
 }
 
 extension HandshakeRecord {
-    /// A peer's refusal of our certificate, or of the lack of one. TLS 1.3 tells of it only after the handshake.
+    /// A peer's refusal of our certificate, or of its absence. TLS 1.3 reports it only after the handshake.
     static func certificateRefusal(in handshakes: [HandshakeRecord]) -> LoadError? {
         guard let record = handshakes.last(where: \.refusedCertificate) else { return nil }
         let step: LoadError.Step =

@@ -3,7 +3,7 @@ internal import SallyportCore
 internal import SallyportEventLoop
 internal import SallyportLoading
 
-/// What became of one TLS handshake: filled by OpenSSL's callbacks, read where an error must be told.
+/// The result of one TLS handshake: filled by OpenSSL's callbacks, read to report an error.
 ///
 /// OpenSSL keeps it as long as the connection lives, which may be longer than the exchange that made it.
 @safe
@@ -13,17 +13,17 @@ final class HandshakeRecord {
     private(set) var settings: HandshakeSettings
     private(set) var isDone = false
     let start = LoopInstant.now
-    /// When the peers had agreed.
+    /// When the handshake was completed.
     private(set) var agreed: LoopInstant?
-    /// The two agreed on HTTP/2 (RFC 7301, RFC 9113 §3.2).
+    /// HTTP/2 was negotiated (RFC 7301, RFC 9113 §3.2).
     private(set) var choseHTTP2 = false
-    /// The chain was not taken.
+    /// The chain was refused.
     private(set) var isUntrusted = false
-    /// The chain verified and has none of the pinned keys.
+    /// The chain was verified but has none of the pinned keys.
     private(set) var lacksPinnedKey = false
     /// Whether the chain awaits a decision.
     private(set) var isInQuestion = false
-    /// The chain that was not taken.
+    /// The refused chain.
     private(set) var chain: ShownChain?
     /// The names of the authorities whose certificates the server accepts, if it asked for a certificate and the app
     /// must choose one.
@@ -37,7 +37,7 @@ final class HandshakeRecord {
 
     var peer: Peer { settings.peer }
 
-    /// The peer did not take our certificate, or wanted one: the `certificate_…` alerts, `bad_`, `unsupported_`,
+    /// The peer refused our certificate, or required one: the `certificate_…` alerts, `bad_`, `unsupported_`,
     /// `unknown_ca` and `access_denied`.
     var refusedCertificate: Bool {
         switch alert {
@@ -46,7 +46,7 @@ final class HandshakeRecord {
         }
     }
 
-    /// The peer has ended its side with `close_notify`. An end of TCP without it may be an attacker's doing.
+    /// The peer has ended its side with `close_notify`. An end of TCP without it may be caused by an attacker.
     var isEnded: Bool { alert == 0 }
 
     /// The alert `protocol_version`.
@@ -92,7 +92,7 @@ final class HandshakeRecord {
 // MARK: The server's chain
 
 extension HandshakeRecord {
-    /// Whether the chain is taken. Verification has been made.
+    /// Whether the chain is accepted, after its verification.
     func takes(_ store: OpaquePointer?, isVerified: Bool) -> Bool {
         let shown = unsafe X509_STORE_CTX_get0_untrusted(store)
         switch settings.decision {
@@ -121,7 +121,7 @@ extension HandshakeRecord {
         return unsafe sallyport_hold_verification(connection) == 1
     }
 
-    /// Judges what was in question again, by what has been decided since.
+    /// Continues with the decisions that were made since.
     func goOn(with settings: HandshakeSettings) {
         self.settings = settings
         (isInQuestion, isUntrusted, chain, wantedAuthorities) = (false, false, nil, nil)
@@ -139,13 +139,13 @@ extension HandshakeRecord {
         chain = unsafe ShownChain(shown, code == X509_V_OK ? nil : .init(verification: code))
     }
 
-    /// Of a chain that does not verify only the server's own certificate is known to be the server's.
+    /// For an unverified chain, only the server's own certificate is known to be the server's.
     private func mayBeTrusted(_ shown: OpaquePointer?) -> Bool {
         guard let pins = settings.pins, !lacksPinnedKey else { return !lacksPinnedKey }
         return unsafe Self.hasKey(of: pins, shown, count: 1)
     }
 
-    /// One step of verification; the first that fails ends it.
+    /// One step of verification; the first failure ends it.
     func verified(_ isGood: Bool, _ store: OpaquePointer?) -> Bool {
         guard isGood else { return unsafe forgives(store) }
         if settings.demandsServerUsage, unsafe isLeafWithoutServerUsage(store) {
@@ -162,7 +162,7 @@ extension HandshakeRecord {
         return false
     }
 
-    /// Where no list says anything about a certificate, the rules may let it pass.
+    /// If there is no list for a certificate, the rules may permit it.
     private func forgives(_ store: OpaquePointer?) -> Bool {
         guard settings.revocation.allowsUnknown else { return false }
         switch unsafe X509_STORE_CTX_get_error(store) {
@@ -173,7 +173,7 @@ extension HandshakeRecord {
         }
     }
 
-    /// Whether the chain is whole, which the call for the peer's own certificate tells, and none of its keys is pinned.
+    /// Whether the chain is complete, which is known at the peer's own certificate, and none of its keys is pinned.
     private func lacksPinnedKey(_ store: OpaquePointer?, _ pins: Set<PublicKeyPin>) -> Bool {
         guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
         let chain = unsafe X509_STORE_CTX_get0_chain(store)
@@ -188,16 +188,16 @@ extension HandshakeRecord {
         }
     }
 
-    /// Whether the certificate that is looked at is the peer's own and names no host in `subjectAltName`: libcurl would
-    /// then take its common name for one (RFC 9525 §2).
+    /// Whether the current certificate is the peer's own and names no host in `subjectAltName`: libcurl would then use
+    /// its common name (RFC 9525 §2).
     private func isLeafWithoutHost(_ store: OpaquePointer?) -> Bool {
         guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
         return unsafe sallyport_names_host(X509_STORE_CTX_get_current_cert(store)) == 0
     }
 
-    /// Whether the certificate that is looked at is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12).
-    /// To OpenSSL one without the extension is good for everything, and so it is not enough here; anyExtendedKeyUsage
-    /// neither.
+    /// Whether the current certificate is the peer's own and does not name serverAuth (RFC 5280 §4.2.1.12). OpenSSL
+    /// accepts a certificate without the extension for every use, which is not sufficient here; nor is
+    /// anyExtendedKeyUsage.
     private func isLeafWithoutServerUsage(_ store: OpaquePointer?) -> Bool {
         guard unsafe X509_STORE_CTX_get_error_depth(store) == 0 else { return false }
         guard let certificate = unsafe X509_STORE_CTX_get_current_cert(store) else { return true }
@@ -209,7 +209,7 @@ extension HandshakeRecord {
 // MARK: Revocation, and the client's certificate
 
 extension HandshakeRecord {
-    /// Whether the handshake goes on with what the server has stapled, or not.
+    /// Whether the handshake continues after the check of the server's stapled response.
     func takesStaple(_ connection: OpaquePointer?) -> Bool {
         if case .decided(_, isTrusted: true) = settings.decision { return true }
         let verdict = unsafe sallyport_check_staple(connection, settings.revocation.stapling == .required ? 1 : 0)

@@ -2,23 +2,23 @@ internal import CIdentitySigner
 internal import COpenSSL
 internal import SallyportCore
 
-/// What the `SSL_CTX` of a new connection is told besides what libcurl told it.
+/// Settings for the `SSL_CTX` of a new connection, in addition to libcurl's.
 struct HandshakeSettings {
     var peer: HandshakeRecord.Peer
     var versions: TLSVersions
     var isFallback = false
-    /// In place of those that libcurl read; nil if they hold.
+    /// Replaces libcurl's authorities; nil to keep those.
     var authorities: AuthorityStore?
-    /// Besides those that libcurl read.
+    /// In addition to libcurl's authorities.
     var additionalAuthorities: [[UInt8]] = []
     /// False for the one exchange that trusts any server, see ``TrustAnchors/unverified``.
     var isVerified = true
     var demandsServerUsage = false
-    /// Whose name the certificate must bear; nil if libcurl alone looks at it.
+    /// The host that the certificate must name; nil if only libcurl checks it.
     var host: Host?
     /// Whether the certificate must name a host at all.
     var checksHost = true
-    /// What is offered in ALPN, as it stands in the hello; empty for nothing.
+    /// The protocols offered in ALPN, in the encoding of the ClientHello; empty for none.
     var applicationProtocols: [UInt8] = []
     var pins: Set<PublicKeyPin>?
     var decision = TrustDecision.verification
@@ -26,7 +26,7 @@ struct HandshakeSettings {
     /// Whether an open question holds the handshake until ``HandshakeRecord/goOn(with:)``; if false, it ends the
     /// handshake.
     var holdsQuestions = false
-    /// What is shown where its key is elsewhere; libcurl shows all others.
+    /// The client identity if its key is elsewhere; libcurl presents all others.
     var signed: ClientIdentity?
     var revocation = RevocationRules()
 
@@ -60,7 +60,7 @@ struct HandshakeSettings {
         unsafe applyRevocation(context)
     }
 
-    /// libcurl takes a range of versions; blocks may leave a hole in it.
+    /// libcurl takes a range of versions; blocked versions may be inside it.
     private var forbidden: UInt64 {
         let bits: [(TLSVersion, UInt64)] = [
             (.tls10, UInt64(1) << 26), (.tls11, UInt64(1) << 28), (.tls12, UInt64(1) << 27), (.tls13, UInt64(1) << 29),
@@ -68,8 +68,8 @@ struct HandshakeSettings {
         return bits.reduce(0) { versions.contains($1.0) ? $0 : $0 | $1.1 }
     }
 
-    /// The name is looked for among the alternative names alone, and a wildcard stands for one whole label (RFC 9525
-    /// §6.3).
+    /// The name is compared with the subject alternative names only, and a wildcard stands for one whole label (RFC
+    /// 9525 §6.3).
     private func demand(_ host: Host, _ context: OpaquePointer) {
         let parameters = unsafe SSL_CTX_get0_param(context)
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
@@ -81,7 +81,7 @@ struct HandshakeSettings {
         }
     }
 
-    /// A certificate that cannot be shown is not: the server says what it thinks of that.
+    /// An unusable certificate is left out: the server decides whether to accept that.
     static func show(_ certificates: [[UInt8]], _ signer: any IdentitySigner, _ context: OpaquePointer) {
         for (index, der) in certificates.enumerated() {
             guard let certificate = unsafe ShownChain.read(der) else { continue }

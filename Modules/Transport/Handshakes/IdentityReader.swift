@@ -2,12 +2,12 @@ internal import COpenSSL
 package import SallyportBase
 package import SallyportCore
 
-/// Makes client identities of what files hold. Certificate and key must belong together.
+/// Reads client identities from the contents of files. Certificate and key must belong together.
 package enum IdentityReader {
     /// - Parameters:
     ///   - certificates: the leaf first; DER.
     ///   - key: PEM: PKCS#8, PKCS#1 or SEC 1, encrypted or not.
-    /// - Throws: `fileSystem` if the key cannot be read, or is another's.
+    /// - Throws: `fileSystem` if the key cannot be read, or does not belong to the certificate.
     package static func identity(
         certificates: [[UInt8]], key: [UInt8], password: Redacted<String>?
     ) throws(LoadError) -> ClientIdentity {
@@ -71,7 +71,7 @@ package enum IdentityReader {
         return Redacted(PEM.text("PRIVATE KEY", octets))
     }
 
-    /// What one of OpenSSL's `i2d_…` functions writes: called for the length first.
+    /// The output of one of OpenSSL's `i2d_…` functions: called for the length first.
     private static func octets(
         _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     ) throws(LoadError) -> [UInt8] {

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A chain that a server showed, and OpenSSL's verdict on it.
+/// A chain that a server presented, and OpenSSL's verdict on it.
 struct ShownChain {
     let certificates: [[UInt8]]
     let fingerprint: ChainFingerprint
@@ -15,9 +15,9 @@ struct ShownChain {
 }
 
 extension ShownChain {
-    /// Nil if memory is out.
+    /// Nil if memory is exhausted.
     ///
-    /// - Parameter chain: OpenSSL's stack of certificates as they came.
+    /// - Parameter chain: OpenSSL's stack of certificates as received.
     init?(_ chain: OpaquePointer?, _ failure: ServerTrustEvaluation.Failure?) {
         guard let fingerprint = unsafe Self.fingerprint(of: chain) else { return nil }
         certificates = unsafe (0..<sallyport_chain_count(chain)).map { unsafe Self.certificate(chain, $0) }
@@ -31,7 +31,7 @@ extension ShownChain {
         return ChainFingerprint(sha256: digest)
     }
 
-    /// The caller frees it. Nil for what is no certificate.
+    /// The caller frees it. Nil if it is not a certificate.
     static func read(_ der: [UInt8]) -> OpaquePointer? {
         unsafe der.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress

@@ -1,7 +1,7 @@
 internal import CIdentitySigner
 internal import SallyportCore
 
-/// What OpenSSL keeps of an ``IdentitySigner``.
+/// Holds an ``IdentitySigner`` for OpenSSL.
 final class SignerBox {
     let signer: any IdentitySigner
     init(_ signer: any IdentitySigner) { self.signer = signer }

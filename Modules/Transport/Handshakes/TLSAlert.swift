@@ -1,13 +1,13 @@
 package import SallyportCore
 
-/// An alert of the peer's that ended a handshake (RFC 8446 §6): the underlying error of ``LoadError/Code/tlsFailed``.
+/// A peer's alert that ended a handshake (RFC 8446 §6): the underlying error of ``LoadError/Code/tlsFailed``.
 package struct TLSAlert: Error, Sendable, Hashable {
     /// The number of the standard.
     package let description: UInt8
 }
 
 extension LoadError {
-    /// An alert, a close or a reset in the handshake with the server: it may speak lower versions of TLS only.
+    /// An alert, a close or a reset in the handshake with the server: it may support lower versions of TLS only.
     package var asksForLowerVersions: Bool {
         guard step == .serverTLS else { return false }
         return switch code {

@@ -1,7 +1,7 @@
-/// What goes to one origin: how many exchanges go on, and which wait for one of them to end: the most urgent first, and
-/// among equals first come, first served.
+/// The exchanges with one origin: how many are running, and which wait for one of them to end: the most urgent first,
+/// and among equals first come, first served.
 struct OriginLane<Waiter> {
-    /// How many streams an origin that speaks HTTP/2 takes at once: as many as libcurl puts on one connection.
+    /// The number of concurrent streams to an HTTP/2 origin: as many as libcurl puts on one connection.
     static var streams: Int { 100 }
 
     private var active = 0
@@ -10,18 +10,19 @@ struct OriginLane<Waiter> {
     private var nextNumber: UInt64 = 0
     /// Whether exchanges share a connection (HTTP/2); nil before the first handshake.
     private(set) var isMultiplexed: Bool?
-    /// Connections that are open, used or not.
+    /// The number of open connections, used or idle.
     private var connections = 0
 
     var isWaitedFor: Bool { !rows.isEmpty }
 
-    /// Nothing is known that is worth keeping.
+    /// There is no state worth keeping.
     var isForgettable: Bool { active == 0 && rows.isEmpty && connections == 0 }
 
-    /// Lets an exchange go on, or makes it wait.
+    /// Admits an exchange, or makes it wait.
     ///
-    /// - Parameter limit: at how many exchanges at once, itself included, it goes on; at least one always does.
-    /// - Returns: the ticket where it waits.
+    /// - Parameter limit: the number of concurrent exchanges, including this one, up to which it is admitted; at least
+    ///   one is.
+    /// - Returns: the ticket if it waits.
     mutating func arrived(_ waiter: Waiter, limit: Int, urgency: Urgency = .standard) -> OriginTicket? {
         if rows.isEmpty, hasRoom(limit) {
             active += 1
@@ -32,16 +33,16 @@ struct OriginLane<Waiter> {
         return OriginTicket(urgency: urgency, number: nextNumber)
     }
 
-    /// An exchange that went on has ended.
+    /// An admitted exchange has ended.
     mutating func ended() { active -= 1 }
 
-    /// One that waited wants nothing more, or waits elsewhere.
+    /// A waiting exchange was given up, or waits elsewhere.
     mutating func gaveUp(_ ticket: OriginTicket) {
         rows[ticket.urgency]?.remove(ticket.number)
         if rows[ticket.urgency]?.isEmpty == true { rows[ticket.urgency] = nil }
     }
 
-    /// The next one that may go on now; it counts as such from here.
+    /// The next waiting exchange that may run now; it counts as running from here on.
     mutating func nextAdmitted() -> Waiter? {
         guard let urgency = rows.count == 1 ? rows.keys.first : rows.keys.max(),
             let limit = rows[urgency]?.firstLimit(), hasRoom(limit), let waiter = rows[urgency]?.removeFirst()
@@ -64,7 +65,7 @@ struct OriginLane<Waiter> {
     mutating func closed() { connections -= 1 }
 }
 
-/// Where an exchange stands that waits.
+/// The position of a waiting exchange.
 struct OriginTicket: Equatable {
     var urgency: Urgency
     var number: UInt64
@@ -76,13 +77,13 @@ struct Urgency: Hashable, Comparable {
 
     static let standard = Urgency(0.5)
 
-    /// What is no number from 0 to 1 counts as the nearest, and what is no number at all as the standard.
+    /// Values outside 0 to 1 are clamped, and NaN counts as the default.
     init(_ priority: Double) { hundredths = priority.isNaN ? 50 : UInt8((min(max(priority, 0), 1) * 100).rounded()) }
 
     static func < (left: Urgency, right: Urgency) -> Bool { left.hundredths < right.hundredths }
 }
 
-/// Those that wait with one urgency, in their order.
+/// The waiting members with one urgency, in order.
 struct WaitingRow<Waiter> {
     /// By their numbers, which are drawn in ascending order. A member that gives up leaves a gap.
     private var waiting: [UInt64: (waiter: Waiter, limit: Int)] = [:]
@@ -100,7 +101,7 @@ struct WaitingRow<Waiter> {
 
     mutating func remove(_ number: UInt64) { waiting[number] = nil }
 
-    /// At how many exchanges at once the first one goes on.
+    /// The number of concurrent exchanges up to which the first one is admitted.
     mutating func firstLimit() -> Int? {
         while first <= last {
             if let limit = waiting[first]?.limit { return limit }

@@ -2,11 +2,11 @@ internal import SallyportEventLoop
 
 /// The origins whose servers have chosen HTTP/1.1 (RFC 7301), for all paths of one loop. On the loop only.
 ///
-/// A server may learn HTTP/2 at any time, so what is known counts for an hour. It decides nothing but how exchanges are
-/// carried: an origin that lies about it is spoken to by HTTP/1.1.
+/// A server may start to support HTTP/2 at any time, so an entry is valid for an hour. It only decides how exchanges
+/// are carried: if it is wrong, HTTP/1.1 is used.
 final class OriginProtocols {
     private static let lifetime = Duration.seconds(3600)
-    /// How many are kept; then all are forgotten.
+    /// The most entries; beyond that, all are removed.
     private static let limit = 4096
     private var known: [Origin: LoopInstant] = [:]
 

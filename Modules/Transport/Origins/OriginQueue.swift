@@ -1,7 +1,7 @@
 internal import SallyportCore
 
-/// Where an exchange goes, as connections are counted: scheme, host and port, with those apart that may not share a
-/// connection.
+/// The destination of an exchange, by which connections are counted: scheme, host and port, separated further if
+/// connections must not be shared.
 struct Origin: Hashable {
     var endpoint: Endpoint
     var isSecure: Bool
@@ -11,7 +11,7 @@ struct Origin: Hashable {
 /// An exchange's claim to a connection of its origin.
 struct OriginClaim {
     var origin: Origin
-    /// How many exchanges of the origin go on at once, where each has a connection to itself.
+    /// The most concurrent exchanges with the origin, if each has a connection to itself.
     var limit: Int
     /// Its place in the queue, while it waits.
     var ticket: OriginTicket?
@@ -19,10 +19,10 @@ struct OriginClaim {
 
 /// The lanes of a pool's origins.
 ///
-/// libcurl has such a limit, but counts what waits as idle and late, and does not keep the order.
+/// libcurl has such a limit too, but counts waiting transfers as idle and late, and does not keep their order.
 struct OriginQueue {
     private var lanes: [Origin: OriginLane<any PoolMember>] = [:]
-    /// Origins at which there may be room now for one that waits.
+    /// Origins where a waiting exchange may now be admitted.
     private var stirred: [Origin] = []
 
     var isStirred: Bool { !stirred.isEmpty }
@@ -36,14 +36,14 @@ struct OriginQueue {
         return ticket == nil
     }
 
-    /// The member waits no more where it waited.
+    /// The member no longer waits at its former position.
     mutating func leftQueue(_ member: any PoolMember) {
         guard let claim = member.attempt.claim, let ticket = claim.ticket else { return }
         member.attempt.claim?.ticket = nil
         change(claim.origin) { $0.gaveUp(ticket) }
     }
 
-    /// The member has ended, wherever it was.
+    /// The member has ended, in any state.
     mutating func left(_ member: any PoolMember) {
         guard let claim = member.attempt.claim else { return }
         change(claim.origin) { lane in
@@ -66,7 +66,7 @@ struct OriginQueue {
 
     // MARK: Connections
 
-    /// The origin's connections carry one exchange at a time, or many.
+    /// Whether the origin's connections carry one exchange at a time, or many.
     mutating func learned(_ origin: Origin, isMultiplexed: Bool) {
         guard let lane = lanes[origin], lane.isMultiplexed != isMultiplexed else { return }
         lanes[origin]?.learned(isMultiplexed: isMultiplexed)

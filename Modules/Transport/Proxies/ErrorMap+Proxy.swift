@@ -4,7 +4,7 @@ internal import SallyportCore
 internal import SallyportLoading
 
 extension ErrorMap {
-    /// What failed between this machine and the proxy, or at the proxy; nil if it was the server behind it.
+    /// A failure between this machine and the proxy, or of the proxy; nil if it was a failure of the server.
     func proxyError(_ proxy: Proxy, _ step: LoadError.Step, _ code: CURLcode) -> LoadError? {
         let text = handle.errorMessage
         switch (code, step) {
@@ -20,7 +20,7 @@ extension ErrorMap {
         }
     }
 
-    /// Whether CONNECT was sent in the clear, of which only libcurl's words tell (7.88).
+    /// Whether CONNECT was sent unencrypted; only libcurl's message tells this (7.88).
     private func hasAsked(_ code: CURLcode) -> Bool {
         attempt.relayAnswer.status != 0 || Self.isLoss(code) || handle.errorMessage.contains("CONNECT")
     }
@@ -39,7 +39,7 @@ extension ErrorMap {
         return LoadError(.tlsFailed, at: .proxyTLS, "\(proxy): \(handle.errorMessage)")
     }
 
-    /// What came of CONNECT.
+    /// The error for a refused CONNECT.
     private func refusal(_ proxy: Proxy, _ code: CURLcode) -> LoadError {
         let answer = attempt.relayAnswer
         if code == CURLE_WRITE_ERROR {
@@ -66,7 +66,7 @@ extension ErrorMap {
         for challenge in challenges { fields.append(HTTPField(name: .proxyAuthenticate, value: challenge)) }
         let head = HTTPResponse(status: .proxyAuthenticationRequired, headerFields: fields)
         return LoadError(
-            .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) wants to know who asks.",
+            .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) requires authentication.",
             underlying: ProxyChallenge(head: head))
     }
 
@@ -76,7 +76,7 @@ extension ErrorMap {
         switch reason {
         case CURLPX_NO_AUTH, CURLPX_USER_REJECTED, CURLPX_IDENTD, CURLPX_IDENTD_DIFFER:
             return LoadError(
-                .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) takes no connection of this user.")
+                .proxyAuthenticationRequired, at: .proxyConnect, "\(proxy) refuses connections of this user.")
         case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_NOT_ALLOWED, CURLPX_REPLY_NETWORK_UNREACHABLE,
             CURLPX_REPLY_HOST_UNREACHABLE, CURLPX_REPLY_CONNECTION_REFUSED, CURLPX_REPLY_TTL_EXPIRED,
             CURLPX_REQUEST_FAILED:

@@ -3,10 +3,10 @@ internal import HTTPTypes
 package import SallyportBase
 package import SallyportCore
 
-/// The proxy of a path, and the user known to it: connections of one user serve no other.
+/// The proxy of a path, and its user: connections of one user are never used for another.
 package struct ProxyAccess: Sendable, Hashable {
     package var proxy: Proxy
-    /// What `Proxy-Authorization` says, to an HTTP proxy and never to a server.
+    /// The value of `Proxy-Authorization`, sent to an HTTP proxy and never to a server.
     package var authorization: Redacted<String>?
     /// The credential for a SOCKS proxy.
     package var credential: Credential?
@@ -49,7 +49,7 @@ extension PathConfiguration {
             handle.set(CURLOPT_PROXYUSERNAME, credential.user)
             handle.set(CURLOPT_PROXYPASSWORD, credential.password.reveal())
         }
-        // What is the proxy's goes to the proxy alone, CONNECT or not, and what is the server's is not in CONNECT.
+        // The proxy's fields are sent only to the proxy, with CONNECT or not, and the server's are not part of CONNECT.
         handle.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         if let proxyLines {
             unsafe handle.set(CURLOPT_PROXYHEADER, pointer: UnsafeMutableRawPointer(proxyLines.list))
@@ -65,7 +65,7 @@ extension PathConfiguration {
 }
 
 extension HandshakeSettings {
-    /// Those of the handshake with a proxy. The session's versions, pins and trust are about servers.
+    /// The settings of the handshake with a proxy. The session's versions, pins and trust apply to servers only.
     static func with(_ proxy: Proxy) -> HandshakeSettings {
         var authorities: [[UInt8]] = []
         if case .systemAnd(let anchors) = proxy.anchors { authorities = anchors }

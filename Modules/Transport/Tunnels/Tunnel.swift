@@ -2,7 +2,7 @@ package import SallyportCore
 package import SallyportLoading
 internal import Synchronization
 
-/// A stream of bytes to one server, direct or through a relay, with or without TLS to the server.
+/// A byte stream to one server, direct or through a relay, with or without TLS to the server.
 ///
 /// One task may read while another writes. Releasing the tunnel resets it, unless it was told to end by itself. At most
 /// 256 KiB are read ahead, and at most as much waits to be sent.
@@ -21,14 +21,14 @@ package final class Tunnel: ByteChannel {
 
     package var facts: StreamFacts { stream.wire.facts }
 
-    /// The connection as a policy judges it.
+    /// The connection, for a policy's decision.
     package var openConnection: OpenConnection {
         let version = facts.tls.flatMap { TLSVersion(openSSL: $0.version) }
         return OpenConnection(
             to: endpoint, through: connection.cluster, tlsVersion: version, peer: connection.peer)
     }
 
-    /// The next bytes, as many as are ready; nil once the server has ended its side.
+    /// The next available bytes; nil once the server has ended its side.
     ///
     /// The end of TCP without TLS's close_notify is an error, not an end. Cancelling the task resets the tunnel.
     package func read(upTo limit: Int = .max) async throws(LoadError) -> [UInt8]? {
@@ -47,7 +47,7 @@ package final class Tunnel: ByteChannel {
 
     package func whenOver(_ tell: @escaping @Sendable () -> Void) { stream.wire.whenOver(tell) }
 
-    /// Sends `bytes`; returns when there is room for more. What could not be sent fails the next read or write.
+    /// Sends `bytes`; returns when there is room for more. If sending fails, the next read or write throws.
     package func write(_ bytes: [UInt8]) async throws(LoadError) {
         if Task.isCancelled { throw .cancelled() }
         stream.wire.callBegins()
@@ -75,18 +75,18 @@ package final class Tunnel: ByteChannel {
     package var receivedOctets: Int { stream.received.load(ordering: .relaxed) }
     package var isBeingRead: Bool { stream.down.isAwaited }
 
-    /// Ends the direction to the server once all is sent, and leaves the other open: close_notify where there is
-    /// TLS, else FIN.
+    /// Ends the direction to the server once everything is sent, and leaves the other open: with close_notify under
+    /// TLS, otherwise with FIN.
     package func closeWrite() { stream.up.finish() }
 
-    /// Ends the direction to the server once all is sent, and the connection once the server has ended its side too;
-    /// after `limit` in any case. Reading goes on meanwhile.
+    /// Ends the direction to the server once everything is sent, and the connection once the server has ended its side
+    /// too; after `limit` in any case. Reading continues meanwhile.
     package func shutdown(within limit: Duration) { stream.post(.shutdown(within: limit)) }
 
-    /// Ends both directions at once. Reads and writes that wait throw ``LoadError/Code/connectionLost``.
+    /// Ends both directions at once. Waiting reads and writes throw ``LoadError/Code/connectionLost``.
     package func close() { stream.post(.close) }
 
-    /// Ends both directions at once with a reset, so that the server does not take what it has for the whole.
+    /// Ends both directions at once with a reset, so that the server does not take what it has received for complete.
     package func reset() { stream.post(.reset) }
 }
 
@@ -95,18 +95,18 @@ package final class Tunnel: ByteChannel {
 extension Tunnel {
     /// Sends what was written, and stops all other reading and sending until ``handshake(via:_:)``.
     ///
-    /// - Throws: why TLS cannot begin now. The tunnel stays as it was, unless bytes came that were not read.
+    /// - Throws: the reason why TLS cannot begin now. The tunnel is unchanged, unless unread bytes have arrived.
     package func prepareTLS() async throws(LoadError) {
         try await secure { .prepare($0) }
     }
 
-    /// Makes a TLS handshake with the server, or continues one that is held. If something is in question, the error
-    /// says what, and the next call continues with what its path says about it. Any other failure ends the tunnel.
+    /// Makes a TLS handshake with the server, or continues one that is held. If the handshake raises a question, the
+    /// error contains it, and the next call continues with the decision in its path. Any other failure ends the tunnel.
     ///
     /// - Parameter path: only its settings for TLS with the server are used.
     package func handshake(via path: ConnectionPath, _ start: TLSStart) async throws(LoadError) {
         guard let protocols = ApplicationProtocols.wire(start.applicationProtocols ?? []) else {
-            throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 octets.")
+            throw LoadError(.invalidRequest, at: .serverTLS, "A name of ALPN has 1 to 255 bytes.")
         }
         let handshake = TunnelHandshake(path: path, applicationProtocols: protocols, timeout: start.timeout)
         try await secure { .handshake(handshake, $0) }

@@ -24,9 +24,9 @@ extension StreamFacts.TLS {
     }
 }
 
-/// The names that a client offers in ALPN, as they stand in its hello (RFC 7301 §3.1).
+/// The names that a client offers in ALPN, in the encoding of its ClientHello (RFC 7301 §3.1).
 package enum ApplicationProtocols {
-    /// How many bytes the names may have, with one more for each.
+    /// The most bytes of all names, with one more for each.
     package static let limit = 1024
 
     /// Nil if a name is empty or has more than 255 bytes, or there are too many.

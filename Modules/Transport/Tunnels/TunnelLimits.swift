@@ -1,14 +1,14 @@
 internal import SallyportCore
 internal import SallyportEventLoop
 
-/// The times of a tunnel, and when each is over.
+/// The time limits of a tunnel.
 struct TunnelLimits {
     private let idleTimeout: Duration?
     /// Whether time counts as idle even if no task on this side waits for the tunnel.
     private let countsPauses: Bool
     private var deadline: LoopInstant
     private var lastMove = LoopInstant.never
-    /// By when the server must have ended its side, once we have ended ours.
+    /// When the server must have ended its side, after we have ended ours.
     private var endBy = LoopInstant.never
 
     init(idleTimeout: Duration?, countsPauses: Bool, deadline: ContinuousClock.Instant?) {
@@ -18,7 +18,7 @@ struct TunnelLimits {
     }
 
     var hasIdleTimeout: Bool { idleTimeout != nil }
-    /// Whether the idle time begins anew with each read and each write.
+    /// Whether the idle time starts again with each read and each write.
     var beginsWithCalls: Bool { idleTimeout != nil && !countsPauses }
 
     mutating func moved(at now: LoopInstant) { lastMove = now }
@@ -49,6 +49,6 @@ struct TunnelLimits {
     }
 }
 
-/// A server kept its side open after ours had ended, for longer than was waited: the underlying error of
+/// A server kept its side open for too long after ours had ended: the underlying error of
 /// ``LoadError/Code/connectionLost``.
 package struct EndTimeout: Error, Sendable, Hashable {}

@@ -13,33 +13,33 @@ internal import SallyportLoading
 /// one's socket. libcurl still owns and frees everything except TLS that was begun later (``beginTLS(_:at:showing:)``).
 @safe
 struct TunnelLink: @unchecked Sendable {
-    // SAFETY: made and freed on the loop, and used in between under the lock of its ``TunnelWire`` only, what OpenSSL calls
-    // back meanwhile included; whoever made the connection looks at its handshakes before that.
-    /// What became of a call.
+    // SAFETY: created and freed on the loop, and used in between only under the lock of its ``TunnelWire``, including
+    // OpenSSL's callbacks; the code that opened the connection reads its handshakes before that.
+    /// The result of a call.
     enum Outcome {
         case moved(Int)
-        /// So many bytes were read, and most likely there are no more now: the socket tells when there are.
+        /// This many bytes were read, and there are probably no more now: the socket reports when there are.
         case drained(Int)
-        /// Nothing now; again when the socket is ready for this.
+        /// Nothing now; try again when the socket is ready for this.
         case waits(Interest)
-        /// The peer has ended its side, and said so: close_notify where there is TLS, else FIN.
+        /// The peer has ended its side properly: with close_notify under TLS, otherwise with FIN.
         case ended
         case failed
 
-        /// Most likely there is more.
+        /// There is probably more.
         var isMoved: Bool { if case .moved = self { true } else { false } }
     }
 
     let descriptor: Int32
     private(set) var handshakes: [HandshakeRecord]
-    /// The innermost; nil if there is no TLS.
+    /// The innermost TLS; nil if there is none.
     private(set) var tls: OpaquePointer?
     /// TLS that was begun later, which this type frees.
     private var ownTLS: OpaquePointer?
 
-    /// Nil if memory is out.
+    /// Nil if memory is exhausted.
     ///
-    /// - Parameter handshakes: of the connection, the outermost first.
+    /// - Parameter handshakes: those of the connection, the outermost first.
     init?(_ descriptor: Int32, _ handshakes: [HandshakeRecord]) {
         self.descriptor = descriptor
         self.handshakes = handshakes
@@ -73,12 +73,12 @@ struct TunnelLink: @unchecked Sendable {
         return count < Self.record && !hasPending ? .drained(count) : .moved(count)
     }
 
-    /// The longest record (RFC 8446 §5.1): behind a shorter one there is mostly nothing.
+    /// The longest record (RFC 8446 §5.1): a shorter one is usually the last for now.
     private static let record = 16 << 10
 
-    /// Whether there are bytes that the socket will not tell of.
+    /// Whether there are bytes that the socket does not report.
     private var hasPending: Bool {
-        // What a BIO holds that reads ahead, too: SSL_has_pending tells of the connection's own only.
+        // Includes bytes of a BIO that reads ahead: SSL_has_pending reports only the connection's own.
         handshakes.contains { handshake in
             guard let connection = unsafe handshake.connection else { return false }
             return unsafe SSL_has_pending(connection) == 1 || BIO_ctrl_pending(SSL_get_rbio(connection)) > 0
@@ -91,7 +91,7 @@ struct TunnelLink: @unchecked Sendable {
             let count = unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
             return Self.outcome(ofCall: count, waitingFor: .write)
         }
-        // One call takes one record.
+        // One call reads one record.
         if let outermost = unsafe handshakes.first?.connection {
             unsafe sallyport_announce_more(outermost, buffer.count > Self.record ? 1 : 0)
         }
@@ -101,8 +101,8 @@ struct TunnelLink: @unchecked Sendable {
         return unsafe code == 1 ? .moved(count) : outcome(of: tls, code)
     }
 
-    /// Ends our direction and leaves the other open: close_notify on the innermost TLS (RFC 8446 §6.1), which those
-    /// around it carry as bytes, else FIN. Everything was sent before. ``Outcome/ended`` once it is done.
+    /// Ends our direction and leaves the other open: with close_notify on the innermost TLS (RFC 8446 §6.1), which is
+    /// data for the outer ones, otherwise with FIN. Everything was sent before. ``Outcome/ended`` once it is done.
     func endSending() -> Outcome {
         guard let tls = unsafe tls else { return shutdown(descriptor, Int32(SHUT_WR)) == 0 ? .ended : .failed }
         ERR_clear_error()
@@ -110,7 +110,7 @@ struct TunnelLink: @unchecked Sendable {
         return unsafe code >= 0 ? .ended : outcome(of: tls, code)
     }
 
-    /// Makes the end that follows a reset without close_notify: what was cut off must not look whole to the server.
+    /// Makes the following end a reset without close_notify: a truncated stream must not look complete to the server.
     func willReset() {
         for handshake in handshakes {
             if let connection = unsafe handshake.connection { unsafe SSL_set_quiet_shutdown(connection, 1) }
@@ -124,7 +124,7 @@ struct TunnelLink: @unchecked Sendable {
         switch unsafe SSL_get_error(tls, code) {
         case SSL_ERROR_WANT_READ: .waits(.read)
         case SSL_ERROR_WANT_WRITE: .waits(.write)
-        // The end of TCP without TLS's own end may be an attacker's doing: it is an error, not an end.
+        // An end of TCP without the end of TLS may be caused by an attacker: it is an error, not a regular end.
         case SSL_ERROR_ZERO_RETURN: handshakes.last?.isEnded == true ? .ended : .failed
         default: .failed
         }
@@ -200,7 +200,7 @@ struct TunnelLink: @unchecked Sendable {
     /// Why the connection broke, after ``Outcome/failed``.
     func failure(isHalfClosed: Bool) -> LoadError {
         if handshakes.last(where: \.refusedCertificate) != nil {
-            // TLS 1.3 tells of it only behind the handshake.
+            // TLS 1.3 reports it only after the handshake.
             return LoadError(
                 .clientCertificateRefused, at: .serverTLS,
                 "The peer refused the certificate, or the lack of one (TLS alert).")
@@ -221,6 +221,6 @@ struct TunnelLink: @unchecked Sendable {
     }
 }
 
-/// A relay gave up a tunnel of which one direction had been ended, as those do that know no half-close: the underlying
+/// A relay without support for half-closed tunnels ended a tunnel after one direction had been ended: the underlying
 /// error of ``LoadError/Code/connectionLost``.
 package struct HalfCloseLost: Error, Sendable, Hashable {}

@@ -4,9 +4,9 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// The connection of a tunnel, until it stands: made by the caller, run by a pool on the loop.
+/// The opening of a tunnel's connection: created by the caller, run by a pool on the loop.
 final class TunnelOpening: @unchecked Sendable {
-    // SAFETY: as ``Exchange``: set before it is posted, then touched on the loop only; `isCancelled` is atomic.
+    // SAFETY: like ``Exchange``: set before it is posted, then used on the loop only; `isCancelled` is atomic.
     typealias Continuation = CheckedContinuation<Result<Tunnel, LoadError>, Never>
 
     let request: TunnelRequest
@@ -37,21 +37,21 @@ extension TunnelOpening: PoolMember {
     var isPaused: Bool { false }
 
     func begins(with handle: EasyHandle) {
-        // A handle that carried a tunnel carries nothing else afterwards.
+        // A handle that has opened a tunnel is not used for anything else.
         handle.isPlain = false
         handle.set(CURLOPT_URL, "\(request.isSecure ? "https" : "http")://\(request.endpoint)/")
         handle.set(CURLOPT_CONNECT_ONLY, 1)
-        // With HTTP/2 chosen by ALPN, curl_easy_send() crashes (7.88).
+        // If ALPN has chosen HTTP/2, curl_easy_send() crashes (7.88).
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_SSL_ENABLE_ALPN, 0)
         handle.set(CURLOPT_PIPEWAIT, 0)
-        // A proxy is asked for a tunnel also where the server's bytes are not HTTPS.
+        // A proxy must open a tunnel even if the server's bytes are not HTTPS.
         if pool?.configuration.path.proxy != nil { handle.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
         let milliseconds = request.connectTimeout.wholeNanoseconds / 1_000_000
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, milliseconds)))
     }
 
-    /// The pool gives the member up: it failed, was cancelled, or its tunnel is closed.
+    /// The member has failed, was cancelled, or its tunnel is closed.
     func finished(_ failure: LoadError?) {
         let stream = stream
         stream?.detach(failure ?? .cancelled())
@@ -76,7 +76,7 @@ extension TunnelOpening: PoolMember {
         reporter(report)
     }
 
-    /// The connection stands.
+    /// The connection is open.
     func connected() {
         guard let handle = attempt.handle, let pool else { return }
         let descriptor = handle.socket
@@ -122,12 +122,12 @@ extension TunnelOpening: PoolMember {
 }
 
 extension EasyHandle {
-    /// What lies ready on the connection. The first call is made for another reason: by it the handle takes the connection
-    /// that it has just made; without it libcurl has it for idle, and closes it where it finds something to read on it
-    /// (7.88, once a second, when another connection is made).
+    /// The available bytes of the connection. The first call has another purpose: it makes the handle keep the
+    /// connection that it has just opened; otherwise libcurl treats the connection as idle, and closes it if it finds
+    /// bytes on it (7.88, once a second, when another connection is opened).
     func firstBytes() -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 16 << 10) { buffer, count in
-            // An end, or a failure, comes again.
+            // An end or a failure is reported again.
             _ = unsafe curl_easy_recv(raw, buffer.baseAddress, buffer.count, &count)
         }
     }

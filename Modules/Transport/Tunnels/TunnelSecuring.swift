@@ -6,7 +6,7 @@ internal import SallyportEventLoop
 struct TunnelSecuring {
     typealias Continuation = @Sendable (Result<Void, LoadError>) -> Void
 
-    /// What a caller orders.
+    /// A caller's request.
     enum Order: Sendable {
         case prepare(Continuation)
         case handshake(TunnelHandshake, Continuation)
@@ -52,7 +52,7 @@ struct TunnelHandshake: Sendable {
     var path: ConnectionPath
     /// In the encoding of the ClientHello.
     var applicationProtocols: [UInt8]
-    /// Counted from now on.
+    /// Counted from the start of the handshake.
     var timeout: Duration
 
     /// Without the proxy's settings: the tunnel itself already leads through the relay or proxy.

@@ -4,8 +4,8 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// The bytes of a tunnel between two pipes and its connection. Pipes and wire are used from any thread, all else on the
-/// loop.
+/// Transfers a tunnel's bytes between two pipes and its connection. Pipes and wire are used from any thread, everything
+/// else on the loop.
 final class TunnelStream: @unchecked Sendable {
     // SAFETY: `down`, `up`, `wire`, `received` and `engine` are constant and thread-safe; everything else is touched on the
     // loop only.
@@ -26,19 +26,19 @@ final class TunnelStream: @unchecked Sendable {
     /// The state of TLS that is being begun; nil while bytes flow.
     var securing: TunnelSecuring?
     private var isDownFull = false
-    /// The connection may have something to read; else it says so when it is ready for `readInterest`.
+    /// There may be bytes to read; otherwise the connection reports when it is ready for `readInterest`.
     var isReadable = true
     private var readInterest = Interest.read
     /// What the connection must be ready for before more can be sent; empty if nothing waits.
     var sendInterest: Interest = []
-    /// The last read brought much.
+    /// The last read returned many bytes.
     private var isFlooding = false
     private(set) var isDownEnded = false
     private var isUpEnded = false
     private var isClosed = false
     /// Whether the connection broke and waits to be freed until the reason may be known.
     private(set) var isLost = false
-    /// Our side ended it before both directions had come to their end.
+    /// Ended by this side before both directions had come to their end.
     private var isGivenUp = false
 
     /// A reference to itself, while it ends on its own: there may be no other reference then.
@@ -93,7 +93,7 @@ final class TunnelStream: @unchecked Sendable {
         pump()
     }
 
-    /// Moves what can be moved in both directions, and waits for the rest.
+    /// Transfers as many bytes as possible in both directions, and waits for the rest.
     func pump() {
         guard pool != nil, !isLost else { return }
         guard securing == nil else { return goOnSecuring() }
@@ -133,7 +133,8 @@ final class TunnelStream: @unchecked Sendable {
         return []
     }
 
-    /// - Returns: false if there is nothing to do now. Nothing left to send, and true: the direction is to be ended.
+    /// - Returns: false if there is nothing to do now. If it is true and there is nothing to send, the direction must
+    ///   be ended.
     private func fillUnsent() -> Bool {
         guard unsent.isEmpty else { return true }
         wire.beginSending()
@@ -182,7 +183,7 @@ final class TunnelStream: @unchecked Sendable {
         readInterest = interest
     }
 
-    /// - Parameter isHeld: more is read at once.
+    /// - Parameter isHeld: whether more is read at once.
     private func received(_ chunk: [UInt8], isHeld: Bool = false) {
         received.add(chunk.count, ordering: .relaxed)
         wire.received()
@@ -216,7 +217,7 @@ final class TunnelStream: @unchecked Sendable {
         up.discard()
         // Bytes that came before a failed handshake must not be taken for bytes protected by TLS.
         if securing != nil { down.discard() }
-        // What came before a withdrawal is not for an app that is withdrawn.
+        // Bytes that arrived before a withdrawal are not passed to an app that is withdrawn.
         if reason.code == .withdrawn { down.discard() } else { down.finish(reason) }
     }
 
@@ -271,7 +272,7 @@ final class TunnelStream: @unchecked Sendable {
 // MARK: Record
 
 extension TunnelStream {
-    /// After the end: what was agreed with the server, what went to and fro, and how it ended.
+    /// After the end: the negotiated TLS, the numbers of bytes, and how it ended.
     func describe(to report: inout ExchangeReport) {
         let facts = wire.facts
         report.connection = facts.connection
@@ -301,7 +302,7 @@ extension TunnelStream: DescriptorHandler {
         guard pool != nil, !isLost else { return }
         guard securing == nil else { return goOnSecuring() }
         isReadable = true
-        // What was written since is told of by the pipe.
+        // The pipe reports bytes that were written since.
         if !sendInterest.isEmpty { sendInterest = sendAll() }
         pumpDown()
     }

@@ -6,20 +6,22 @@ internal import Synchronization
 
 /// The connection of a tunnel, which its loop shares with writing tasks: one thread at a time uses it.
 ///
-/// A writer sends on its own thread where nothing that came before waits, and so needs no other thread to wake. No call
-/// blocks; each lasts as long as TLS and the kernel take for some records.
+/// A writer sends on its own thread if no earlier bytes wait, without waking another thread. No call blocks; each takes
+/// only as long as TLS and the kernel need for a few records.
 final class TunnelWire: Sendable {
     private struct State {
-        /// Nil once the connection is gone: libcurl frees what a pool shares only behind the last handle, and on the loop.
+        /// Nil once the connection is closed: libcurl frees the shared state of a pool with the last handle, on the
+        /// loop.
         var link: TunnelLink?
         var limits: TunnelLimits
-        /// The loop has bytes that came before all others, or looks for some.
+        /// The loop has earlier bytes to send, or looks for some.
         var isLoopSending = true
-        /// A writer has sent a part, and gives the rest to the loop.
+        /// A writer has sent a part, and passes the rest to the loop.
         var isHandingOver = false
-        /// This side is to be ended, and sends nothing more by itself.
+        /// This side is ending, and writers send nothing themselves.
         var isEnding = false
-        /// Bytes that writers may send until the loop has had a look: one that never waits must not keep it from others.
+        /// How many bytes writers may send until the loop has had its turn: a busy writer must not starve other
+        /// connections.
         var allowance = TunnelWire.turn
         var facts: StreamFacts
         /// Why the connection broke; nil before it breaks, and after a regular end of both directions.
@@ -30,7 +32,7 @@ final class TunnelWire: Sendable {
         var mayWriterSend: Bool { !isLoopSending && !isHandingOver && !isEnding && allowance > 0 }
     }
 
-    /// In bytes. What the pipe holds: each reader that is woken costs as much as some 20 KiB of the bytes.
+    /// In bytes. As much as the pipe holds: waking a reader costs as much as about 20 KiB of bytes.
     static let turn = BodyPipe.Watermarks.standard.high
 
     private let state: Lock<State>
@@ -44,18 +46,18 @@ final class TunnelWire: Sendable {
         state = Lock(State(link: link, limits: limits, facts: facts))
     }
 
-    /// What is known of the connection; more once TLS has begun on it.
+    /// The facts of the connection; extended once TLS has begun on it.
     var facts: StreamFacts { state.withLock { $0.facts } }
 
-    /// Bytes of the app's that were given to TLS, or to the socket.
+    /// The number of the app's bytes that were passed to TLS, or to the socket.
     var sentOctets: Int { sent.load(ordering: .relaxed) }
 
     // MARK: Writers
 
-    /// Sends what TLS and the kernel take at once, unless something that came before must be sent by the loop.
+    /// Sends what TLS and the kernel accept at once, unless the loop has earlier bytes to send.
     ///
-    /// - Returns: how much was sent; nil if it was not tried. If it is not all, the rest must be given to the loop
-    ///   before anything else, and ``handedOver()`` called then: OpenSSL wants to see again what it has enciphered.
+    /// - Returns: the number of bytes sent; nil if it was not tried. If some are left, they must be passed to the loop
+    ///   before anything else, followed by ``handedOver()``: OpenSSL requires that the same bytes are passed again.
     func sendAtOnce(_ bytes: [UInt8]) -> Int? {
         state.withLock { state in
             guard let link = state.link, state.mayWriterSend else { return nil }
@@ -67,7 +69,7 @@ final class TunnelWire: Sendable {
         }
     }
 
-    /// - Parameter limit: behind which nothing more is begun.
+    /// - Parameter limit: after this many bytes, no further record is begun.
     private static func send(_ bytes: UnsafeRawBufferPointer, over link: TunnelLink, upTo limit: Int) -> Int {
         var count = 0
         while count < min(bytes.count, limit) {
@@ -80,7 +82,7 @@ final class TunnelWire: Sendable {
 
     func handedOver() { state.withLock { $0.isHandingOver = false } }
 
-    /// From now on writers send nothing by themselves. From any thread.
+    /// From now on writers send nothing themselves. From any thread.
     func end() { state.withLock { $0.isEnding = true } }
 
     // MARK: Loop
@@ -93,7 +95,7 @@ final class TunnelWire: Sendable {
         }
     }
 
-    /// All that the loop had is sent.
+    /// The loop has sent everything.
     func stopSending() { state.withLock { $0.isLoopSending = false } }
 
     /// - Parameter bytes: not empty.
@@ -176,7 +178,7 @@ final class TunnelWire: Sendable {
     /// Restarts the idle time if reads and writes do so; called as one begins.
     func callBegins() { if beginsIdlenessWithCalls { state.withLock { $0.limits.moved(at: .now) } } }
 
-    /// Something came.
+    /// Bytes have arrived.
     func received() { if hasIdleTimeout { state.withLock { $0.limits.moved(at: .now) } } }
 
     private func moved(_ count: Int, _ state: inout State) {

@@ -59,7 +59,7 @@ struct Inflater: ~Copyable {
         case .undecided: return try decide(input, from: &offset)
         case .inflating: return try step(input, from: &offset)
         case .atEnd:
-            guard coding == .gzip, input[offset] == 0x1f else { throw Self.failure("Octets follow the coded body.") }
+            guard coding == .gzip, input[offset] == 0x1f else { throw Self.failure("Bytes follow the coded body.") }
             unsafe inflateReset(stream)
             phase = .inflating
             return try step(input, from: &offset)

@@ -17,7 +17,7 @@ struct PartialFile: ~Copyable {
     private(set) var record: Resumption?
     private(set) var length: Int64
 
-    /// Opens the files of an earlier download, or begins anew.
+    /// Opens the files of an earlier download, or starts again.
     ///
     /// - Throws: `fileSystem` if the file cannot be created, if another download is writing it, or if another user may
     ///   have changed what is there (``OwnFile``).
@@ -43,7 +43,7 @@ struct PartialFile: ~Copyable {
         (record, length) = (nil, 0)
     }
 
-    /// Only what the record vouches for is kept.
+    /// Keeps only the bytes that the record covers.
     private mutating func restore(_ record: Resumption?) throws(LoadError) {
         var status = stat()
         guard let record, record.length > 0, unsafe fstat(descriptor, &status) == 0, status.st_size >= record.length
@@ -53,7 +53,7 @@ struct PartialFile: ~Copyable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Begins anew, with an answer that may be gone on with or not.
+    /// Starts again, with an answer that can be resumed or not.
     mutating func restart(as record: Resumption?, length: Int64 = 0) throws(LoadError) {
         guard ftruncate(descriptor, Int(length)) == 0, lseek(descriptor, Int(length), SEEK_SET) == length else {
             throw DownloadFile.failure("The file cannot be written", errno)
@@ -63,7 +63,7 @@ struct PartialFile: ~Copyable {
         self.length = length
     }
 
-    /// Takes what an answer said of the whole.
+    /// Records what an answer says of the whole.
     mutating func update(_ record: Resumption) { self.record = record }
 
     mutating func write(_ bytes: [UInt8]) throws(LoadError) {
@@ -71,10 +71,10 @@ struct PartialFile: ~Copyable {
         length += Int64(bytes.count)
     }
 
-    /// Whether so much came since the last time that it is worth keeping.
+    /// Whether enough bytes have come since the last checkpoint.
     var isDue: Bool { record.map { length - $0.length >= Self.checkpoint } ?? false }
 
-    /// Makes what came so far durable, and says so in the record; removes it where it cannot be gone on with.
+    /// Makes the received bytes durable and updates the record; removes both if the download cannot be resumed.
     mutating func keep() async throws(LoadError) {
         guard var record else {
             unsafe unlink(partPath)
@@ -95,14 +95,14 @@ struct PartialFile: ~Copyable {
     consuming func commit() async throws(LoadError) {
         let (descriptor, partPath, recordPath, path) = (descriptor, partPath, recordPath, path)
         let code = await FileThread.run { () -> Int32 in
-            // Without its record it is never gone on with under another name.
+            // Without its record, the file is never resumed under another name.
             unsafe unlink(recordPath)
             return DownloadFile.publish(descriptor, partPath, as: path)
         }
         guard code == 0 else { throw DownloadFile.failure("The file cannot be completed", code) }
     }
 
-    /// Removes what an earlier download left.
+    /// Removes the files of an earlier download.
     static func remove(for path: String) throws(LoadError) {
         let (directory, name) = try DownloadFile.parts(of: path)
         for suffix in ["resume", "resume.new", "partial"] {

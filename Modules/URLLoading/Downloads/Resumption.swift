@@ -3,20 +3,20 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What is known of a download that did not come to its end: enough to ask for the rest, and to know that it is the rest
-/// of the same thing (RFC 9110 §13.1.5, §14).
+/// What is known of an incomplete download: enough to request the rest, and to check that it belongs to the same
+/// content (RFC 9110 §13.1.5, §14).
 struct Resumption: Codable, Equatable {
-    /// What was asked for: the URL without its query, which may be secret, and a number that tells queries apart.
+    /// Identifies the request: the URL without its query, which may be secret, and a number that distinguishes queries.
     private var url: String
     private var query: UInt64
     /// A strong entity tag, or a time of modification that is as good as one.
     var validator: String
-    /// Bytes that lie on the disk.
+    /// The number of bytes on the disk.
     var length: Int64 = 0
-    /// Of the whole, where the server said.
+    /// The length of the whole, if the server has sent it.
     var total: Int64?
 
-    /// Nil if the answer cannot be gone on with.
+    /// Nil if the answer cannot be resumed.
     init?(of request: LoadRequest, answered head: HTTPResponse) {
         let fields = head.headerFields
         guard head.status == .ok, fields[.contentEncoding] == nil, fields[.acceptRanges] != "none",
@@ -32,7 +32,7 @@ struct Resumption: Codable, Equatable {
         url == request.url.redacted && query == Self.number(of: request.url.target)
     }
 
-    /// Asks for what is missing; for the whole where it has changed.
+    /// Requests the missing part, or the whole if it has changed.
     func ask(_ request: LoadRequest) -> LoadRequest {
         var request = request
         request.headerFields[.range] = "bytes=\(length)-"
@@ -40,17 +40,17 @@ struct Resumption: Codable, Equatable {
         return request
     }
 
-    /// What an answer to ``ask(_:)`` is.
+    /// The kinds of answers to ``ask(_:)``.
     enum Answer: Equatable {
         /// The bytes from ``length`` on.
         case rest
-        /// There is nothing more: what lies on the disk is the whole.
+        /// There is nothing more: the bytes on the disk are complete.
         case nothing
         /// The whole, from its first byte.
         case whole
-        /// Another part than was asked for, or of another thing: of no use, and the whole must be asked for.
+        /// Another part than requested, or of other content: the whole must be requested.
         case useless
-        /// Neither; the app's to look at.
+        /// Any other answer, which the app must judge.
         case other
     }
 
@@ -69,7 +69,7 @@ struct Resumption: Codable, Equatable {
         }
     }
 
-    /// A 206 to If-Range is of what the validator names; one that says otherwise is not believed.
+    /// A 206 to If-Range belongs to the content of the validator; an answer with other validators is not believed.
     private func isSame(_ fields: HTTPFields) -> Bool {
         guard validator.hasPrefix("\""), let tag = fields[.eTag] else { return true }
         return tag == validator
@@ -84,7 +84,7 @@ struct Resumption: Codable, Equatable {
         return modified
     }
 
-    /// FNV-1a, 64 bits: tells targets apart and gives none away.
+    /// FNV-1a, 64 bits: distinguishes targets without revealing them.
     private static func number(of target: String) -> UInt64 {
         target.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
@@ -114,7 +114,7 @@ struct ContentRange: Equatable {
         (self.first, self.last) = (first, last)
     }
 
-    /// Nil for what is no number; a nil inside for `*`.
+    /// Nil if it is not a number; `.some(nil)` for `*`.
     private static func number(_ text: Substring) -> Int64?? {
         if text == "*" { return .some(nil) }
         guard let number = Int64(text), number >= 0 else { return nil }

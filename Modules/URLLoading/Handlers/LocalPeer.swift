@@ -3,14 +3,14 @@ public import SallyportCore
 public import SallyportLoading
 internal import SallyportTransport
 
-/// What a plugin speaks HTTP with that is no host and no port: what listens at a Unix socket, or what is at the other end
-/// of a stream of bytes.
+/// A peer on this machine with which a plugin speaks HTTP and which has no host and port: a process that listens at a
+/// Unix socket, or the other end of a byte stream.
 ///
-/// A plugin whose peer is something else, such as a process that it started or a virtual machine, listens at a socket of its
-/// own, in a directory that only this user may enter, and carries the bytes from there.
+/// If a plugin's peer is something else, such as a process that it started or a virtual machine, the plugin listens at
+/// its own socket, in a directory that only this user may enter, and forwards the bytes.
 ///
-/// **The administrator's policy does not cover sockets**, but streams, which it has let through. Say so in the plugin's
-/// documentation, and let the app list what it may reach.
+/// **The administrator's policy does not apply to sockets.** It does apply to streams, which it has allowed. Say so in
+/// the plugin's documentation, and let the app list the allowed sockets.
 public struct LocalPeer: Sendable {
     private enum Place: Sendable {
         case socket(String)
@@ -19,18 +19,18 @@ public struct LocalPeer: Sendable {
 
     private let place: Place
 
-    /// What listens at a Unix socket.
+    /// The process that listens at a Unix socket.
     ///
     /// - Parameter socket: its absolute path, of at most 107 bytes (unix(7)); a load ends with `cannotConnect` if no
     ///   process listens there.
     public static func unixSocket(_ socket: String) -> LocalPeer { LocalPeer(place: .socket(socket)) }
 
-    /// What is at the other end of a stream, such as one of ``ResponseWriter/tunnels``: HTTP/1.1 begins with the next byte in
-    /// either direction. What the plugin says and hears before that, and STARTTLS, is its own affair.
+    /// The other end of a stream, such as one of ``ResponseWriter/tunnels``: HTTP/1.1 begins with the next byte in
+    /// either direction. Everything before that, including STARTTLS, is up to the plugin.
     ///
-    /// The stream is the peer's from its first exchange on. Exchanges go over it one after another, for as long as both sides
-    /// keep it open; once it has ended, they end with its failure, or with `cannotConnect`. It is closed when it has been
-    /// idle for a minute or two, and when neither this peer nor the body of an answer is left.
+    /// The peer owns the stream from its first exchange on. Exchanges use it one after another, for as long as both
+    /// sides keep it open; once it has ended, they end with its failure, or with `cannotConnect`. It is closed when it
+    /// has been idle for a minute or two, and when neither this peer nor the body of an answer is in use.
     public static func stream(_ stream: ByteStream) -> LocalPeer { LocalPeer(place: .stream(StreamPeer(stream))) }
 
     /// The connections of all plugins of the process. Never shut down, as handlers come and go; idle ones are closed.
@@ -59,19 +59,19 @@ public struct LocalPeer: Sendable {
 }
 
 extension ResponseWriter {
-    /// Sends a request to a peer of this machine with HTTP/1.1, and gives its answer.
+    /// Sends a request to a peer on this machine with HTTP/1.1, and returns its answer.
     ///
-    /// Nothing is done to either: redirects are not followed, content codings not undone, no cookies, cache or credentials.
-    /// The body comes with back-pressure. Connections are kept for the next load from the same peer in the name of the same
-    /// principal, and serve nothing else. The load's deadline, idle time-out and principal hold, a connection has 10 s to come
-    /// about, and cancelling the task ends the exchange. What a handler answers with that was had here is handed over with
+    /// Neither is processed: redirects are not followed, content codings not decoded, and there are no cookies, cache
+    /// or credentials. The body comes with back-pressure. Connections are kept for the next load from the same peer in
+    /// the name of the same principal, and serve nothing else. The load's deadline, idle time-out and principal apply,
+    /// connecting takes at most 10 s, and cancelling the task ends the exchange. Pass the answer on with
     /// ``forward(_:)``.
     ///
     /// - Parameters:
     ///   - request: as the session gave it. Its method, fields and body are sent; the answer has its URL.
-    ///   - url: what the peer is asked for, with `http`; the host stands in the field `Host`, and leads nowhere.
-    /// - Throws: `unsupportedScheme` if `url` is not `http`; `cannotConnect`; those of an exchange over HTTP, and of a stream.
-    ///   Let them go through.
+    ///   - url: the `http` URL to request from the peer; its host is sent in the field `Host` and not connected to.
+    /// - Throws: `unsupportedScheme` if `url` is not `http`; `cannotConnect`; the errors of an HTTP exchange and of a
+    ///   stream. Do not catch them.
     public func exchange(
         _ request: LoadRequest, as url: RequestURL, with peer: LocalPeer
     ) async throws(LoadError) -> LoadResponse {

@@ -85,7 +85,7 @@ private struct BodyFile: ~Copyable {
         guard descriptor >= 0 else { throw Self.failure("opened") }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Self.failure("taken for a body: it is no regular file")
+            throw Self.failure("used as a body: it is not a regular file")
         }
     }
 

@@ -1,14 +1,14 @@
 public import SallyportLoading
 
-/// Loads requests as a ``ProtocolHandler`` does, with what the app gave it: for handlers that have settings or keep
-/// something from one load to the next.
+/// Loads requests like a ``ProtocolHandler``, but is an object that the app creates: for handlers that have settings or
+/// keep state between loads.
 ///
 /// ```swift
 /// configuration.handlers = [try await Cassette.open("Fixtures/report.json", mode: .replay)]
 /// ```
 ///
-/// The app makes one and gives it to sessions in ``SessionConfiguration/handlers``; it serves all their loads, also
-/// several at once. What is said of ``ProtocolHandler`` holds, but for the life of the handler.
+/// The app creates one and passes it to sessions in ``SessionConfiguration/handlers``; it serves all their loads, also
+/// several at once. Otherwise the rules of ``ProtocolHandler`` apply.
 public protocol RequestHandler: Sendable {
     /// Whether this handler takes the request. Called for every request of a session: be quick and do no I/O.
     func canHandle(_ request: LoadRequest) -> Bool

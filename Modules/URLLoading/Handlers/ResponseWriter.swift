@@ -4,7 +4,7 @@ public import SallyportLoading
 
 /// Takes the answer of a ``ProtocolHandler``: the head once, then the body.
 public struct ResponseWriter: Sendable {
-    /// What holds for the load: deadline, time-outs, principal, and the logger to use.
+    /// The load's deadline, time-outs, principal and logger.
     public let context: LoadContext
     private let target: any ResponseTarget
     private let url: RequestURL
@@ -15,8 +15,8 @@ public struct ResponseWriter: Sendable {
         self.context = context
     }
 
-    /// Streams of bytes to servers; in a secure session, relayed, direct or refused as the policy says. The handler
-    /// that opens a stream closes it.
+    /// Byte streams to servers; in a secure session, relayed, direct or refused as the policy says. The handler that
+    /// opens a stream must close it.
     public var tunnels: any RoutedTunnels { target.tunnels }
 
     /// Hands over the head. The caller's `bytes(for:)` returns with it.
@@ -38,23 +38,23 @@ public struct ResponseWriter: Sendable {
         while let chunk = try await response.body.next() { try await target.write(chunk) }
     }
 
-    /// Loads a request with the session's own handler for `http` and `https`: relayed, direct or refused as policy
-    /// says where the session is secure. Redirects are followed and credentials found as for any load of the session.
+    /// Loads a request with the session's own handler for `http` and `https`: relayed, direct or refused by the policy
+    /// if the session is secure. Redirects are followed and credentials used as for any load of the session.
     ///
-    /// What a handler answers with that was had here is handed over with ``forward(_:)``. Other handlers are not asked,
-    /// so a handler that takes `http` itself does not meet itself. The load's deadline, time-outs and principal hold.
+    /// Pass the answer on with ``forward(_:)``. Other handlers are not asked, so a handler for `http` never calls
+    /// itself. The load's deadline, time-outs and principal apply.
     ///
-    /// - Throws: `unsupportedScheme` for other URLs, and all that a load throws; let it go through.
+    /// - Throws: `unsupportedScheme` for other URLs, and all errors of a load; do not catch them.
     public func loadHTTP(_ request: LoadRequest) async throws(LoadError) -> LoadResponse {
         try await target.http.load(request, in: context)
     }
 }
 
-/// Where a ``ResponseWriter`` leads: to a load, or to what watches a handler in a test.
+/// The target of a ``ResponseWriter``: a load, or a test's recorder.
 package protocol ResponseTarget: Sendable {
     /// The session's own way for `http` and `https`.
     var http: LoadChain { get }
-    /// The session's own way for streams of bytes.
+    /// The session's own way to open byte streams.
     var tunnels: any RoutedTunnels { get }
     func begin(_ head: HTTPResponse, url: RequestURL, facts: LoadFacts) throws(LoadError)
     func write(_ bytes: [UInt8]) async throws(LoadError)
@@ -64,7 +64,7 @@ extension ResponseTarget {
     package var tunnels: any RoutedTunnels { NoTunnels() }
 }
 
-/// Where there is no session.
+/// For targets without a session.
 private struct NoTunnels: RoutedTunnels {
     func open(_ request: RoutedTunnelRequest) async throws(LoadError) -> ByteStream {
         throw LoadError(.unsupportedScheme, at: .routing, "No session is here to open tunnels.")

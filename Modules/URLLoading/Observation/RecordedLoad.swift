@@ -27,7 +27,7 @@ private struct RecordedBody: BodySource {
 }
 
 extension SecureSession {
-    /// What records a load; a load that nobody wants a record of has none.
+    /// The recorder of a load; nil if its record is not wanted.
     func recorder(for request: LoadRequest, _ id: UInt64, delegate own: (any SessionDelegate)?) -> LoadRecorder {
         let recorder = LoadRecorder(request, id: id)
         let delegates = [own, delegate].compactMap(\.self)

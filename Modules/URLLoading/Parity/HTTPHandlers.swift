@@ -3,9 +3,9 @@ public import SallyportLoading
 
 /// Loads `http` and `https` across the firewall: relayed, direct or refused, as the administrator's policy says.
 ///
-/// Registered for all sessions of an instance while secure communication is enabled. Stands in
-/// ``SessionConfiguration/protocolClasses`` where an app wants to fix its place among handlers of its own. The system
-/// session, which has no policy to ask, passes it over.
+/// Registered for all sessions of an instance while secure communication is enabled. An app can list it in
+/// ``SessionConfiguration/protocolClasses`` to place it among its own handlers. The system session, which has no
+/// policy, skips it.
 public struct SecureHTTPHandler: ProtocolHandler {
     public init() {}
 
@@ -16,8 +16,8 @@ public struct SecureHTTPHandler: ProtocolHandler {
     }
 }
 
-/// Loads `http` and `https` straight from this machine: no relay, no policy, no cookies, cache, authentication or
-/// store. What the system session loads with. Secure sessions pass it over, so that nothing goes round the policy.
+/// Loads `http` and `https` directly from this machine: no relay, no policy, no cookies, cache, authentication or
+/// store. The system session uses it. Secure sessions skip it, so that no load bypasses the policy.
 public struct SystemHTTPHandler: ProtocolHandler {
     public init() {}
 

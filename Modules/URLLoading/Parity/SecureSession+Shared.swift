@@ -3,10 +3,10 @@ internal import SallyportBase
 extension URLLoadingSystem {
     private static let defaultInstance = Lock<URLLoadingSystem?>(nil)
 
-    /// The instance to which Dynamics' singletons correspond; nil before there is one.
+    /// The instance behind the process-wide shared objects; nil if there is none.
     public static var `default`: URLLoadingSystem? { defaultInstance.withLock { $0 } }
 
-    /// Makes this the instance that ``SecureSession/shared`` is of.
+    /// Makes this the instance of ``SecureSession/shared``.
     public func makeDefault() { Self.defaultInstance.withLock { $0 = self } }
 
     /// Makes this the default instance if there is none.

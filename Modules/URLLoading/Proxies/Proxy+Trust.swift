@@ -21,7 +21,7 @@ extension ServerTrust {
         switch anchors {
         case .only(let certificates): .only(certificates)
         case .systemAnd(let certificates): .systemAnd(certificates)
-        // The other two are for the gateway, and no app can say them.
+        // The other two are for the gateway; an app cannot create them.
         case .system, .gateway, .unverified: .system
         }
     }

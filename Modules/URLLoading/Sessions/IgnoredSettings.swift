@@ -1,9 +1,9 @@
 package import Configuration
 package import Logging
 
-/// Settings of Dynamics that have no effect here, and that report so in the log.
+/// Settings that other platforms have and that have no effect here; the log says so.
 package enum IgnoredSettings {
-    /// Which schemes are answered is said by the delegate, which rejects a protection space.
+    /// The delegate decides which schemes are answered: it rejects a protection space.
     static let names = ["GDRejectAuthSupport"]
 
     static func present(in reader: ConfigReader) -> [String] {

@@ -117,7 +117,7 @@ extension SecureSession {
     func untaken() -> LoadError {
         do throws(LoadError) {
             try engine.checkAuthorized()
-            return LoadError(.unsupportedScheme, at: .routing, "No handler takes the request.")
+            return LoadError(.unsupportedScheme, at: .routing, "No handler accepts the request.")
         } catch {
             return error
         }

@@ -41,31 +41,29 @@ public struct SessionConfiguration: Sendable {
     public var trust: ServerTrust = .system
     /// The keys that hosts are pinned to; see ``pin(_:to:backups:)``.
     public private(set) var pins: [Host: Set<PublicKeyPin>] = [:]
-    /// What is asked about certificates of servers that were withdrawn before their end.
+    /// The checks for revoked server certificates.
     public var revocation = RevocationChecks()
-    /// The certificates that hosts are shown which ask for one; see ``present(_:to:)``.
+    /// The client certificates for hosts that request one; see ``present(_:to:)``.
     public private(set) var clientIdentities: [Host: ClientIdentity] = [:]
-    /// The proxies of direct routes: what `connectionProxyDictionary` says elsewhere. A load whose route is a relay's
-    /// ends with `proxyWithRelay` before any connection, unless the host is one of the exceptions. `http_proxy` and its
-    /// kin have no effect.
+    /// The proxies of direct routes. A load whose route is a relay ends with `proxyWithRelay` before any connection is
+    /// made, unless its host is one of the exceptions. `http_proxy` and similar variables have no effect.
     public var proxies: ProxySettings = .none
-    /// Called with the record of each load when it is over, however it ended, on any thread; it must not block. What a
-    /// ``SessionDelegate`` is told, without a delegate that answers questions.
+    /// Called with the record of each load when it has ended, on any thread; must not block. It gets the same records
+    /// as a ``SessionDelegate``, without the need for a delegate.
     public var onRecord: (@Sendable (LoadRecord) -> Void)?
-    /// Handlers of this session alone that the app made itself, with what they hold; asked in their order before
-    /// ``protocolClasses``.
+    /// This session's own handler objects, asked in order before ``protocolClasses``.
     public var handlers: [any RequestHandler] = []
-    /// Handlers of this session alone, asked in their order before all registered ones.
+    /// This session's own handler types, asked in order before all registered ones.
     public var protocolClasses: [any ProtocolHandler.Type] = []
-    /// The jar that the session's cookies lie in.
+    /// The jar for the session's cookies.
     public var cookieJar: CookieJarSelection = .instance
-    /// Which cookies of servers are kept.
+    /// Which cookies of servers are accepted.
     public var cookieAcceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument
-    /// Whether the jar's cookies are sent and those of answers kept, where a request does not say.
+    /// Whether cookies are sent and stored for requests that do not say.
     public var handlesCookies = true
     /// Whether the session uses the instance's cache at all.
     public var usesCache = true
-    /// How loads use the cache, where a request does not say.
+    /// How loads that do not say use the cache.
     public var cachePolicy: CachePolicy = .useProtocolCachePolicy
     /// Whether servers that do not know NTLMv2 are answered with NTLM2 session and NTLMv1, if the administrator's
     /// policy allows it too. An eavesdropper can break both, and an attacker on the network path can make a server look
@@ -78,20 +76,20 @@ public struct SessionConfiguration: Sendable {
     /// Whether the strongest method that a server or a proxy offers is tried first, instead of the first that it names.
     /// Over TLS the order is Negotiate, NTLM, Digest, Basic; otherwise Negotiate, Digest, NTLM, Basic.
     public var prefersStrongest = false
-    /// In whose name requests are made where they do not say. Principals never share a connection. A request with an
-    /// `Authorization` field of its own is made in the name of that field, whatever else is said: two requests with
-    /// the same field share what a principal shares, and no two with different ones.
+    /// The principal of requests that do not name one. Principals never share a connection. A request with its own
+    /// `Authorization` field gets a principal of its own, whatever else is set: requests with the same field share what
+    /// a principal shares; requests with different fields share nothing.
     public var principal: Principal = .instance
 
     public init() {}
 
-    /// Lets connections to a host come about only where the server's chain has one of these keys, besides being issued
-    /// as ``trust`` says. Replaces what the host was pinned to. A load that meets none ends with `serverNotTrusted`.
+    /// Accepts only connections to a host whose certificate chain contains one of these keys, in addition to the check
+    /// by ``trust``. Replaces the host's earlier pins. A load that finds none of the keys ends with `serverNotTrusted`.
     ///
     /// - Parameters:
-    ///   - host: exactly this one, on every port.
-    ///   - backups: keys that the server can change to, kept where it is not: without one, a lost key locks the app out.
-    /// - Throws: `invalidRequest` for what is no host, and where there is no backup.
+    ///   - host: exactly this host, on every port.
+    ///   - backups: keys that the server can change to; without one, a lost key would lock the app out.
+    /// - Throws: `invalidRequest` for an invalid host, and if there is no backup.
     public mutating func pin(
         _ host: String, to key: PublicKeyPin, backups: Set<PublicKeyPin>
     ) throws(LoadError) {
@@ -105,10 +103,10 @@ public struct SessionConfiguration: Sendable {
         }
     }
 
-    /// Shows a host the certificate where it asks for one, without a challenge. No other host gets to see it.
+    /// Presents the certificate to a host that requests one, without a challenge. No other host sees it.
     ///
-    /// - Parameter host: exactly this one, on every port.
-    /// - Throws: `invalidRequest` for what is no host.
+    /// - Parameter host: exactly this host, on every port.
+    /// - Throws: `invalidRequest` for an invalid host.
     public mutating func present(_ identity: ClientIdentity, to host: String) throws(LoadError) {
         do throws(AddressError) {
             clientIdentities[try Host(host)] = identity

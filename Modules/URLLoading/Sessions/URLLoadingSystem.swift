@@ -5,7 +5,7 @@ public import SallyportCore
 public import SallyportLoading
 internal import SallyportTransport
 
-/// The stages that other modules bring to a session of the configuration.
+/// The stages that other modules add to a session with this configuration.
 public typealias SessionStages = @Sendable (SessionConfiguration) -> [any LoadStage]
 
 /// The URL loading of one instance: its sessions, its handlers, and the switch for secure communication.
@@ -60,7 +60,7 @@ public final class URLLoadingSystem: InstancePart {
     /// Sessions that share a connector with other parts of an instance, and ask its gate. The parameters are those of
     /// ``init(gate:stages:decisions:controlTLSVersions:principalKey:infrastructure:sites:logger:)``.
     ///
-    /// - Parameter connector: its maker shuts it down, after the sessions.
+    /// - Parameter connector: is shut down by its creator, after the sessions.
     public convenience init(
         connector: Connector, stages: @escaping SessionStages = { _ in [] }, principalKey: Redacted<[UInt8]>? = nil,
         infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil,
@@ -89,8 +89,8 @@ public final class URLLoadingSystem: InstancePart {
     /// The session of this instance, with the default configuration; another one after each ``enable()``.
     public var session: SecureSession { current.withLock { $0 } }
 
-    /// What ``SecureSession/shared`` is while this is the default instance: ``session`` while secure communication
-    /// is enabled, and while authorization is withdrawn, which it then says; else the system session.
+    /// The value of ``SecureSession/shared`` while this is the default instance: ``session`` while secure communication
+    /// is enabled; also while authorization is withdrawn, so that loads report that; otherwise the system session.
     public var shared: SecureSession {
         if isWithdrawn { return session }
         return isSecureCommunicationEnabled ? session : system
@@ -108,11 +108,11 @@ public final class URLLoadingSystem: InstancePart {
 
     // MARK: Trust
 
-    /// Forgets that a server's chain is trusted though it does not verify, in the store and in all sessions; the
-    /// connections that were made so serve no further load.
+    /// Revokes the trust in a server's chain that fails verification, in the store and in all sessions; connections
+    /// that were made with it serve no further load.
     ///
     /// - Returns: whether there was such a decision.
-    /// - Throws: `invalidRequest` if the URL names no server; why the store cannot be written.
+    /// - Throws: `invalidRequest` if the URL names no server; the error if the store cannot be written.
     @discardableResult
     public func undoPriorTrustDecision(for url: RequestURL) async throws(LoadError) -> Bool {
         guard let endpoint = url.endpoint else {
@@ -127,7 +127,7 @@ public final class URLLoadingSystem: InstancePart {
 
     // MARK: The switch
 
-    /// Whether requests go the secure way: switched on, authorized, and not withdrawn.
+    /// Whether requests use the secure routes: switched on, authorized, and not withdrawn.
     public var isSecureCommunicationEnabled: Bool { engine.isEnabled && isAuthorized }
 
     /// Registers ``SecureHTTPHandler`` and gives ``session`` a new value. Each successful `authorize()` does it too.
@@ -137,8 +137,8 @@ public final class URLLoadingSystem: InstancePart {
         current.withLock { $0 = session }
     }
 
-    /// Deregisters ``SecureHTTPHandler`` and invalidates all sessions but the shared one; ``SecureSession/shared``
-    /// becomes the system session. Sockets, tokens and names are not touched.
+    /// Deregisters ``SecureHTTPHandler`` and invalidates all sessions except the shared one; ``SecureSession/shared``
+    /// becomes the system session. Sockets, tokens and name look-ups are not affected.
     public func disable() { engine.disable(except: session.tag) }
 
     // MARK: End

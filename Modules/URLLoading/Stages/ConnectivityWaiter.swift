@@ -3,26 +3,26 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// Tries a request again that found no connection, when there may be one: only where nothing of it was sent.
+/// Repeats a request that found no connection when one may be possible: only if nothing of it was sent.
 struct ConnectivityWaiter: Sendable {
-    /// Whether requests wait that do not say.
+    /// Whether requests wait by default.
     var isOn = false
-    /// Names the session whose loads wait.
+    /// The session whose loads wait.
     var tag = ""
     var loads = LoadsUnderWay()
     var infrastructure: (any InfrastructureStatus)?
     var rule = ConnectivityRule()
 
-    /// Whether a request waits for a connection that did not come about.
+    /// Whether a request waits after its connection failed.
     func waits(after failure: LoadError, _ request: LoadRequest) -> Bool {
         ConnectivityRule.isLackOfConnection(failure.code) && request.options.waitsForConnectivity ?? isOn
     }
 
-    /// Tries again until there is an answer, or another failure.
+    /// Tries again until there is an answer or another failure.
     ///
     /// - Parameter first: the failure of the first try.
-    /// - Throws: what the last try throws where that is anything else; `resourceTimeout` at the load's deadline; the
-    ///   reason of a withdrawal and of the session's end meanwhile.
+    /// - Throws: the last try's error if it is of another kind; `resourceTimeout` at the load's deadline; the reason of
+    ///   a withdrawal or of the session's end meanwhile.
     func load(
         _ request: LoadRequest, in context: LoadContext, after first: LoadError,
         trying attempt: () async throws(LoadError) -> LoadResponse
@@ -70,7 +70,7 @@ struct ConnectivityWaiter: Sendable {
         }
     }
 
-    /// Returns when the load must end, with the reason, or the infrastructure is there.
+    /// Returns the reason if the load must end, or nil when the infrastructure is reachable.
     private static func first(
         of end: AsyncStream<LoadError>, _ infrastructure: (any InfrastructureStatus)?
     ) async -> LoadError? {
@@ -110,8 +110,8 @@ struct ConnectivityRule: Sendable {
     /// Before the second try; doubled before each further one.
     var shortest = Duration.seconds(1)
     var longest = Duration.seconds(30)
-    /// While the infrastructure is reported as out of reach; the report may be wrong, so the request is tried all the
-    /// same.
+    /// The pause while the infrastructure is reported as unreachable. The report may be wrong, so the request is still
+    /// tried.
     var withoutInfrastructure = Duration.seconds(60)
 
     /// The failures that say that there is no connection, all of them before a request is sent.

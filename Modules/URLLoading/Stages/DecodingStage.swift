@@ -11,7 +11,7 @@ public struct DecodingStage: LoadStage {
     private let limit: InflationLimit
 
     /// - Parameters:
-    ///   - factor: a decoded body may be `factor` × encoded + `allowance` octets long at any time; one octet more
+    ///   - factor: a decoded body may be `factor` × encoded + `allowance` bytes long at any time; one byte more
     ///     ends the load with `decodingFailed`.
     ///   - allowance: what small bodies may grow to.
     public init(factor: Int = 100, allowance: ByteCount = .megabytes(1)) {

@@ -59,7 +59,7 @@ struct RedirectRules {
         }
         guard next.body?.isReplayable ?? true else {
             throw LoadError(
-                .bodyNotReplayable, at: .response, "The redirect wants the body again, which can be read once only.")
+                .bodyNotReplayable, at: .response, "The redirect requires the body again, which can be read only once.")
         }
         var hop = Hop(request: next)
         if target.origin != request.url.origin {

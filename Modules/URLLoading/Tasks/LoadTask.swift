@@ -3,7 +3,7 @@ internal import SallyportBase
 internal import SallyportCore
 public import SallyportLoading
 
-/// A load that the app holds in its hand: it can be suspended, followed, prioritised and cancelled.
+/// A load under the app's control: it can be suspended, observed, prioritised and cancelled.
 ///
 /// ```swift
 /// let task = session.downloadTask(for: .get("https://reports.corp.example/archive"), to: "/srv/archive")
@@ -13,11 +13,10 @@ public import SallyportLoading
 /// ```
 ///
 /// A task is created suspended and begins with the first ``resume()``, or when its ``value`` is awaited. A running task
-/// goes on even if the app keeps no reference to it; a suspended one without references ends as by ``cancel()``. Its
-/// body has a connection to itself, also with HTTP/2. All functions may be called from anywhere, at any time, more than
-/// once.
+/// continues even without a reference to it; a suspended one without references ends as by ``cancel()``. Its body has a
+/// connection to itself, also with HTTP/2. All functions may be called from anywhere, at any time, more than once.
 public final class LoadTask<Value: Sendable>: Sendable {
-    /// As it was given.
+    /// The request as it was given.
     public let request: LoadRequest
     private let work: LoadTaskWork<Value>
 
@@ -30,40 +29,40 @@ public final class LoadTask<Value: Sendable>: Sendable {
 
     public var state: LoadTaskState { work.control.phase }
 
-    /// Begins the load, or goes on with it.
+    /// Begins or continues the load.
     public func resume() { work.decide { $0.resumed() } }
 
-    /// Pauses the load: nothing more is read from its connection, so that the server is slowed down, and nothing sent. At
-    /// most what was read ahead (192 KiB) still comes. The idle time-out stands still; the resource time-out runs on.
+    /// Pauses the load: nothing more is read from its connection, which slows the server down, and nothing is sent. Up
+    /// to 192 KiB that were read ahead still arrive. The idle time-out is paused; the resource time-out is not.
     ///
-    /// A task that is suspended while it waits for a connection loses its place; one whose connection is being made sends
-    /// its request, and reads no answer. A suspended task keeps its connection, which counts as one of its origin's.
+    /// A task that is suspended while it waits for a connection loses its place; one that is connecting sends its
+    /// request, but reads no answer. A suspended task keeps its connection, which counts as one of its origin's.
     public func suspend() { work.decide { $0.suspended() } }
 
     /// Ends the load with `cancelled`, at any point.
     public func cancel() { work.decide { $0.cancelled() } }
 
-    /// See ``LoadTaskOptions/priority``. A change counts for a task that waits too.
+    /// See ``LoadTaskOptions/priority``. A change affects a waiting task too.
     public var priority: Double {
         get { work.control.priority }
         set { work.decide { $0.prioritised(newValue) } }
     }
 
-    /// What comes of the answer's body, in bytes as the app gets them. Each call makes a sequence of its own.
+    /// The progress of the answer's body, in bytes as the app receives them. Each call makes a new sequence.
     public var received: ProgressUpdates { work.control.receivedProgress.updates() }
 
-    /// What was handed to the connection of the request's body; less than before where it is sent again.
+    /// How much of the request's body was passed to the connection; decreases if the body is sent again.
     public var sent: ProgressUpdates { work.control.sentProgress.updates() }
 
-    /// The head of the answer, once it is there; nil before, and where the load failed before.
+    /// The head of the answer once it has arrived; nil before, and if the load failed before.
     public var response: HTTPResponse? { work.control.head }
 
     /// The result. Begins a task that was never resumed.
     ///
-    /// Any number of callers may wait. Cancelling one of them ends its waiting with `cancelled`, not the load: that is
-    /// ``cancel()``.
+    /// Any number of callers may wait. Cancelling one of them ends its wait with `cancelled`, but not the load: use
+    /// ``cancel()`` for that.
     ///
-    /// - Throws: `LoadError`, the same for all.
+    /// - Throws: `LoadError`, the same for all callers.
     public var value: Value {
         get async throws(LoadError) {
             work.decide { $0.beganByValue() }

@@ -3,17 +3,17 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What steers the load of one task, and follows how far it comes.
+/// Controls the load of one task and tracks its progress.
 final class LoadTaskControl: TransferControl {
     let sentProgress = ProgressBoard()
     let receivedProgress = ProgressBoard()
 
     private struct State {
         var machine: LoadTaskStateMachine
-        /// Of the whole load, once it has begun.
+        /// The deadline of the whole load, once it has begun.
         var deadline: ContinuousClock.Instant?
         var head: HTTPResponse?
-        /// What carries the load out, while it does.
+        /// The Swift task that runs the load, while it does.
         var work: Task<Void, Never>?
     }
 
@@ -25,7 +25,7 @@ final class LoadTaskControl: TransferControl {
         state.withLock { body(&$0.machine) }
     }
 
-    /// Runs a decision; what begins or ends the load itself is the caller's.
+    /// Runs a decision; the caller begins or ends the load itself.
     @discardableResult
     func decide(
         _ decision: (inout LoadTaskStateMachine) -> LoadTaskStateMachine.Actions
@@ -39,12 +39,12 @@ final class LoadTaskControl: TransferControl {
     var phase: LoadTaskState { withMachine { $0.state } }
     var isCancelled: Bool { withMachine { $0.isCancelled } }
 
-    /// The head of the answer, once it is there.
+    /// The head of the answer once it has arrived.
     var head: HTTPResponse? { state.withLock { $0.head } }
 
     func answered(_ head: HTTPResponse) { state.withLock { $0.head = head } }
 
-    /// Takes what carries the load out from now on. A cancellation that came before found nothing to cancel.
+    /// Registers the Swift task that runs the load from now on. An earlier cancellation found nothing to cancel.
     func workStarted(_ work: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
             state.work = work
@@ -55,10 +55,10 @@ final class LoadTaskControl: TransferControl {
 
     func cancelWork() { state.withLock { $0.work }?.cancel() }
 
-    /// The value is there, or why there is none.
+    /// There is a value or an error.
     func workEnded() { state.withLock { $0.work = nil } }
 
-    /// The load is over, its body with it.
+    /// The load has ended, including its body.
     func ended() {
         decide { $0.ended() }
         sentProgress.finish()

@@ -3,11 +3,11 @@ internal import SallyportCore
 
 /// What a task has besides its request.
 public struct LoadTaskOptions: Sendable {
-    /// From 0 to 1: of the loads of a session that wait for a connection with one origin, the highest gets it first.
-    /// Anything else counts as the nearest of the two. It does not make a server faster, and a task of low priority
+    /// From 0 to 1: of the loads of a session that wait for a connection to one origin, the one with the highest
+    /// priority gets it first. Other values are clamped. It does not make a server faster, and a low-priority task
     /// waits as long as others come.
     public var priority: Double
-    /// When the load may begin. Its time-outs count from then.
+    /// The earliest time at which the load may begin. Its time-outs start then.
     public var earliestBegin: EarliestBegin
 
     public init(priority: Double = 0.5, earliestBegin: EarliestBegin = .atOnce) {
@@ -27,16 +27,16 @@ public struct EarliestBegin: Sendable, Hashable {
 
     public static let atOnce = EarliestBegin(value: .atOnce)
 
-    /// What no time-out needs to be told from never; beyond it, clocks overflow.
+    /// Longer delays are practically never, and would overflow a clock.
     private static let longest = Duration.seconds(1 << 32)
 
     /// The given time after the first `resume()`, by a clock that cannot be set.
     public static func after(_ delay: Duration) -> EarliestBegin { EarliestBegin(value: .after(delay)) }
 
-    /// At a time of the wall clock, which is looked at each minute: a clock that is set is followed.
+    /// At a time of the wall clock, which is checked every minute, so that a change of the clock takes effect.
     public static func at(_ date: Date) -> EarliestBegin { EarliestBegin(value: .at(date)) }
 
-    /// Whether the app is asked before the load begins: it was made to wait, whether or not the time has come meanwhile.
+    /// Whether the app is asked before the load begins: only if an earliest time was set, even if it has passed.
     var isDelayed: Bool { value != .atOnce }
 
     /// Returns when the time has come.

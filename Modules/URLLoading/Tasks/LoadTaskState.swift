@@ -4,16 +4,16 @@ internal import SallyportLoading
 public enum LoadTaskState: String, Sendable, Hashable, CustomStringConvertible {
     /// Not resumed yet, or suspended: nothing is read from its connection, and nothing sent.
     case suspended
-    /// Resumed, and waiting for its time to begin, or for a connection to come about.
+    /// Resumed, and waiting for its earliest time or for a connection.
     case waiting
     case running
-    /// The value or the failure is there; a task that gives a body has it read to its end.
+    /// There is a value or an error; if the value has a body, it was read to its end.
     case completed
 
     public var description: String { rawValue }
 }
 
-/// What a task decides: no I/O, no lock, no thread.
+/// The decisions of a task: no I/O, no lock, no thread.
 struct LoadTaskStateMachine: Sendable {
     typealias Proceeder = CheckedContinuation<Void, Never>
     typealias Listener = @Sendable () -> Void
@@ -24,7 +24,7 @@ struct LoadTaskStateMachine: Sendable {
     struct Actions: Sendable {
         /// The load begins: the first resume.
         var starts = false
-        /// The load that goes on must end.
+        /// The running load must end.
         var cancels = false
         /// The task ends without a load.
         var endsUnstarted = false
@@ -60,7 +60,7 @@ struct LoadTaskStateMachine: Sendable {
         return Actions(starts: starts, proceeders: takeProceeders(), listeners: Array(listeners.values))
     }
 
-    /// Someone asks for the value: a task that never began does, and one that was suspended stays so.
+    /// The value is awaited: a new task begins, and a suspended one stays suspended.
     mutating func beganByValue() -> Actions { phase == .new ? resumed() : Actions() }
 
     mutating func suspended() -> Actions {
@@ -106,7 +106,7 @@ struct LoadTaskStateMachine: Sendable {
         return nextNumber
     }
 
-    /// Someone waits until the task is not suspended.
+    /// A caller waits until the task is not suspended.
     mutating func proceeds(_ number: UInt64, _ proceeder: Proceeder) -> Actions {
         guard isSuspended, !isCancelled, phase != .over, !Task.isCancelled else {
             return Actions(proceeders: [proceeder])

@@ -2,7 +2,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// What carries a task out: one task of Swift's, from the first resume to the value. Docs/Concurrency.md lists it.
+/// Runs a task: one Swift task from the first resume to the value. Docs/Concurrency.md lists it.
 final class LoadTaskWork<Value: Sendable>: Sendable {
     typealias Load = @Sendable (LoadRequest, LoadTaskControl) async throws(LoadError) -> Value
 

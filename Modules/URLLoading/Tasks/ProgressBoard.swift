@@ -1,7 +1,7 @@
 internal import SallyportBase
 
-/// How far one direction of a task has come, newest value first: a reader that is slow misses what was in between, and
-/// holds no memory. Begins with the present value, if there is one, and ends with the task.
+/// The progress of one direction of a task. A slow reader skips to the newest value. The sequence begins with the
+/// current value, if there is one, and ends with the task.
 public struct ProgressUpdates: AsyncSequence, Sendable {
     public typealias Element = TransferProgress
     public typealias Failure = Never
@@ -10,11 +10,11 @@ public struct ProgressUpdates: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncStream<TransferProgress>.Iterator { stream.makeAsyncIterator() }
 }
 
-/// The present value of one direction, and the tasks that follow it.
+/// The current value of one direction, and the tasks that observe it.
 typealias ProgressBoard = Board<TransferProgress>
 
 extension ProgressBoard {
-    /// Adds what came to what is there.
+    /// Adds received or sent bytes.
     func add(_ octets: Int64, of total: Int64?) {
         change { $0 = TransferProgress(completed: ($0?.completed ?? 0) + octets, total: total) }
     }

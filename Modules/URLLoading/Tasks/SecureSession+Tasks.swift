@@ -38,7 +38,8 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - path: the target; a file that stands there is replaced. Its directory must exist.
-    ///   - isResumable: goes on where an earlier one was ended, as ``resumeDownload(for:to:progress:keeping:)``.
+    ///   - isResumable: continues an earlier download that was interrupted, as
+    ///     ``resumeDownload(for:to:progress:keeping:)``.
     ///   - delegate: answers this load's questions before the session's does.
     ///   - isKept: whether an answer with this head becomes the file.
     public func downloadTask(
@@ -57,8 +58,9 @@ extension SecureSession {
         }
     }
 
-    /// A task that loads a request; its value is there with the head, while the body comes. The task is completed when the
-    /// body is read to its end, or is no longer wanted. The task keeps the body: one that is left unread ends with both.
+    /// A task that loads a request; its value is returned with the head, while the body arrives. The task is completed
+    /// when the body was read to its end or is no longer wanted. The task retains the body: an unread body ends with
+    /// both.
     ///
     /// - Parameter delegate: answers this load's questions before the session's does.
     public func bytesTask(
@@ -69,10 +71,10 @@ extension SecureSession {
         }
     }
 
-    /// Opens a stream of bytes to a server, by the policy and with the settings of this session.
+    /// Opens a byte stream to a server, by the policy and with the settings of this session.
     ///
-    /// Returns once the stream is open. Cancelling the task gives the attempt up. Dynamics' `startSecureConnection`
-    /// corresponds to ``/SallyportLoading/ByteStream/startTLS(_:)``, and `closeRead` to `close()` or `reset()`.
+    /// Returns once the stream is open. Cancelling the task cancels the attempt. To begin TLS later, use
+    /// ``/SallyportLoading/ByteStream/startTLS(_:)``; to end the stream, `close()` or `reset()`.
     ///
     /// - Parameters:
     ///   - isSecure: whether the stream uses TLS from the start.
@@ -98,7 +100,7 @@ extension SecureSession {
         }
     }
 
-    /// Asks about a stream's server: the session's delegate, as for a load from that server.
+    /// The responder for questions about a stream's server: the session's delegate, as for a load from that server.
     private func responder(for endpoint: Endpoint) -> DelegateResponder? {
         guard delegate != nil, let url = try? RequestURL("https://\(endpoint)/") else { return nil }
         return DelegateResponder(session: self, request: LoadRequest(.get, url), own: nil)
@@ -114,7 +116,7 @@ extension SecureSession {
         return LoadTask(request, LoadTaskWork(request, options, asking: delegates, hasBody: hasBody, load))
     }
 
-    /// The answer to a task's request, with a body that the task steers and follows.
+    /// The answer to a task's request, with a body that the task controls and observes.
     func steeredResponse(
         to request: LoadRequest, _ delegate: (any SessionDelegate)?, _ control: LoadTaskControl, endsTask: Bool = false,
         counts: Bool = true
@@ -136,7 +138,7 @@ extension LoadRequest {
     }
 }
 
-/// Where a download has its answers from.
+/// Where a download gets its answers.
 struct DownloadSource: Sendable {
     let session: SecureSession
     var delegate: (any SessionDelegate)?

@@ -3,7 +3,7 @@ internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 
-/// The body of a task's answer: nothing is read of it while the task is suspended, and what is read counts.
+/// The body of a task's answer: it is not read while the task is suspended, and the bytes that are read are counted.
 final class TaskBody: BodySource {
     private let body: ResponseBody
     private let control: LoadTaskControl

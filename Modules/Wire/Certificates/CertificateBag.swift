@@ -1,22 +1,22 @@
 internal import SwiftASN1
 
-/// A certs-only PKCS#7 message (RFC 5652 §5, RFC 7030 §4.1.3): a degenerate signed-data without signers, which is
-/// how EST hands certificates over.
+/// A certs-only PKCS#7 message (RFC 5652 §5, RFC 7030 §4.1.3): a degenerate signed-data without signers, in which EST
+/// transfers certificates.
 package struct CertificateBag: Sendable, Hashable {
     package static let maximumLength = 64 << 10
     package static let maximumCount = 8
 
-    /// DER, in the order of the message, which says nothing about the chain.
+    /// DER, in the message's order, which is unrelated to the chain.
     package let certificates: [[UInt8]]
 
     package init(_ certificates: [[UInt8]]) { self.certificates = certificates }
 }
 
 extension CertificateBag {
-    /// Reads a message. BER, because other makers leave the SET unsorted.
+    /// Reads a message. BER, because other implementations do not sort the SET.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "A PKCS#7 message has at most \(Self.maximumLength) bytes.")
         }
         do {
             certificates = try Self.certificates(in: BER.parse(octets))
@@ -32,7 +32,7 @@ extension CertificateBag {
         guard content.count == 2, try ASN1ObjectIdentifier(berEncoded: content[0]) == ObjectIdentifiers.signedData
         else { throw WireError(.malformed, "The PKCS#7 message is not signed data.") }
         let explicit = try children(of: content[1], tag: contextZero)
-        guard explicit.count == 1 else { throw WireError(.malformed, "Signed data stands alone.") }
+        guard explicit.count == 1 else { throw WireError(.malformed, "Nothing may follow signed data.") }
         // version, digest algorithms and content, then the certificates.
         let fields = try children(of: explicit[0], tag: .sequence)
         guard fields.count >= 4, let bag = fields.dropFirst(3).first(where: { $0.identifier == contextZero }) else {
@@ -94,7 +94,7 @@ package enum ESTBody {
     /// At most 64 KiB.
     package static func decode(_ body: [UInt8]) throws(WireError) -> [UInt8] {
         guard body.count <= CertificateBag.maximumLength else {
-            throw WireError(.tooLarge, "An EST body has at most \(CertificateBag.maximumLength) octets.")
+            throw WireError(.tooLarge, "An EST body has at most \(CertificateBag.maximumLength) bytes.")
         }
         return try Base64.decode(body, ignoringWhiteSpace: true)
     }

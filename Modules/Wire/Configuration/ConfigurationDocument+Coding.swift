@@ -30,7 +30,7 @@ extension ConfigurationDocument.Domain: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let text = try container.decode(String.self, forKey: .name)
-        // A name in another spelling would never match: the document is wrong, and says less than its author meant.
+        // A name in another spelling would never match: the document is wrong and would mean less than intended.
         guard case .name(text)? = try? Host(text) else {
             throw DecodingError.dataCorruptedError(
                 forKey: .name, in: container, debugDescription: "Not a domain in A-labels and lower case.")

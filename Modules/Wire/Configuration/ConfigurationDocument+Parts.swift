@@ -29,7 +29,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// The trust that an instance is to have from now on.
+    /// The instance's trust from now on.
     package struct Trust: Sendable, Hashable {
         /// The authorities that may have issued the gateway's and the signer's certificates, DER. The one that issued
         /// the signer's certificate is among them.
@@ -48,7 +48,7 @@ extension ConfigurationDocument {
 
     package struct User: Sendable, Hashable, Codable {
         package var id: String
-        /// `user@realm`, where the user has one.
+        /// `user@realm`, if the user has one.
         package var principalName: String?
 
         package init(id: String, principalName: String? = nil) {
@@ -60,10 +60,11 @@ extension ConfigurationDocument {
     /// A server that an administrator lists.
     package struct Server: Sendable, Hashable {
         package var endpoint: Endpoint
-        /// 1 is tried first.
+        /// Server 1 is tried first.
         package var priority: Int
         package var route: Route
-        /// Whether it is one of the app's own servers, which the app can ask for; else it is listed for routing only.
+        /// Whether it is one of the app's own servers, which the app can look up; otherwise it is listed for routing
+        /// only.
         package var isApplicationServer: Bool
 
         package init(_ endpoint: Endpoint, priority: Int = 1, route: Route, isApplicationServer: Bool) {
@@ -74,7 +75,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// A domain and everything below it.
+    /// A domain and all names below it.
     package struct Domain: Sendable, Hashable {
         /// In A-labels and lower case.
         package var name: String
@@ -89,7 +90,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// What holds where nothing else matches.
+    /// The route if no other rule matches.
     package struct DefaultRoute: Sendable, Hashable, Codable {
         package var route: Route
         package var ports: [UInt16]
@@ -100,7 +101,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// Relays that serve the same, by name.
+    /// A named cluster of equivalent relays.
     package struct Cluster: Sendable, Hashable {
         package var name: String
         package var relays: [RelayAccess.Relay]
@@ -126,7 +127,7 @@ extension ConfigurationDocument {
         }
     }
 
-    /// What the administrator forbids on relayed connections.
+    /// The TLS versions that the administrator forbids on relayed connections.
     package struct TLSRestrictions: Sendable, Hashable, Codable {
         package var blocked: [TLSVersion]
         package var floor: TLSVersion?
@@ -137,13 +138,13 @@ extension ConfigurationDocument {
         }
     }
 
-    /// The documented settings of an application.
+    /// An administrator's settings for an application.
     package struct Application: Sendable, Hashable, Codable {
-        /// Free text of the administrator, passed through untouched.
+        /// The administrator's text for the app, passed on unchanged.
         package var config: String
         package var detailedLogsOn: Bool
         package var preventUserDetailedLogs: Bool
-        /// Further data of the console, JSON in a text.
+        /// Further settings, as JSON text.
         package var extraInfo: String?
 
         package init(

@@ -3,15 +3,15 @@ internal import SallyportLoading
 
 /// What an instance may do and reach, signed by the gateway: the claims of the configuration JWS.
 ///
-/// Docs/Wire.md lists the claims. Limits: ``Limits``; a document beyond them, or with a value outside its range, is
-/// refused whole.
+/// Docs/Wire.md lists the claims. A document that exceeds ``Limits``, or has a value outside its range, is refused as a
+/// whole.
 package struct ConfigurationDocument: Sendable, Hashable, Codable {
     /// `typ` of the JWS that carries it.
     package static let type = "sallyport-config"
 
-    /// How much a document may hold.
+    /// The limits of a document.
     package enum Limits {
-        /// The JSON text, in octets.
+        /// The JSON text, in bytes.
         package static let document = 512 << 10
         package static let servers = 4096
         package static let domains = 4096
@@ -21,42 +21,41 @@ package struct ConfigurationDocument: Sendable, Hashable, Codable {
         /// The greatest number of the gateway's authorities, of each cluster's, and of endorsements.
         package static let authorities = 4
         package static let entitlements = 256
-        /// Schemes and realms, each.
+        /// The greatest number of schemes, and of realms.
         package static let names = 256
-        /// Of a realm.
+        /// The greatest number of KDCs of a realm.
         package static let kdcs = 8
-        /// The application's configuration text, in octets.
+        /// The application's configuration text, in bytes.
         package static let text = 64 << 10
     }
 
-    /// Which instance it is for.
+    /// The instance for which it was made.
     package var aud: InstanceIdentifier
-    /// Rises with every signing for the instance.
+    /// Increases with each signed configuration of the instance.
     package var epoch: Int64
     /// When it was signed, Unix seconds.
     package var iat: Int64
-    /// Until when it may be used without the gateway, Unix seconds.
+    /// Until when it may be used without contact to the gateway, Unix seconds.
     package var leaseEnd: Int64
     package var status: Status
-    /// Why, where the status is not active; 0 otherwise.
+    /// The reason, if the status is not active; otherwise 0.
     package var code: ResultCode
-    /// The application that the instance is activated for, in the version that it told.
+    /// The application for which the instance is activated, in the version that it reported.
     package var entitlement: Entitlement
     package var user: User
     package var trust: Trust
     package var servers: [Server]
     package var domains: [Domain]
-    /// Networks to whose addresses no connection may be made, whatever name leads there.
+    /// Networks to whose addresses no connection may be made, under any name.
     package var deniedNetworks: [IPNetwork]
     package var defaultRoute: DefaultRoute
     package var clusters: [Cluster]
     package var tls: TLSRestrictions
-    /// Authentication schemes that may be used, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`. No
-    /// other may.
+    /// The allowed authentication schemes, in lower case: `basic`, `digest`, `negotiate`, `ntlm`, `ntlmv1`.
     package var schemes: [String]
-    /// Where the KDCs of Kerberos realms are. Whether one may be reached, its route says.
+    /// The KDCs of Kerberos realms. The route of a KDC decides whether it may be reached.
     package var realms: [Realm]
-    /// The application's own policy, passed through.
+    /// The application's own policy, passed on unchanged.
     package var policy: JSONValue
     /// Everything that the user is entitled to.
     package var entitlements: [Entitlements]
@@ -118,7 +117,7 @@ extension ConfigurationDocument {
             throw WireError(.malformed, "Authorities stand there, and a generation of signers from 1 to 2^53.")
         }
         guard (status == .active) == (code == .none) else {
-            throw WireError(.malformed, "A code stands exactly where the status is not active.")
+            throw WireError(.malformed, "A code is required exactly if the status is not active.")
         }
         guard (servers.map(\.priority) + clusters.flatMap(\.relays).map(\.priority)).allSatisfy((1...1000).contains)
         else { throw WireError(.malformed, "Priorities are 1 to 1000.") }
@@ -126,7 +125,7 @@ extension ConfigurationDocument {
             throw WireError(.malformed, "A cluster's name has 1 to 64 letters, digits, hyphens and dots.")
         }
         guard user.id.utf8.count <= 254, user.principalName?.utf8.count ?? 0 <= 1024 else {
-            throw WireError(.tooLarge, "A user id has at most 254 octets.")
+            throw WireError(.tooLarge, "A user id has at most 254 bytes.")
         }
     }
 
@@ -142,7 +141,7 @@ extension ConfigurationDocument {
         guard isWithin else { throw WireError(.tooLarge, "The configuration holds more than its limits allow.") }
     }
 
-    /// What decides about routes on both sides.
+    /// The rules for routes, for both sides.
     package var routingTable: RoutingTable {
         RoutingTable(
             servers: servers.map { RoutingTable.Server($0.endpoint, route: $0.route) },

@@ -1,7 +1,7 @@
 internal import SallyportCore
 
 extension DNSMessage {
-    /// Reads a message. Records of other types and classes, and the sections behind the answers, are passed over.
+    /// Reads a message. Records of other types and classes, and the sections after the answers, are skipped.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "A DNS message is too long.") }
         var reader = DNSReader(octets)
@@ -59,7 +59,7 @@ extension DNSMessage {
     }
 }
 
-/// Walks over a message.
+/// Reads a message from front to back.
 private struct DNSReader {
     let octets: [UInt8]
     var offset = 0
@@ -100,7 +100,7 @@ private struct DNSReader {
         case .a, .aaaa:
             let address = Array(octets[offset..<end])
             guard address.count == (type == .a ? 4 : 16), let address = IPAddress(octets: address) else {
-                throw WireError(.malformed, "A DNS address has 4 or 16 octets.")
+                throw WireError(.malformed, "A DNS address has 4 or 16 bytes.")
             }
             return .address(address)
         case .cname: data = .canonicalName(try DNSName(in: octets, at: &offset))
@@ -108,7 +108,7 @@ private struct DNSReader {
             data = try .service(
                 priority: number16(), weight: number16(), port: number16(), target: DNSName(in: octets, at: &offset))
         }
-        guard offset == end else { throw WireError(.malformed, "A DNS record is not as long as it says.") }
+        guard offset == end else { throw WireError(.malformed, "A DNS record differs from its declared length.") }
         return data
     }
 }

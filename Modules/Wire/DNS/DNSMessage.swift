@@ -2,9 +2,9 @@ package import SallyportCore
 
 /// A DNS query or answer (RFC 1035 §4) as DNS over HTTPS carries it (RFC 8484): one question, A, AAAA, CNAME, SRV.
 package struct DNSMessage: Sendable, Hashable {
-    /// The longest message, in octets.
+    /// The longest message, in bytes.
     package static let maximumLength = 65_535
-    /// How many records a message may hold in all sections together.
+    /// The most records in a message, in all sections together.
     package static let maximumRecords = 512
 
     package enum ResponseCode: UInt8, Sendable, Hashable {
@@ -47,7 +47,7 @@ package struct DNSMessage: Sendable, Hashable {
     }
 
     package enum Data: Sendable, Hashable {
-        /// An A or AAAA record, by the kind of address.
+        /// An A or AAAA record, depending on the address.
         case address(IPAddress)
         case canonicalName(DNSName)
         case service(priority: UInt16, weight: UInt16, port: UInt16, target: DNSName)
@@ -62,7 +62,7 @@ package struct DNSMessage: Sendable, Hashable {
     package var question: Question
     package var answers: [Record]
 
-    /// A query. RFC 8484 §4.1 wants id 0 over HTTPS.
+    /// A query. RFC 8484 §4.1 recommends id 0 over HTTPS.
     package init(query question: Question, id: UInt16 = 0) {
         self.id = id
         isResponse = false

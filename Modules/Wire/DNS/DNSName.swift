@@ -1,10 +1,10 @@
 /// A domain name in a DNS message (RFC 1035 §3.1), as text without the final dot; the root is empty.
 ///
-/// Labels of visible ASCII without dots and backslashes only, so that text and wire form say the same; lower case.
+/// Only labels of visible ASCII without dots and backslashes, so that text and wire form are equivalent; lower case.
 package struct DNSName: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     package let labels: [String]
 
-    /// At most 253 octets of 1 to 63 octets a label.
+    /// At most 253 bytes, with 1 to 63 bytes in each label.
     package init?(_ text: String) {
         let text = text.hasSuffix(".") ? String(text.dropLast()) : text
         guard text.utf8.count <= 253 else { return nil }
@@ -33,8 +33,8 @@ package struct DNSName: Sendable, Hashable, CustomStringConvertible, LosslessStr
 }
 
 extension DNSName {
-    /// Reads a name at `offset`, which moves behind it. Compression pointers lead backwards only (RFC 1035 §4.1.4),
-    /// so that every name ends.
+    /// Reads a name at `offset`, and moves `offset` to its end. Compression pointers must point backwards (RFC 1035
+    /// §4.1.4), so that reading always ends.
     init(in message: [UInt8], at offset: inout Int) throws(WireError) {
         var labels: [String] = []
         var length = 0
@@ -54,7 +54,7 @@ extension DNSName {
                     let label = Self.label(Array(message[(position + 1)..<(position + 1 + count)]))
                 else { throw WireError(.malformed, "A DNS label is not visible ASCII.") }
                 length += count + 1
-                guard length <= 254 else { throw WireError(.tooLarge, "A DNS name has at most 255 octets.") }
+                guard length <= 254 else { throw WireError(.tooLarge, "A DNS name has at most 255 bytes.") }
                 labels.append(label)
                 position += 1 + count
             case 0xc0...:

@@ -4,10 +4,10 @@ internal import FoundationEssentials
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The value of each octet of the alphabet, 255 for every other.
+    /// The value of each byte of the alphabet, 255 for any other byte.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 255, count: 256)
-        for (value, octet) in alphabet.enumerated() { values[Int(octet)] = UInt8(value) }
+        for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
         return values
     }()
 
@@ -16,8 +16,8 @@ package enum Base64URL {
         text.reserveCapacity((octets.count * 4 + 2) / 3)
         var bits = 0
         var buffer: UInt32 = 0
-        for octet in octets {
-            buffer = buffer << 8 | UInt32(octet)
+        for byte in octets {
+            buffer = buffer << 8 | UInt32(byte)
             bits += 8
             while bits >= 6 {
                 bits -= 6
@@ -28,11 +28,11 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Strict: no padding, no white space, no bits left over, so that every value has one spelling.
+    /// Strict: no padding, no white space, no unused bits, so that every value has one spelling.
     package static func decode(_ text: some Collection<UInt8>) throws(WireError) -> [UInt8] {
         guard text.count % 4 != 1 else { throw WireError(.malformed, "Not the length of base64url.") }
-        // Tokens are decoded with each request: the table is looked up once, and one look at the end is enough for what is
-        // not of the alphabet.
+        // Each request decodes tokens: the table is looked up once, and one check at the end detects bytes outside the
+        // alphabet.
         let values = values
         var octets = [UInt8](repeating: 0, count: text.count * 3 / 4)
         var (count, bits, buffer, seen) = (0, 0, UInt32(0), UInt8(0))

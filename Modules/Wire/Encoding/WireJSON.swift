@@ -1,15 +1,15 @@
 internal import FoundationEssentials
 
-/// JSON (RFC 8259) within limits: the one way in which this project reads and writes it.
+/// JSON (RFC 8259) within limits; the project's only reader and writer of JSON.
 package enum WireJSON {
-    /// How deep arrays and objects may nest.
+    /// The deepest nesting of arrays and objects.
     package static let maximumDepth = 32
 
-    /// - Parameter limit: in octets.
+    /// - Parameter limit: in bytes.
     package static func decode<Value: Decodable>(
         _ type: Value.Type, from octets: [UInt8], limit: Int
     ) throws(WireError) -> Value {
-        guard octets.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) octets.") }
+        guard octets.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) bytes.") }
         guard depth(of: octets) <= maximumDepth else {
             throw WireError(.tooLarge, "The JSON nests deeper than \(maximumDepth).")
         }
@@ -24,7 +24,7 @@ package enum WireJSON {
         }
     }
 
-    /// Keys in order and without line breaks, so that equal values make equal octets.
+    /// Sorted keys and no line breaks, so that equal values have equal bytes.
     package static func encode(_ value: some Encodable) throws(WireError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -35,24 +35,24 @@ package enum WireJSON {
         }
     }
 
-    /// The deepest nesting, counted over octets so that no decoder recurses before the limit was checked.
+    /// The deepest nesting, counted in the bytes, so that the limit is checked before a decoder recurses.
     private static func depth(of octets: [UInt8]) -> Int {
         var depth = 0
         var deepest = 0
         var isInString = false
         var isEscaped = false
-        for octet in octets {
+        for byte in octets {
             if isInString {
                 if isEscaped {
                     isEscaped = false
-                } else if octet == UInt8(ascii: "\\") {
+                } else if byte == UInt8(ascii: "\\") {
                     isEscaped = true
-                } else if octet == UInt8(ascii: "\"") {
+                } else if byte == UInt8(ascii: "\"") {
                     isInString = false
                 }
                 continue
             }
-            switch octet {
+            switch byte {
             case UInt8(ascii: "\""): isInString = true
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
@@ -64,7 +64,7 @@ package enum WireJSON {
         return deepest
     }
 
-    /// Where decoding stopped, as a path of keys; keys of our own formats only, cut short otherwise.
+    /// Where decoding stopped, as a path of keys; only keys of our own formats, and shortened.
     private static func place(of error: DecodingError) -> String {
         let context: DecodingError.Context? =
             switch error {
@@ -78,7 +78,7 @@ package enum WireJSON {
     }
 }
 
-/// Any JSON value: a policy that passes through untouched.
+/// Any JSON value: used for a policy that is passed on unchanged.
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -99,7 +99,7 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode(Int64.self) {
             self = .integer(value)
         } else if let value = try? container.decode(Double.self) {
-            // A whole number is written without its point, and would be read as an integer then.
+            // A whole number is written without a decimal point, and is then read as an integer.
             self = Int64(exactly: value).map(JSONValue.integer) ?? .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)

@@ -1,26 +1,26 @@
 package import SallyportBase
 
-/// Why octets are not what a format of this module allows.
+/// Why bytes are invalid in a format of this module.
 package struct WireError: CodedError, Sendable {
-    /// What kind of fault it is.
+    /// The kind of the error.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String { case malformed, tooLarge, unsupported, signature }
         private let value: Value
 
-        /// Not the syntax of the format, or a value outside its range.
+        /// Invalid syntax, or a value outside its range.
         package static let malformed = Code(value: .malformed)
-        /// Larger, deeper or more numerous than this project takes.
+        /// Too long, too deeply nested or too numerous.
         package static let tooLarge = Code(value: .tooLarge)
-        /// Well-formed, but of a kind that is refused: another algorithm, a critical extension.
+        /// Well-formed, but not supported: another algorithm, a critical extension.
         package static let unsupported = Code(value: .unsupported)
-        /// The signature is not that of the key over these octets.
+        /// The signature is invalid for this key and these bytes.
         package static let signature = Code(value: .signature)
 
         package var description: String { value.rawValue }
     }
 
     package let code: Code
-    /// What was expected and where. Never what was read: it may hold a secret.
+    /// What was expected and where. The input is not included, because it may contain a secret.
     package let message: String
     package let underlying: (any Error)?
     package let location: ErrorLocation

@@ -1,6 +1,6 @@
 package import SallyportBase
 
-/// A user name and a password in an `Authorization` field (RFC 7617), as EST enrolment carries the access key.
+/// A user name and a password in an `Authorization` field (RFC 7617); EST enrolment sends the access key in this form.
 package struct BasicCredentials: Sendable, Hashable {
     package let user: String
     package let password: Redacted<String>
@@ -10,7 +10,7 @@ package struct BasicCredentials: Sendable, Hashable {
         self.password = password
     }
 
-    /// Reads the value of an `Authorization` field; at most 1,024 octets.
+    /// Reads the value of an `Authorization` field; at most 1,024 bytes.
     package init(fieldValue: String) throws(WireError) {
         guard fieldValue.utf8.count <= 1024 else { throw WireError(.tooLarge, "Basic credentials are too long.") }
         let parts = fieldValue.split(separator: " ", omittingEmptySubsequences: true)

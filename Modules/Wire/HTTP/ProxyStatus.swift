@@ -1,10 +1,10 @@
 internal import RawStructuredFieldValues
 
-/// What intermediaries say of an answer (RFC 9209): the value of `Proxy-Status`.
+/// Reports of intermediaries about an answer (RFC 9209): the value of `Proxy-Status`.
 package struct ProxyStatus: Sendable, Hashable {
-    /// The longest value that is read, in octets.
+    /// The longest value that is read, in bytes.
     package static let maximumLength = 8192
-    /// How many intermediaries may stand in one value.
+    /// The most intermediaries in one value.
     package static let maximumCount = 32
 
     /// One intermediary, the one nearest to the server first.
@@ -53,10 +53,10 @@ extension ProxyStatus {
 }
 
 extension ProxyStatus {
-    /// Reads a field value; members that are no items, and parameters of other types, are passed over.
+    /// Reads a field value; members that are not items, and parameters of other types, are skipped.
     package init(parsing text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "Proxy-Status has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "Proxy-Status has at most \(Self.maximumLength) bytes.")
         }
         var parser = StructuredFieldValueParser(Array(text.utf8))
         guard let list = try? parser.parseListFieldValue() else {
@@ -75,7 +75,8 @@ extension ProxyStatus {
         }
     }
 
-    /// The field value. Octets outside visible ASCII become `?`, since strings of a structured field hold no others.
+    /// The field value. Bytes outside visible ASCII become `?`, since strings of a structured field cannot contain
+    /// them.
     package func serialized() throws(WireError) -> String {
         do {
             var serializer = StructuredFieldValueSerializer()
@@ -103,12 +104,12 @@ extension ProxyStatus {
     /// RFC 9651 §3.3.4.
     private static func isToken(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) || first == UInt8(ascii: "*") else { return false }
-        return text.utf8.allSatisfy { octet in
-            isLetter(octet) || (48...57).contains(octet) || "!#$%&'*+-.^_`|~:/".utf8.contains(octet)
+        return text.utf8.allSatisfy { byte in
+            isLetter(byte) || (48...57).contains(byte) || "!#$%&'*+-.^_`|~:/".utf8.contains(byte)
         }
     }
 
-    private static func isLetter(_ octet: UInt8) -> Bool { (65...90).contains(octet) || (97...122).contains(octet) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
 
     private static func text(_ item: RFC9651BareItem?) -> String? {
         switch item {

@@ -1,6 +1,6 @@
 /// One event of an event stream (WHATWG HTML, "Server-sent events").
 package struct ServerSentEvent: Sendable, Hashable {
-    /// `message` where the stream names none.
+    /// `message` if the stream names none.
     package var type: String
     package var data: String
     /// The last id that the stream set; nil before the first.
@@ -12,10 +12,10 @@ package struct ServerSentEvent: Sendable, Hashable {
         self.id = id
     }
 
-    /// A line that keeps the stream alive and means nothing.
+    /// A comment that keeps the stream alive.
     package static let heartbeat = ":\n\n"
 
-    /// The event as it goes out. Line breaks in data make several data lines; in type and id they are dropped.
+    /// The event in the stream's format. Line breaks in data make several data lines; in type and id they are removed.
     package var serialized: String {
         func oneLine(_ text: String) -> String { text.filter { !$0.isNewline && $0 != "\0" } }
         var text = type == "message" ? "" : "event: \(oneLine(type))\n"
@@ -29,7 +29,7 @@ package struct ServerSentEvent: Sendable, Hashable {
 
 /// Reads an event stream piece by piece.
 package struct ServerSentEventParser: Sendable {
-    /// The longest line and the longest event, in octets.
+    /// The longest line and the longest event, in bytes.
     package static let maximumLength = 64 << 10
 
     private var line: [UInt8] = []
@@ -39,26 +39,26 @@ package struct ServerSentEventParser: Sendable {
     private var data: [UInt8] = []
     private var hasData = false
     private var lastID: String?
-    /// What the stream asked to wait before a new connection, in milliseconds.
+    /// The reconnection time that the stream requested, in milliseconds.
     package private(set) var retry: Int?
 
     package init() {}
 
-    /// Takes the next octets, of any number, and returns the events that they complete.
+    /// Takes any number of further bytes, and returns the events that they complete.
     ///
     /// - Throws: `tooLarge`; the parser must not be used afterwards.
     package mutating func receive(_ octets: some Sequence<UInt8>) throws(WireError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
-        for octet in octets {
-            defer { isBehindCarriageReturn = octet == 0x0d }
-            switch octet {
+        for byte in octets {
+            defer { isBehindCarriageReturn = byte == 0x0d }
+            switch byte {
             case 0x0a where isBehindCarriageReturn: break
             case 0x0a, 0x0d: if let event = try endLine() { events.append(event) }
             default:
                 guard line.count < Self.maximumLength else {
-                    throw WireError(.tooLarge, "A line of an event stream has at most \(Self.maximumLength) octets.")
+                    throw WireError(.tooLarge, "A line of an event stream has at most \(Self.maximumLength) bytes.")
                 }
-                line.append(octet)
+                line.append(byte)
             }
         }
         return events
@@ -81,7 +81,7 @@ package struct ServerSentEventParser: Sendable {
         case "event": type = String(decoding: value, as: UTF8.self)
         case "data":
             guard data.count + value.count < Self.maximumLength else {
-                throw WireError(.tooLarge, "An event has at most \(Self.maximumLength) octets of data.")
+                throw WireError(.tooLarge, "An event has at most \(Self.maximumLength) bytes of data.")
             }
             if hasData { data.append(0x0a) }
             data += value

@@ -1,15 +1,15 @@
-/// A JSON object as headers and claims of JOSE are (RFC 8259): few members, each name once.
+/// A JSON object in JOSE headers and claims (RFC 8259): few members, with unique names.
 ///
-/// Where a name stands twice, two readers may take two values (RFC 7519 §4): such an object is refused whole. It is
-/// read in one pass without a decoder, since tokens come with each request.
+/// If a name occurs twice, two readers may take different values (RFC 7519 §4), so such an object is refused. It is
+/// read in one pass without a decoder, since tokens are checked with each request.
 package struct JOSEObject: Sendable, Equatable {
     /// A value; the members of an object are those of ``JOSEObject``.
     package enum Value: Sendable, Equatable {
         case null
         case bool(Bool)
-        /// Of at most 18 digits, without fraction and exponent.
+        /// An integer of at most 18 digits, without fraction and exponent.
         case integer(Int64)
-        /// Any other number, which no claim of ours has.
+        /// Any other number; our claims have none.
         case number
         case string(String)
         case array([Value])
@@ -18,11 +18,11 @@ package struct JOSEObject: Sendable, Equatable {
 
     /// Sizes beyond which an object is refused.
     package enum Limits {
-        /// Objects and arrays in one another.
+        /// The deepest nesting of objects and arrays.
         package static let depth = 8
-        /// Of one object.
+        /// The most members of one object.
         package static let members = 64
-        /// Of one array.
+        /// The most elements of one array.
         package static let elements = 64
     }
 
@@ -32,7 +32,7 @@ package struct JOSEObject: Sendable, Equatable {
 
     package var names: [String] { members.map(\.name) }
 
-    /// - Throws: ``WireError``: `malformed` for what is no object, or has a name twice; `tooLarge`.
+    /// - Throws: ``WireError``: `malformed` if it is not an object, or has a name twice; `tooLarge`.
     package init(parsing octets: [UInt8]) throws(WireError) {
         var scanner = JOSEScanner(octets)
         let value = try scanner.value(depth: 1)
@@ -48,7 +48,7 @@ package struct JOSEObject: Sendable, Equatable {
         guard members.count < Limits.members else {
             throw WireError(.tooLarge, "An object has at most \(Limits.members) members.")
         }
-        guard self[name] == nil else { throw WireError(.malformed, "A name stands twice in one object.") }
+        guard self[name] == nil else { throw WireError(.malformed, "A name occurs twice in one object.") }
         members.append((name, value))
     }
 
@@ -57,12 +57,12 @@ package struct JOSEObject: Sendable, Equatable {
     }
 }
 
-// MARK: What a document demands
+// MARK: Required and optional members
 
 extension JOSEObject {
-    /// The text of a member that must be there.
+    /// The text of a required member.
     ///
-    /// - Parameter limit: in UTF-8 octets.
+    /// - Parameter limit: in UTF-8 bytes.
     package func string(_ name: String, upTo limit: Int = 1024) throws(WireError) -> String {
         guard let value = try optionalString(name, upTo: limit) else {
             throw WireError(.malformed, "The member \(name) is missing.")
@@ -70,11 +70,11 @@ extension JOSEObject {
         return value
     }
 
-    /// The text of a member that may be missing.
+    /// The text of an optional member.
     package func optionalString(_ name: String, upTo limit: Int = 1024) throws(WireError) -> String? {
         guard let value = self[name] else { return nil }
         guard case .string(let text) = value else { throw WireError(.malformed, "The member \(name) is no text.") }
-        guard text.utf8.count <= limit else { throw WireError(.tooLarge, "\(name) has at most \(limit) octets.") }
+        guard text.utf8.count <= limit else { throw WireError(.tooLarge, "\(name) has at most \(limit) bytes.") }
         return text
     }
 
@@ -89,7 +89,7 @@ extension JOSEObject {
     package func optionalTime(_ name: String) throws(WireError) -> Int64? {
         guard let value = self[name] else { return nil }
         guard case .integer(let number) = value, (1...1 << 53).contains(number) else {
-            throw WireError(.malformed, "The member \(name) is no time in whole seconds.")
+            throw WireError(.malformed, "The member \(name) is not a time in whole seconds.")
         }
         return number
     }

@@ -5,7 +5,7 @@ struct JOSEScanner {
 
     init(_ octets: [UInt8]) { self.octets = octets }
 
-    /// Whether nothing but white space is left.
+    /// Whether only white space is left.
     var isAtEnd: Bool {
         mutating get {
             skipSpace()
@@ -26,7 +26,7 @@ struct JOSEScanner {
         }
     }
 
-    // MARK: What holds others
+    // MARK: Objects and arrays
 
     private mutating func object(depth: Int) throws(WireError) -> JOSEObject {
         try checkDepth(depth)
@@ -87,13 +87,13 @@ struct JOSEScanner {
             isInteger = false
         }
         guard isInteger else {
-            // Other readers refuse what no `Double` holds.
+            // Other readers refuse numbers that do not fit into a `Double`.
             let text = String(decoding: octets[start..<position], as: UTF8.self)
             guard let value = Double(text), value.isFinite else { throw malformed }
             return .number
         }
-        let value = octets[start..<position].reduce(into: Int64(0)) { value, octet in
-            if octet != UInt8(ascii: "-") { value = value * 10 + Int64(octet - UInt8(ascii: "0")) }
+        let value = octets[start..<position].reduce(into: Int64(0)) { value, byte in
+            if byte != UInt8(ascii: "-") { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
         }
         return .integer(isNegative ? -value : value)
     }
@@ -107,16 +107,16 @@ struct JOSEScanner {
     private mutating func word(
         _ text: StaticString, _ value: JOSEObject.Value
     ) throws(WireError) -> JOSEObject.Value {
-        for octet in "\(text)".utf8 {
-            guard current == octet else { throw malformed }
+        for byte in "\(text)".utf8 {
+            guard current == byte else { throw malformed }
             position += 1
         }
         return value
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
-    /// 0, which JSON has nowhere outside of texts, at the end.
+    /// The current byte; 0, which JSON never contains outside strings, at the end.
     private var current: UInt8 { position < octets.count ? octets[position] : 0 }
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
@@ -146,7 +146,7 @@ extension JOSEScanner {
         while position < octets.count, current >= 0x20, current != UInt8(ascii: "\""), current != UInt8(ascii: "\\") {
             position += 1
         }
-        // Mostly there is nothing to unescape.
+        // Most strings have no escapes.
         if current == UInt8(ascii: "\"") {
             defer { position += 1 }
             return try text(octets[start..<position])
@@ -157,23 +157,23 @@ extension JOSEScanner {
     private mutating func escaped(_ beginning: ArraySlice<UInt8>) throws(WireError) -> String {
         var unescaped = Array(beginning)
         while position < octets.count {
-            let octet = current
+            let byte = current
             position += 1
-            switch octet {
+            switch byte {
             case UInt8(ascii: "\""): return try text(unescaped[...])
             case UInt8(ascii: "\\"): try unescape(into: &unescaped)
             case ..<0x20: throw malformed
-            default: unescaped.append(octet)
+            default: unescaped.append(byte)
             }
         }
         throw malformed
     }
 
     private mutating func unescape(into unescaped: inout [UInt8]) throws(WireError) {
-        let octet = current
+        let byte = current
         position += 1
-        switch octet {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): unescaped.append(octet)
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): unescaped.append(byte)
         case UInt8(ascii: "b"): unescaped.append(0x08)
         case UInt8(ascii: "f"): unescaped.append(0x0c)
         case UInt8(ascii: "n"): unescaped.append(0x0a)
@@ -184,7 +184,7 @@ extension JOSEScanner {
         }
     }
 
-    /// What stands after `\u`, of one or, for what is beyond the basic plane, of two.
+    /// The code point after `\u`: one escape, or two for a surrogate pair.
     private mutating func scalar() throws(WireError) -> Unicode.Scalar {
         let first = try unit()
         if let scalar = Unicode.Scalar(first) { return scalar }
@@ -199,8 +199,8 @@ extension JOSEScanner {
     private mutating func unit() throws(WireError) -> UInt16 {
         guard octets.count - position >= 4 else { throw malformed }
         var value: UInt16 = 0
-        for octet in octets[position..<position + 4] {
-            guard let digit = Character(Unicode.Scalar(octet)).hexDigitValue, octet < 0x80 else { throw malformed }
+        for byte in octets[position..<position + 4] {
+            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { throw malformed }
             value = value << 4 | UInt16(digit)
         }
         position += 4

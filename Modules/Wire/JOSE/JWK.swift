@@ -1,10 +1,10 @@
 package import Crypto
 
-/// A public key of P-256 as a JSON Web Key (RFC 7517, RFC 7518 §6.2), the one kind that this project takes.
+/// A P-256 public key as a JSON Web Key (RFC 7517, RFC 7518 §6.2), the only kind that is supported.
 package struct JWK: Sendable, Hashable {
-    /// `kid`, of at most 256 octets.
+    /// `kid`, of at most 256 bytes.
     package var keyID: String?
-    /// X and Y, 32 octets each; a point of the curve.
+    /// X and Y, 32 bytes each; a point of the curve.
     private let coordinates: [UInt8]
 
     package init(_ key: P256.Signing.PublicKey, keyID: String? = nil) {
@@ -13,7 +13,7 @@ package struct JWK: Sendable, Hashable {
     }
 
     /// - Throws: ``WireError``: `unsupported` for a key of another kind; `malformed` for a point that is not on the
-    ///   curve, and for a private key, which nobody should have sent.
+    ///   curve, and for a private key, which must never be sent.
     package init(_ object: JOSEObject) throws(WireError) {
         guard try object.string("kty") == "EC", try object.string("crv") == "P-256" else {
             throw WireError(.unsupported, "P-256 is the only kind of key.")
@@ -37,13 +37,14 @@ package struct JWK: Sendable, Hashable {
     private var x: String { Base64URL.encode(coordinates[..<32]) }
     private var y: String { Base64URL.encode(coordinates[32...]) }
 
-    /// SHA-256 of the key's members in their order, base64url (RFC 7638): names the key wherever it is written down.
+    /// SHA-256 of the key's members in their order, base64url (RFC 7638): identifies the key, independent of its
+    /// spelling.
     package var thumbprint: String {
         let members = #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
         return Base64URL.encode(SHA256.hash(data: Array(members.utf8)).map { $0 })
     }
 
-    /// As it stands in a header or a set.
+    /// The members in a header or a key set.
     var fields: Fields { Fields(crv: "P-256", kty: "EC", x: x, y: y, kid: keyID) }
 
     struct Fields: Encodable {
@@ -60,7 +61,7 @@ package struct JWK: Sendable, Hashable {
 /// Published keys, found by their `kid` (RFC 7517 §5).
 package struct JWKSet: Sendable, Hashable {
     package enum Limits {
-        /// The whole document, in octets.
+        /// The whole document, in bytes.
         package static let document = 64 << 10
         package static let keys = 32
     }
@@ -69,12 +70,12 @@ package struct JWKSet: Sendable, Hashable {
 
     package init(_ keys: [JWK]) { self.keys = keys }
 
-    /// Keys of another kind, use or algorithm, and those without a `kid`, are passed over, as RFC 7517 §5 asks.
+    /// Skips keys of another kind, use or algorithm, and those without a `kid` (RFC 7517 §5).
     ///
-    /// - Throws: ``WireError``: `malformed`, also where a `kid` names two keys; `tooLarge`.
+    /// - Throws: ``WireError``: `malformed`, also if a `kid` names two keys; `tooLarge`.
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Limits.document else {
-            throw WireError(.tooLarge, "A set of keys has at most \(Limits.document) octets.")
+            throw WireError(.tooLarge, "A set of keys has at most \(Limits.document) bytes.")
         }
         guard case .array(let values)? = try JOSEObject(parsing: octets)["keys"] else {
             throw WireError(.malformed, "A set of keys has an array of them.")

@@ -3,30 +3,30 @@ internal import FoundationEssentials
 
 /// A signed document in compact form (RFC 7515 §7.1), ES256 only (RFC 7518 §3.4).
 ///
-/// Parsing checks the form; nothing of ``payload`` may be believed before ``verify(with:)`` returned. Of the header,
-/// `jku` and `x5u` are ignored, and so is `jwk` but in a proof of a key, which is asked for by name: no key comes from a
-/// document. `crit` is refused, and so is a header in which a name stands twice.
+/// Parsing checks the form; ``payload`` must not be trusted before ``verify(with:)`` has returned. In the header, `jku`
+/// and `x5u` are ignored, and so is `jwk`, except in a proof of possession, where it is requested explicitly: no key is
+/// taken from a document. `crit` is refused, and so is a header with a name that occurs twice.
 package struct JWS: Sendable, Hashable {
-    /// Sizes beyond which a document is not looked at.
+    /// The largest accepted sizes.
     package struct Limits: Sendable {
-        /// The whole text, in octets.
+        /// The whole text, in bytes.
         package var document = 1 << 20
-        /// The header, decoded, in octets.
+        /// The header, decoded, in bytes.
         package var header = 32 << 10
         package var certificates = 4
 
         package init() {}
     }
 
-    /// What is signed about the payload.
+    /// The signed header.
     package struct Header: Sendable, Hashable {
-        /// `typ`: separates kinds of documents, so that one is never taken for another (RFC 8725 §3.11).
+        /// `typ`: distinguishes kinds of documents, so that one is never taken for another (RFC 8725 §3.11).
         package var type: String
         /// `kid`.
         package var keyID: String?
         /// `x5c`, DER, the signer's certificate first.
         package var certificates: [[UInt8]]
-        /// `jwk`: the key that the document proves the possession of (RFC 9449 §4.2), and that nobody vouches for.
+        /// `jwk`: the key whose possession the document proves (RFC 9449 §4.2). It is not authenticated.
         package var key: JWK?
 
         package init(type: String, keyID: String? = nil, certificates: [[UInt8]] = [], key: JWK? = nil) {
@@ -44,7 +44,7 @@ package struct JWS: Sendable, Hashable {
 }
 
 extension JWS {
-    /// Takes a document apart.
+    /// Parses a document.
     ///
     /// - Parameters:
     ///   - type: the only `typ` that is accepted.
@@ -54,24 +54,24 @@ extension JWS {
         _ text: [UInt8], type: String, carriesKey: Bool = false, limits: Limits = Limits()
     ) throws(WireError) {
         guard text.count <= limits.document else {
-            throw WireError(.tooLarge, "The signed document is longer than \(limits.document) octets.")
+            throw WireError(.tooLarge, "The signed document is longer than \(limits.document) bytes.")
         }
         let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw WireError(.malformed, "A compact JWS has three parts.") }
         let fields = try Base64URL.decode(parts[0])
         guard fields.count <= limits.header else {
-            throw WireError(.tooLarge, "A header has at most \(limits.header) octets.")
+            throw WireError(.tooLarge, "A header has at most \(limits.header) bytes.")
         }
         header = try Header(JOSEObject(parsing: fields), type: type, carriesKey: carriesKey, limits: limits)
         payload = try Base64URL.decode(parts[1])
         signature = try Base64URL.decode(parts[2])
-        guard signature.count == 64 else { throw WireError(.malformed, "An ES256 signature has 64 octets.") }
+        guard signature.count == 64 else { throw WireError(.malformed, "An ES256 signature has 64 bytes.") }
         signingInput = Array(text[..<parts[1].endIndex])
     }
 
-    /// Throws unless the document was signed with the private half of `key`.
+    /// Throws unless the document was signed with the private key that belongs to `key`.
     package func verify(with key: P256.Signing.PublicKey) throws(WireError) {
-        // By hand, since the hash of any kind of data looks its types up at each call.
+        // Explicitly, since a generic hash function looks up types at each call.
         var hash = SHA256()
         signingInput.withUnsafeBytes { hash.update(bufferPointer: $0) }
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
@@ -94,7 +94,7 @@ extension JWS {
     }
 }
 
-/// The header as it is written.
+/// The serialized header.
 private struct HeaderFields: Encodable {
     var alg: String
     var typ: String
@@ -117,7 +117,7 @@ extension JWS.Header {
     ) throws(WireError) {
         let alg = try fields.string("alg")
         guard alg == "ES256" else { throw WireError(.unsupported, "ES256 is the only algorithm.") }
-        // Only whether it is there: extensions that must be understood are refused (RFC 7515 §4.1.11).
+        // Only whether it exists: extensions that must be understood are refused (RFC 7515 §4.1.11).
         let crit = fields["crit"]
         guard crit == nil else { throw WireError(.unsupported, "No critical header is understood.") }
         let typ = try fields.optionalString("typ")

@@ -1,18 +1,18 @@
 package import SallyportBase
 package import SallyportCore
 
-/// What an administrator hands to whoever activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
+/// The link that an administrator gives to the person who activates an app: `sallyport://HOST:PORT/?ca=…&user=…&key=…`.
 ///
-/// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate: the only thing that the first contact
-/// trusts. At most 2,048 octets; every parameter stands exactly once, and no other does.
+/// `ca` is the base64url SHA-256 of the DER of the gateway's CA certificate, the only trust anchor of the first
+/// contact. At most 2,048 bytes; each parameter occurs exactly once, and there are no others.
 package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
     package static let maximumLength = 2048
 
     /// The gateway's control listener.
     package let gateway: Endpoint
-    /// 32 octets.
+    /// 32 bytes.
     package let authorityFingerprint: [UInt8]
-    /// 1 to 254 octets of UTF-8 without control characters and colons (RFC 7617 §2), and no space at either end.
+    /// 1 to 254 bytes of UTF-8 without control characters and colons (RFC 7617 §2), and no space at either end.
     package let user: String
     /// 1 to 128 visible ASCII characters.
     package let accessKey: Redacted<String>
@@ -23,7 +23,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         guard authorityFingerprint.count == 32 else { throw WireError(.malformed, "ca is a SHA-256.") }
         guard BasicCredentials.isUser(user) else {
             throw WireError(
-                .malformed, "user has 1 to 254 octets, no control characters, no colon, and no space at either end.")
+                .malformed, "user has 1 to 254 bytes, no control characters, no colon, and no space at either end.")
         }
         let key = accessKey.reveal().utf8
         guard (1...128).contains(key.count), key.allSatisfy({ (0x21...0x7e).contains($0) }) else {
@@ -35,10 +35,10 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         self.accessKey = accessKey
     }
 
-    /// Reads a link; white space around it is dropped, as it comes from a file or a terminal.
+    /// Reads a link; white space around it, as from a file or a terminal, is removed.
     package init(_ text: String) throws(WireError) {
         guard text.utf8.count <= Self.maximumLength else {
-            throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) octets.")
+            throw WireError(.tooLarge, "An activation link has at most \(Self.maximumLength) bytes.")
         }
         guard let url = try? RequestURL(text), url.scheme == "sallyport", let authority = url.authority,
             url.path == "/" || url.path.isEmpty, url.fragment == nil, let query = url.query
@@ -65,7 +65,7 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         return parameters
     }
 
-    /// The whole link, with the key: for the person who hands it over.
+    /// The whole link, including the key, for the administrator who passes it on.
     package var text: String {
         func escaped(_ text: String) -> String {
             PercentCoding.encoded(text.replacing("%", with: "%25"), allowed: Self.isUnreserved)
@@ -74,12 +74,12 @@ package struct ActivationLink: Sendable, Hashable, CustomStringConvertible {
         return "sallyport://\(gateway)/?ca=\(fingerprint)&user=\(escaped(user))&key=\(escaped(accessKey.reveal()))"
     }
 
-    /// RFC 3986 §2.3, and `@`, which reads better in user names and is allowed in a query.
-    private static func isUnreserved(_ octet: UInt8) -> Bool {
-        switch octet {
+    /// RFC 3986 §2.3, and `@`, which is more readable in user names and allowed in a query.
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "-._~@".utf8.contains(octet)
+        default: "-._~@".utf8.contains(byte)
         }
     }
 

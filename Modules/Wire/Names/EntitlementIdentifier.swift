@@ -1,6 +1,6 @@
-/// Which application an instance is: a reversed domain name, `com.example.report`.
+/// The identifier of an application: a reversed domain name, `com.example.report`.
 ///
-/// 1 to 253 octets of dot-separated labels, each 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 §2.1).
+/// 1 to 253 bytes of dot-separated labels, each 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 §2.1).
 package struct EntitlementIdentifier: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     package let description: String
 
@@ -15,8 +15,8 @@ package struct EntitlementIdentifier: Sendable, Hashable, CustomStringConvertibl
         description = text
     }
 
-    private static func isLabelOctet(_ octet: UInt8) -> Bool {
-        switch octet {
+    private static func isLabelOctet(_ byte: UInt8) -> Bool {
+        switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
         default: false
         }

@@ -1,4 +1,4 @@
-/// Which version of an application: 1 to 4 numbers of up to 3 digits, dot-separated, without leading zeros.
+/// The version of an application: 1 to 4 numbers of up to 3 digits, dot-separated, without leading zeros.
 ///
 /// Entitlement needs an exact match, so `1.0` and `1.0.0.0` are two versions; in order, a missing number counts as 0
 /// and the shorter one comes first.

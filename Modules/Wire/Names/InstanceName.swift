@@ -7,8 +7,8 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
     /// Reads the 36 characters of a UUID (RFC 9562 §4) in either case.
     package init?(_ text: String) {
         guard text.utf8.count == 36 else { return nil }
-        let isUUID = text.utf8.enumerated().allSatisfy { place, octet in
-            switch octet {
+        let isUUID = text.utf8.enumerated().allSatisfy { place, byte in
+            switch byte {
             case UInt8(ascii: "-"): Self.hyphens.contains(place)
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
                 UInt8(ascii: "A")...UInt8(ascii: "F"):
@@ -28,7 +28,7 @@ package struct InstanceIdentifier: Sendable, Hashable, CustomStringConvertible, 
 
 extension InstanceIdentifier: TextCodable {}
 
-/// The name that stands in an instance's certificate, as its only URI: `sallyport://ENTITLEMENT/INSTANCE`.
+/// The name in an instance's certificate, as its only URI: `sallyport://ENTITLEMENT/INSTANCE`.
 package struct InstanceName: Sendable, Hashable, CustomStringConvertible, LosslessStringConvertible {
     package let entitlement: EntitlementIdentifier
     package let instance: InstanceIdentifier

@@ -1,4 +1,4 @@
-/// A value that stands in JSON as its text, and is validated when it is read.
+/// A value that is encoded in JSON as its text, and validated when it is decoded.
 package protocol TextCodable: Codable, LosslessStringConvertible {}
 
 extension TextCodable {

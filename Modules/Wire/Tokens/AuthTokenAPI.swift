@@ -1,18 +1,18 @@
-/// The auth token service as both sides write it: paths, fields, bodies and verdicts.
+/// The auth token service, shared by both sides: paths, fields, bodies and results.
 package enum AuthTokenAPI {
-    /// The documented port of verification without TLS, for development.
+    /// The default port of verification without TLS, for development.
     package static let plainPort: UInt16 = 17080
 
     package enum Path {
-        /// Client certificate. ``Request`` by POST.
+        /// Needs a client certificate. ``Request`` by POST.
         package static let issue = "/v1/auth-tokens"
-        /// No client certificate. The documented service, by GET.
+        /// No client certificate. Verifies a token, by GET.
         package static let verify = "/verifyGDAuthToken"
-        /// No client certificate. The keys that tokens are signed with (RFC 7517).
+        /// No client certificate. The public keys of the tokens' signatures (RFC 7517).
         package static let keys = "/.well-known/jwks.json"
     }
 
-    /// The documented names of fields; a request has ``token``, an answer the others.
+    /// The names of the fields; a request has ``token``, a response the others.
     package enum Field {
         package static let token = "X-Good-GD-AuthToken"
         package static let code = "X-Good-GD-AuthResponseCode"
@@ -23,11 +23,11 @@ package enum AuthTokenAPI {
         package static let entitlement = "X-Good-GD-AppID"
         package static let instance = "X-Good-GD-ContainerID"
         package static let created = "X-Good-GD-AuthTokenCreationTime"
-        /// Proof of a key (RFC 9449 §4.1); stands beside ``token`` on requests to app servers.
+        /// Proof of a key (RFC 9449 §4.1), sent along with ``token`` to app servers.
         package static let proof = "DPoP"
     }
 
-    /// What ``Field/version`` says, as documented.
+    /// The value of ``Field/version``.
     package static let version = "2"
 
     package enum MediaType {
@@ -36,13 +36,13 @@ package enum AuthTokenAPI {
     }
 
     package enum Limits {
-        /// Of the body of a request for a token, in octets.
+        /// The longest body of a request for a token, in bytes.
         package static let request = 4096
-        /// Of the answer.
+        /// The longest body of the response, in bytes.
         package static let answer = 16 << 10
     }
 
-    /// What the service tells of a token that holds, in the documented names and spellings.
+    /// The fields of the service's response for a valid token, with the names and spellings that app servers expect.
     package static func told(of claims: AuthTokenClaims) -> [(field: String, value: String)] {
         [
             (Field.user, claims.user), (Field.server, claims.server), (Field.challenge, claims.challenge),
@@ -51,11 +51,11 @@ package enum AuthTokenAPI {
         ]
     }
 
-    /// What a token is asked for with.
+    /// The body of a request for a token.
     package struct Request: Sendable, Hashable, Codable {
         package var challenge: String
         package var server: String
-        /// The thumbprint of the key that the token is bound to; none for a bearer token.
+        /// The thumbprint of the key to which the token is bound; nil for a bearer token.
         package var jkt: String?
 
         package init(challenge: String, server: String, jkt: String? = nil) {
@@ -64,7 +64,7 @@ package enum AuthTokenAPI {
             self.jkt = jkt
         }
 
-        /// Whether each part is within what a token carries.
+        /// Whether each member fits into a token.
         package var isValid: Bool {
             AuthTokenClaims.isChallenge(challenge) && AuthTokenClaims.isServerName(server)
                 && jkt.map(AuthTokenClaims.isThumbprint) ?? true
@@ -82,14 +82,14 @@ package enum AuthTokenAPI {
         }
     }
 
-    /// What the service says of a token; 100 as documented, the others ours (CONTRACTS, "Names, tokens, verification").
+    /// The service's result for a token: 100 for a valid one (Docs/Contracts.md, "Names, tokens, verification").
     package enum Verdict: Int, Sendable, Hashable, CaseIterable {
         case valid = 100
-        /// No token, unknown key, other algorithm, wrong signature: one answer for all.
+        /// No token, an unknown key, another algorithm, a wrong signature: one result for all.
         case malformed = 400
         case expired = 401
         case notYetValid = 402
-        /// The instance is blocked, locked, wiped, denied or not known.
+        /// The instance is blocked, locked, wiped, denied or unknown.
         case withdrawn = 403
         case userRemoved = 404
 
@@ -105,7 +105,7 @@ package enum AuthTokenAPI {
             }
         }
 
-        /// Reads the number that a value of ``Field/code`` begins with.
+        /// Reads the number at the start of a ``Field/code`` value.
         package init?(fieldValue: String) {
             guard let number = fieldValue.split(separator: " ").first.flatMap({ Int($0) }) else { return nil }
             self.init(rawValue: number)

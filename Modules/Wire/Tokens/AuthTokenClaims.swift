@@ -1,10 +1,10 @@
 package import Crypto
 
-/// What an auth token says (RFC 7519), and whom of.
+/// The claims of an auth token (RFC 7519).
 package struct AuthTokenClaims: Sendable, Hashable {
     /// `typ`.
     package static let type = "sallyport-token+jwt"
-    /// The longest token that is looked at, in octets.
+    /// The longest accepted token, in bytes.
     package static let maximumLength = 8 << 10
     /// 5 minutes.
     package static let lifetime: Int64 = 300
@@ -13,13 +13,13 @@ package struct AuthTokenClaims: Sendable, Hashable {
     package var issuer: String
     /// `sub`.
     package var user: String
-    /// `aud`; empty where the app named none, and then the claim is absent.
+    /// `aud`; empty if the app named no server, and then the claim is absent.
     package var server: String
     /// `nonce`; may be empty.
     package var challenge: String
     /// `iat`. Unix seconds, as the others.
     package var issuedAt: Int64
-    /// `nbf`, which our gateway does not write.
+    /// `nbf`, which our gateway does not use.
     package var notBefore: Int64?
     /// `exp`.
     package var expires: Int64
@@ -29,7 +29,7 @@ package struct AuthTokenClaims: Sendable, Hashable {
     package var entitlement: EntitlementIdentifier
     /// `sid`.
     package var instance: InstanceIdentifier
-    /// `cnf.jkt` (RFC 9449 §6.1): of the key that a proof is made with; none in a bearer token.
+    /// `cnf.jkt` (RFC 9449 §6.1): the thumbprint of the key for proofs; nil for a bearer token.
     package var keyThumbprint: String?
 
     package init(
@@ -49,14 +49,14 @@ package struct AuthTokenClaims: Sendable, Hashable {
         self.keyThumbprint = keyThumbprint
     }
 
-    /// From when the token holds.
+    /// When the token becomes valid.
     package var begins: Int64 { max(issuedAt, notBefore ?? issuedAt) }
 
-    /// ASCII letters and digits, at most 256, as documented.
+    /// Whether it consists of ASCII letters and digits, at most 256.
     package static func isChallenge(_ text: String) -> Bool {
         text.utf8.count <= 256
-            && text.utf8.allSatisfy { octet in
-                switch octet {
+            && text.utf8.allSatisfy { byte in
+                switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "a")...UInt8(ascii: "z"):
                     true
@@ -65,7 +65,7 @@ package struct AuthTokenClaims: Sendable, Hashable {
             }
     }
 
-    /// Visible ASCII, at most 255 octets; may be empty.
+    /// Visible ASCII, at most 255 bytes; may be empty.
     package static func isServerName(_ text: String) -> Bool {
         text.utf8.count <= 255 && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
@@ -77,7 +77,7 @@ package struct AuthTokenClaims: Sendable, Hashable {
     }
 }
 
-// MARK: As it is written
+// MARK: Encoding
 
 extension AuthTokenClaims {
     private struct Fields: Encodable {
@@ -108,14 +108,14 @@ extension AuthTokenClaims {
                 sid: instance.description, cnf: keyThumbprint.map(Fields.Confirmation.init)))
     }
 
-    /// - Throws: ``WireError`` for a claim that is missing, twice there, of another form, or too long. Other claims are
-    ///   ignored (RFC 7519 §4).
+    /// - Throws: ``WireError`` for a claim that is missing, repeated, malformed or too long. Other claims are ignored
+    ///   (RFC 7519 §4).
     package init(parsing octets: [UInt8]) throws(WireError) {
         guard octets.count <= Self.maximumLength else { throw WireError(.tooLarge, "The claims are too long.") }
         let claims = try JOSEObject(parsing: octets)
         guard let entitlement = EntitlementIdentifier(try claims.string("client_id")),
             let instance = InstanceIdentifier(try claims.string("sid"))
-        else { throw WireError(.malformed, "client_id or sid is no name of an app or instance.") }
+        else { throw WireError(.malformed, "client_id or sid does not name an app or an instance.") }
         self.init(
             issuer: try claims.string("iss"), user: try claims.string("sub"),
             server: try claims.optionalString("aud") ?? "", challenge: try claims.string("nonce"),
@@ -128,7 +128,7 @@ extension AuthTokenClaims {
         else { throw WireError(.malformed, "A claim is outside of its range.") }
     }
 
-    /// A confirmation by anything but a key's thumbprint is not understood, and must not count as none.
+    /// A confirmation other than a key's thumbprint is not supported, and must not be ignored.
     private static func keyThumbprint(_ value: JOSEObject.Value?) throws(WireError) -> String? {
         guard let value else { return nil }
         guard case .object(let confirmation) = value, confirmation.names == ["jkt"],
@@ -138,13 +138,13 @@ extension AuthTokenClaims {
     }
 }
 
-/// A signed auth token whose signature is yet to be checked.
+/// A signed auth token whose signature was not verified yet.
 package struct SignedAuthToken: Sendable {
-    /// `kid`: which of the published keys it names.
+    /// `kid`: the published key that it names.
     package let keyID: String
     private let document: JWS
 
-    /// Takes a token apart; nothing of it is believed.
+    /// Parses a token without verifying it.
     ///
     /// - Throws: ``WireError``: `tooLarge` over 8 KiB; `unsupported` for another algorithm, type or a critical header;
     ///   `malformed`, also without a `kid`.
@@ -158,13 +158,13 @@ package struct SignedAuthToken: Sendable {
         self.keyID = keyID
     }
 
-    /// The claims, once the key is known to have signed them.
+    /// The claims, after verifying that the key signed them.
     package func claims(signedWith key: P256.Signing.PublicKey) throws(WireError) -> AuthTokenClaims {
         try document.verify(with: key)
         return try AuthTokenClaims(parsing: document.payload)
     }
 
-    /// The claims of a token that somebody else vouches for, as the gateway's service does.
+    /// The claims of a token that another party has verified, such as the gateway's service.
     package func claimsVouchedFor() throws(WireError) -> AuthTokenClaims {
         try AuthTokenClaims(parsing: document.payload)
     }

@@ -1,14 +1,14 @@
 package import Crypto
 package import SallyportCore
 
-/// A proof that whoever sends a token has the key that the token is bound to (RFC 9449 §4).
+/// A proof that the sender of a token has the key to which the token is bound (RFC 9449 §4).
 package struct DPoPProof: Sendable, Hashable {
     /// `typ`.
     package static let type = "dpop+jwt"
-    /// The longest proof that is looked at, in octets.
+    /// The longest accepted proof, in bytes.
     package static let maximumLength = 8 << 10
 
-    /// `jti`, 1 to 256 octets.
+    /// `jti`, 1 to 256 bytes.
     package let identifier: String
     /// `htm`.
     package let method: String
@@ -16,13 +16,13 @@ package struct DPoPProof: Sendable, Hashable {
     package let target: String
     /// `iat`. Unix seconds.
     package let issuedAt: Int64
-    /// `ath`: of the token that the proof goes with.
+    /// `ath`: the hash of the token that is sent with the proof.
     package let tokenHash: String?
-    /// Of the key in the header, which signed the proof.
+    /// The thumbprint of the key in the header, which signed the proof.
     package let keyThumbprint: String
 
-    /// Reads a proof, and checks that the key in its header signed it. Whether that key is the token's, and the rest is
-    /// that of the request, is for the caller to compare.
+    /// Reads a proof, and verifies that the key in its header signed it. The caller compares that key with the token's,
+    /// and the other values with the request.
     ///
     /// - Throws: ``WireError``.
     package init(_ text: [UInt8]) throws(WireError) {
@@ -52,8 +52,8 @@ package struct DPoPProof: Sendable, Hashable {
     /// Makes a proof for one request.
     ///
     /// - Parameters:
-    ///   - identifier: of no other proof.
-    ///   - token: that the request carries.
+    ///   - identifier: unique for each proof.
+    ///   - token: the token in the request.
     package static func make(
         for method: String, at url: RequestURL, with token: String, identifier: String, issuedAt: Int64,
         signedWith key: P256.Signing.PrivateKey
@@ -64,15 +64,15 @@ package struct DPoPProof: Sendable, Hashable {
             WireJSON.encode(fields), header: JWS.Header(type: type, key: JWK(key.publicKey)), with: key)
     }
 
-    /// SHA-256 of the token's octets, base64url (RFC 9449 §4.2).
+    /// SHA-256 of the token's bytes, base64url (RFC 9449 §4.2).
     package static func hash(of token: String) -> String {
         Base64URL.encode(SHA256.hash(data: Array(token.utf8)).map { $0 })
     }
 
-    /// What `htu` says of a URL: the whole without query and fragment, its host in the one spelling of this project.
+    /// The value of `htu` for a URL: the URL without query and fragment, with its host in canonical form.
     package static func target(of url: RequestURL) -> String { "\(url.scheme)://\(url.hostField)\(url.path)" }
 
-    /// Whether the proof is for a URL, however its host is spelled (RFC 9449 §4.3).
+    /// Whether the proof is for a URL, with any spelling of its host (RFC 9449 §4.3).
     package func isFor(_ url: RequestURL) -> Bool {
         guard let own = try? RequestURL(target), own.query == nil, own.fragment == nil else { return false }
         return own.scheme == url.scheme && own.endpoint == url.endpoint && own.authority == url.authority

@@ -21,7 +21,7 @@ import Testing
         #expect(answer.status.reasonPhrase == "Part")
     }
 
-    /// Lengths that lie, and every cut and flip of one octet: another answer, or none, but never a trap.
+    /// Lengths that lie, and every cut and flip of one byte: another answer, or none, but never a trap.
     @Test func damagedRecordsAreNoAnswers() {
         let octets = Self.answer.octets(body: Array("abc".utf8))
         for length in 0..<octets.count { #expect(CachedAnswer.decode(Array(octets[..<length])) == nil) }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The vectors of SipHash's reference: octets 0, 1, 2 … under the key 0, 1, … 15.
+    /// The vectors of SipHash's reference: bytes 0, 1, 2 … under the key 0, 1, … 15.
     @Test func theHashIsSipHash() {
         let expected: [Int: UInt64] = [0: 0x726f_db47_dd0e_0e31, 1: 0x74f8_39c5_93dc_67fd, 15: 0xa129_ca61_49be_45e5]
         for (length, code) in expected {

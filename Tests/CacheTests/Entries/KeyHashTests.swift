@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct KeyHashTests {
     /// The words of a text are taken at once; where they begin depends on what was hashed before.
-    @Test(arguments: 0..<17) func wholeTextsHashAsTheirOctetsDo(_ before: Int) {
+    @Test(arguments: 0..<17) func aTextHashesLikeItsBytes(_ before: Int) {
         let text = (0..<40).map { UInt8(65 + $0 % 26) }
         for length in 0...text.count {
             var (whole, single) = (KeyHash(key: Array(0..<16)), KeyHash(key: Array(0..<16)))
@@ -22,7 +22,7 @@ import Testing
                 array.combine(octet: octet)
             }
             let expected = single.finalize()
-            #expect(whole.finalize() == expected && array.finalize() == expected, "\(length) octets")
+            #expect(whole.finalize() == expected && array.finalize() == expected, "\(length) bytes")
         }
     }
 }

@@ -66,7 +66,7 @@ import Testing
     }
 
     /// The quick look says no more than the reading does.
-    @Test func whatIsPlainlyForbiddenIsForbidden() {
+    @Test func aPlainNoStoreIsForbidden() {
         for line in ["no-store", " No-Store ", "private, no-store", "no-store,max-age=0", "no-store, x=y"] {
             #expect(StorageRules.isForbidden(by: line) && read(line).noStore, "\(line)")
         }

@@ -27,7 +27,7 @@ import Testing
 
     /// §5.3
     @Test(arguments: ["0", "-1", "", "tomorrow", "Thu, 99 Foo 2027 00:00:00 GMT"])
-    func whatIsNoDateHasExpired(_ text: String) {
+    func anInvalidDateHasExpired(_ text: String) {
         #expect(lifetime(200, ("Expires", text), ("Last-Modified", clock.date(-1_000_000))) == 0)
     }
 
@@ -40,7 +40,7 @@ import Testing
         "18 Jan 2027 08:00:00 GMT", "Mon, 31 Feb 2027 08:00:00 GMT", "Mon, 18 Jan 2027 08:00:61 GMT",
         "Mon Jan 18 08:00:00 2027 GMT", "Mon, 18 Jan 2027 08:00:00 GMT, x", "2027-01-18T08:00:00Z",
     ])
-    func whatOnlyLooksLikeADateHasExpired(_ text: String) {
+    func textThatResemblesADateHasExpired(_ text: String) {
         #expect(lifetime(200, ("Expires", text)) == 0, "\(text)")
         #expect(lifetime(200, ("Expires", "Mon, 18 Jan 2027 08:00:00 GMT")) > 0)
     }

@@ -22,7 +22,7 @@ import Testing
         "bytes=0-1,5-6", "bytes=", "bytes=-", "bytes=5-4", "items=0-1", "bytes=a-b", "bytes=1", "bytes=--1", "",
         "bytes=99999999999999999999-",
     ])
-    func whatIsNotUnderstoodIsTheServers(_ text: String) { #expect(range(text) == nil) }
+    func unsupportedRangesAreLeftToTheServer(_ text: String) { #expect(range(text) == nil) }
 
     @Test(arguments: [
         "bytes 0-9/*", "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "items 0-1/2", "bytes 0-1", "0-1/2",

@@ -100,7 +100,7 @@ import Testing
         #expect(!body.octets.contains(5), "The shortest goes first.")
     }
 
-    @Test func whatIsNotInOrderIsNoParts() throws {
+    @Test func rangesOutOfOrderAreNotParts() throws {
         let (low, high) = (try Self.range(0, 1), try Self.range(4, 5))
         #expect(StoredParts(total: 10, [low, high]) != nil && StoredParts(total: 10, [high, low]) == nil)
         #expect(StoredParts(total: 10, []) == nil && StoredParts(total: 11, [low]) == nil)

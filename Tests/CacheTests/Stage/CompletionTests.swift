@@ -191,7 +191,7 @@ import Testing
         [("ETag", "\"a\"")], [("ETag", "\"a\""), ("Content-Length", "7")],
         [("ETag", "\"a\""), ("Content-Length", "x")],
     ])
-    func whatCannotBeCompletedIsNotKept(_ fields: [(String, String)]) async throws {
+    func partsThatCannotBeCompletedAreNotStored(_ fields: [(String, String)]) async throws {
         var answer = Answer(200, ["Cache-Control": "max-age=60"], body: Array(Self.whole.prefix(8)))
         answer.fields += fields
         answer.failure = Self.lost
@@ -202,7 +202,7 @@ import Testing
 
     /// Only a connection that ended leaves bytes that the server sent; after a body that could not be read, they may be
     /// anything.
-    @Test func whatFailedOtherwiseIsNotKept() async throws {
+    @Test func bodiesWithOtherFailuresAreNotStored() async throws {
         var answer = Answer(
             200, ["Cache-Control": "max-age=60", "ETag": "\"a\"", "Content-Length": "20"],
             body: Array(Self.whole.prefix(8)))

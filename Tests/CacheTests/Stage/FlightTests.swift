@@ -43,8 +43,8 @@ import Testing
         #expect(Set(bodies).count == 4 && site.count == 4)
     }
 
-    /// Whoever waited for an answer that is not stored asks by itself, and the next ones do not wait.
-    @Test func nobodyWaitsTwiceForWhatIsNotStored() async throws {
+    /// A load that waited for an answer that is not stored then asks the server itself, and later loads do not wait.
+    @Test func loadsDoNotWaitTwiceForAnAnswerThatCannotBeStored() async throws {
         let site = try await Site { _, _ in
             try? await Task.sleep(for: .milliseconds(100))
             return Answer()
@@ -56,7 +56,7 @@ import Testing
         #expect(ContinuousClock.now - start < .milliseconds(190), "They go at once, not one behind another.")
     }
 
-    @Test func aLeaderThatIsCancelledFailsNobody() async throws {
+    @Test func aCancelledLeaderFailsNoOtherLoad() async throws {
         let site = try await Site { _, number throws(LoadError) in
             if number == 1 { try? await Task.sleep(for: .seconds(20)) }
             if Task.isCancelled { throw LoadError.cancelled() }
@@ -71,7 +71,7 @@ import Testing
         await #expect(throws: LoadError(.cancelled, "")) { try await leader.value }
     }
 
-    @Test func aLeaderThatFailsFailsNobody() async throws {
+    @Test func aFailedLeaderFailsNoOtherLoad() async throws {
         let site = try await Site { _, number throws(LoadError) in
             try? await Task.sleep(for: .milliseconds(30))
             if number == 1 { throw LoadError(.connectionLost, at: .response, "gone") }
@@ -85,7 +85,7 @@ import Testing
         #expect(site.count == 2)
     }
 
-    /// A leader whose app does not read holds nobody up.
+    /// A leader whose app does not read delays no other load.
     @Test func aLeaderThatDoesNotReadIsLeftBehind() async throws {
         let site = try await Site(patience: .init(head: .seconds(5), body: .milliseconds(50))) { _, _ in .fresh() }
         let unread = try await site.response(to: site.request())

@@ -7,8 +7,8 @@ import Testing
 
 @testable import SallyportCache
 
-/// Everything at once: loads, ranges, changes, removals, a small capacity and cancellation. Whoever gets a body gets
-/// that of the URL, whole, and nobody waits for ever.
+/// Everything at once: loads, ranges, changes, removals, a small capacity and cancellation. Each body belongs to its
+/// URL and is complete, and no load waits for ever.
 @Suite(.timeLimit(.minutes(2))) struct MixedLoadTests {
     private static func body(_ number: Int) -> [UInt8] {
         let length = [10, 3000, 66_000, 150_000][number % 4]
@@ -31,7 +31,7 @@ import Testing
         return site
     }
 
-    @Test func everybodyGetsWhatBelongsToTheURL() async throws {
+    @Test func everyLoadGetsTheAnswerOfItsURL() async throws {
         let site = try await Self.site()
         let outcomes = await withTaskGroup(of: Bool?.self) { group in
             for worker in 0..<16 {

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes=0-1,3-4", "bytes=30-", "lines=1-2", "bytes=x"])
-    func whatIsNotUnderstoodGoesToTheServer(_ range: String) async throws {
+    func requestsWithUnsupportedRangesGoToTheServer(_ range: String) async throws {
         let site = try await site()
         _ = try await site.get()
         _ = try await site.get("/", ["Range": range])

@@ -132,10 +132,11 @@ import Testing
         do { _ = try await site.response(to: site.request()) }
         await site.cache.settle()
         #expect(site.cache.statistics.entries == 0)
-        #expect(try site.store.statistics().records == 0, "Nor any octets of it.")
+        #expect(try site.store.statistics().records == 0, "Nor any bytes of it.")
     }
 
-    /// §3.5: a private cache stores what is asked with credentials; nobody without them gets it.
+    /// §3.5: a private cache stores answers to requests with credentials; requests without them do not get these
+    /// answers.
     @Test func s3_5_answersToCredentialsAreForThemAlone() async throws {
         let site = try await Site(.fresh())
         #expect(try await site.get("/", ["Authorization": "Basic YTpi"]) == "1")
@@ -144,8 +145,8 @@ import Testing
         #expect(try await site.get() == "3")
     }
 
-    /// A proof that is made when a request is sent: what it was told is told to nobody without one, and after a restart,
-    /// when it may be another's, to nobody at all. A hit makes none.
+    /// A proof is made only when a request is sent: its answer is not used for a request without a proof and, after a
+    /// restart, when the proof may be another user's, for no request at all. A cache hit makes no proof.
     @Test func answersToSignedRequestsAreForThemAlone() async throws {
         final class Signer: RequestSigner {
             let count = Lock(0)
@@ -186,7 +187,7 @@ import Testing
         #expect(try await site.get("/") == "3")
     }
 
-    /// The record itself says whose it is: an index that points elsewhere serves nobody.
+    /// The record itself names its principal: an index entry that points to another record is not used.
     @Test func anEntryOfAnotherPrincipalIsNotServedByItsHash() async throws {
         let site = try await Site(.fresh())
         _ = try await site.get("/", principal: Principal("ann"))
@@ -227,7 +228,7 @@ import Testing
         #expect(site.count == 1)
     }
 
-    @Test func whatIsTooLongIsNotKept() async throws {
+    @Test func tooLongAnswersAreNotStored() async throws {
         let body = Array(repeating: UInt8(1), count: (1 << 20) + 1)
         for fields in [
             ["Cache-Control": "max-age=60", "Content-Length": "\(body.count)"], ["Cache-Control": "max-age=60"],

@@ -95,7 +95,7 @@ import Testing
     }
 
     /// Revalidation in the background (RFC 5861 §3) is only for loads without a delegate: no app can be asked there.
-    @Test func whereAnAppIsAskedTheServerIsAskedInFront() async throws {
+    @Test func withADelegateTheServerIsAskedFirst() async throws {
         struct Judge: ChallengeResponder {
             func respond(to challenge: AuthenticationChallenge) async -> ChallengeDisposition { .notImplemented }
         }

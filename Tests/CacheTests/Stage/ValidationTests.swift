@@ -58,7 +58,7 @@ import Testing
     }
 
     /// What the server says of itself is for the stage that asked for it, once.
-    @Test func whatAServerProvesWithANotModifiedIsPassedOn() async throws {
+    @Test func theServersProofInANotModifiedIsPassedOn() async throws {
         let site = try await validated(
             ["Cache-Control": "max-age=1", "ETag": "\"a\"", "WWW-Authenticate": "Negotiate first"],
             [

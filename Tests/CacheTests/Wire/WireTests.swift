@@ -124,7 +124,7 @@ import Testing
         #expect(try await wire.log(3)[2].contains("\" 200 "))
     }
 
-    @Test func whatMustNotBeStoredIsFetchedEachTime() async throws {
+    @Test func unstorableAnswersAreFetchedEachTime() async throws {
         let wire = try await Wire.start()
         for _ in 0..<3 { _ = try await wire.get("/never") }
         #expect(try await wire.log(3).count == 3)

@@ -24,14 +24,14 @@ import Testing
     func onlyStrictNotationIsRead(_ text: String) { #expect(IPAddress(text) == nil) }
 
     @Test(arguments: ["1.2.3.4", "::", "::1", "2001:db8::a", "ff02::1:2", "255.255.255.255"])
-    func octetsAndTextRoundTrip(_ text: String) throws {
+    func bytesAndTextRoundTrip(_ text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(IPAddress(octets: address.octets) == address)
         #expect(address.description == text)
         #expect(address.octets.count == (text.contains(":") ? 16 : 4))
     }
 
-    @Test(arguments: [0, 1, 3, 5, 15, 17]) func otherCountsOfOctetsAreNone(_ count: Int) {
+    @Test(arguments: [0, 1, 3, 5, 15, 17]) func otherNumbersOfBytesAreRefused(_ count: Int) {
         #expect(IPAddress(octets: [UInt8](repeating: 1, count: count)) == nil)
     }
 

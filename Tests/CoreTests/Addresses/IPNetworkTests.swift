@@ -21,7 +21,7 @@ import Testing
         "012.0.0.0/8", "167772160/8", "[fd00::]/8", "fd00::/8]", "fe80::%eth0/64", "fe80::1%1/128", "fd00::/129",
         "fd00::1/8", "::/00", "::/999", "::/256", "10.0.0.0/0x8", "example/8", "10.0.0.0/8\u{0}", "10.0.0.0/\u{662}",
     ])
-    func whatIsNoNetworkIsRefused(_ text: String) throws {
+    func invalidNetworksAreRefused(_ text: String) throws {
         #expect(IPNetwork(text) == nil)
         #expect(throws: (any Error).self) {
             try JSONDecoder().decode([IPNetwork].self, from: JSONEncoder().encode([text]))

@@ -3,8 +3,8 @@ import Testing
 @testable import SallyportBase
 
 @Suite struct PercentCodingTests {
-    private func isAlphanumeric(_ octet: UInt8) -> Bool {
-        (48...57).contains(octet) || (65...90).contains(octet) || (97...122).contains(octet)
+    private func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
     }
 
     @Test(arguments: [("a%20b", "a b"), ("%41", "A"), ("", ""), ("%2f%2F", "//")])
@@ -14,7 +14,7 @@ import Testing
         #expect(PercentCoding.decoded(text) == nil)
     }
 
-    @Test func whatWasEncodedDecodes() {
+    @Test func encodedTextCanBeDecoded() {
         var generator = SeededGenerator(seed: 6)
         for _ in 0..<10_000 {
             let text = generator.text(upTo: 10, of: ["a", "/", "ü", " ", "?"]).filter { $0 != "%" }

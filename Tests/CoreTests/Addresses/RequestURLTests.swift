@@ -47,7 +47,7 @@ import Testing
         #expect(throws: AddressError(code, "")) { try RequestURL(text) }
     }
 
-    @Test func theLongestURLIsReadAndOneOctetMoreIsNot() throws {
+    @Test func theLongestURLIsReadAndALongerOneIsNot() throws {
         let start = "http://a.example/"
         let longest = start + String(repeating: "a", count: RequestURL.maximumLength - start.utf8.count)
         #expect(try RequestURL(longest).absoluteText == longest)

@@ -55,7 +55,7 @@ import Testing
             ([.eTag: "\"1\"", .cacheControl: "no-store"], false), ([.cacheControl: "no-store, must-understand"], true),
             ([.cacheControl: "x=\"a, no-store\""], true),
         ] as [(HTTPFields, Bool)])
-    func whatACacheMightKeep(_ fields: HTTPFields, _ isStorable: Bool) throws {
+    func answersThatACacheMightStore(_ fields: HTTPFields, _ isStorable: Bool) throws {
         #expect(try interests(200, fields).contains(.storable) == isStorable)
         #expect(try !interests(304, fields).contains(.storable))
     }

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: ["X-Api-Key", "x-request-id", "Referer", "Origin", "From", "traceparent", "baggage", "Host"])
-    func whatTheAppSetsStaysWithItsOrigin(_ field: String) throws {
+    func fieldsOfTheAppStayWithTheirOrigin(_ field: String) throws {
         #expect(try !carries(field))
         for target in ["https://a.corp.example:444/", "http://a.corp.example/", "https://a.corp.example./"] {
             #expect(try carries(field, to: target) == target.contains("example./"), "one spelling of each host")

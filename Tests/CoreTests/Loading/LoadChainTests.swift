@@ -162,7 +162,7 @@ import Testing
             ])
     }
 
-    @Test func whatTheCacheDidIsToldThoughNobodyWantsTheAnswer() async throws {
+    @Test func theCachesResultIsReportedThoughNoStageWantsTheAnswer() async throws {
         struct Cache: LoadStage {
             func passage(of request: LoadRequest, in context: LoadContext) -> LoadPassage { .passes().telling(.miss) }
             func load(

@@ -27,7 +27,7 @@ struct PhasesTests {
         #expect(phases.request == 0 && phases.wait == 0.0004)
     }
 
-    @Test func whatDidNotHappenHasNoPhase() {
+    @Test func skippedPhasesHaveNoTime() {
         let phases = LoadRecord.Phases(report(100, 0, requestDone: 200, end: 900))
         #expect(phases.request == 0.0001 && phases.wait == nil && phases.response == nil && phases.connect == nil)
     }

@@ -115,7 +115,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    @Test func ofManyWhoSettleEachFindsItsOwnChangeCarriedOut() async {
+    @Test func eachOfManySettlingTasksFindsItsOwnChangeDone() async {
         let seen = Seen()
         let observation = feed.observe(awaiting: { change in
             await Task.yield()

@@ -15,7 +15,7 @@ struct InfrastructureBoardTests {
         #expect(await changes.next() == nil)
     }
 
-    @Test func whoFallsBehindSeesTheNewestOnly() async {
+    @Test func aSlowReaderSeesOnlyTheNewest() async {
         let board = InfrastructureBoard(.reachable)
         var changes = board.infrastructureChanges().makeAsyncIterator()
         for _ in 0..<1000 {

@@ -10,7 +10,7 @@ import Testing
 
     private let servers = (0..<12).map { Server(name: $0, priority: $0 % 3 + 1) }
 
-    @Test func lowerPrioritiesComeFirstAndNobodyIsLost() {
+    @Test func lowerPrioritiesComeFirstAndNoServerIsLost() {
         var generator = SeededGenerator(seed: 8)
         for _ in 0..<100 {
             let order = ServerSelection.order(servers, priority: \.priority, using: &generator)
@@ -30,7 +30,7 @@ import Testing
         #expect(firsts.values.allSatisfy { (850...1150).contains($0) })
     }
 
-    @Test func nobodyMakesAnEmptyOrder() {
+    @Test func noServersGiveAnEmptyOrder() {
         var generator = SeededGenerator(seed: 10)
         #expect(ServerSelection.order([Server](), priority: \.priority, using: &generator).isEmpty)
     }

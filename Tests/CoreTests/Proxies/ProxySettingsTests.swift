@@ -17,7 +17,7 @@ import Testing
         "http:/a:1",
         "http://a:1/x", "http://a b:1", "socks5h://a:1", "://a:1",
     ])
-    func whatIsNoProxyIsRefused(_ text: String) { #expect(throws: AddressError.self) { try Proxy(text) } }
+    func invalidProxiesAreRefused(_ text: String) { #expect(throws: AddressError.self) { try Proxy(text) } }
 
     @Test func aPasswordInAnAddressIsRefusedAndNotRepeated() {
         let error = #expect(throws: AddressError(.credentialsInURL, "")) { try Proxy("http://ann:planted@a:1") }
@@ -66,5 +66,5 @@ import Testing
         "", ".", "*.", "a b", "192.0.2.1/24", "192.0.2.0/33", "192.0.2.0/", "192.0.2.0/-1", "192.0.2.0/+8", "/8", "a/8",
         "2001:db8::/129", "192.0.2.0/24/1", ".192.0.2.1", "192.0.2.0/0x8",
     ])
-    func whatIsNoExceptionIsRefused(_ text: String) { #expect(throws: AddressError.self) { try ProxyException(text) } }
+    func invalidExceptionsAreRefused(_ text: String) { #expect(throws: AddressError.self) { try ProxyException(text) } }
 }

@@ -16,7 +16,7 @@ struct BoardTests {
         #expect(await last.next() == nil)
     }
 
-    @Test func anEqualValueTellsNobody() async {
+    @Test func anEqualValueIsNotBroadcast() async {
         let board = Board(1)
         var values = board.values().makeAsyncIterator()
         #expect(await values.next() == 1)
@@ -26,7 +26,7 @@ struct BoardTests {
     }
 
     @Test(arguments: 0..<20)
-    func ofManyWhoTellAtOnceTheNewestIsSeenLast(_ round: Int) async {
+    func ofConcurrentBroadcastsTheNewestIsSeenLast(_ round: Int) async {
         let board = Board(0)
         let values = board.values()
         await withTaskGroup(of: Void.self) { group in
@@ -40,7 +40,7 @@ struct BoardTests {
         #expect(last == 2000)
     }
 
-    @Test func whoLetsGoIsForgotten() async {
+    @Test func aReleasedStreamIsForgotten() async {
         let followers = Followers<Int>()
         do { _ = followers.follow(buffering: .unbounded) }
         var kept = followers.follow(buffering: .unbounded).makeAsyncIterator()

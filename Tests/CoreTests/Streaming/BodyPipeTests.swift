@@ -82,7 +82,7 @@ import Testing
     enum Wake: CaseIterable { case release, push, fullness, end, failure }
 
     @Test(arguments: Wake.allCases)
-    func whatIsHeldWakesATaskOnceMoreIsThere(_ wake: Wake) async throws {
+    func heldChunksWakeATaskWithTheNextOne(_ wake: Wake) async throws {
         let (pipe, _) = pipe(low: 2, high: 4)
         async let first = pipe.next()
         #expect(try await eventually { pipe.isAwaited })
@@ -117,7 +117,7 @@ import Testing
         #expect(pipe.take(upTo: 1) == .failed(LoadError(.idleTimeout, "")))
     }
 
-    @Test func whatCameBeforeAFailureIsReadFirst() async throws {
+    @Test func bytesBeforeAFailureAreReadFirst() async throws {
         let (pipe, _) = pipe()
         _ = pipe.push([1])
         pipe.finish(LoadError(.connectionLost, ""))
@@ -162,7 +162,7 @@ import Testing
         let (pipe, _) = pipe()
         try await withThrowingTaskGroup { group in
             group.addTask {
-                for octet in UInt8(0)..<100 { try await pipe.write([octet, octet]) }
+                for byte in UInt8(0)..<100 { try await pipe.write([byte, byte]) }
                 pipe.finish()
             }
             var octets: [UInt8] = []
@@ -243,7 +243,7 @@ import Testing
     }
 
     /// Random steps of both synchronous sides against a plain array.
-    @Test func randomStepsKeepEveryOctetInOrder() {
+    @Test func randomStepsKeepEveryByteInOrder() {
         var generator = SeededGenerator(seed: 12)
         for _ in 0..<200 {
             let (pipe, calls) = pipe(low: 5, high: 11)

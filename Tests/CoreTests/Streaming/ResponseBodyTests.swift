@@ -16,7 +16,7 @@ private final class ChunkSource: BodySource {
 }
 
 @Suite struct ResponseBodyTests {
-    @Test func collectsUpToTheLimitAndNotOneOctetMore() async throws {
+    @Test func collectsUpToTheLimitButNotBeyond() async throws {
         let source = ChunkSource([[1, 2], [3]])
         #expect(try await ResponseBody(source).collect(upTo: .bytes(3)) == [1, 2, 3])
         let longer = ChunkSource([[1, 2], [3], [4]])
@@ -29,7 +29,7 @@ private final class ChunkSource: BodySource {
         #expect(try await ResponseBody().collect(upTo: .bytes(0)) == [])
     }
 
-    @Test func aBodyThatNobodyReadsEndsItsTransfer() {
+    @Test func anUnreadBodyEndsItsTransfer() {
         let source = ChunkSource([[1]])
         _ = ResponseBody(source)
         #expect(source.discards.withLock { $0 } == 1)
@@ -44,7 +44,7 @@ private final class ChunkSource: BodySource {
     }
 
     /// The loop alone keeps the body.
-    @Test func aLoopReadsTheWholeBodyThatNobodyElseKeeps() async throws {
+    @Test func aLoopReadsTheWholeBodyWithoutAnotherReference() async throws {
         let source = ChunkSource([[1], [2], [3]])
         var octets: [UInt8] = []
         for try await chunk in ResponseBody(source) {
@@ -57,6 +57,6 @@ private final class ChunkSource: BodySource {
     @Test func byteCountsSayTheirUnit() {
         #expect(ByteCount.megabytes(1) == .kilobytes(1024) && ByteCount.kilobytes(1) == .bytes(1024))
         #expect(ByteCount.bytes(1) < .bytes(2))
-        #expect("\(ByteCount.bytes(7))" == "7 octets")
+        #expect("\(ByteCount.bytes(7))" == "7 bytes")
     }
 }

@@ -47,7 +47,7 @@ extension FuzzTarget {
             try demandRoundTrip(address, \.description) { IPAddress($0) }
         }
         if let address = IPAddress(octets: octets) {
-            try demand(address.octets == octets, "Octets of an address come out as others.")
+            try demand(address.octets == octets, "Bytes of an address come out as others.")
             try demandRoundTrip(address, \.description) { IPAddress($0) }
         }
     }

@@ -10,7 +10,7 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
         (self.name, self.words, self.body) = (name, words, body)
     }
 
-    /// A parser of text. What is no UTF-8 is repaired, as where octets become text in the modules.
+    /// A parser of text. What is no UTF-8 is repaired, as where bytes become text in the modules.
     init(
         _ name: String, text words: [String], _ body: @escaping @Sendable (String) throws(BrokenProperty) -> Void
     ) {

@@ -12,7 +12,7 @@ import Foundation
 extension FuzzTarget {
     static let gateway = [connect, declaration, command, key]
 
-    /// What a relay reads of a connection, in one piece and octet by octet.
+    /// What a relay reads of a connection, in one piece and byte by byte.
     private static let connect = FuzzTarget(
         "connect",
         words: [
@@ -24,8 +24,8 @@ extension FuzzTarget {
         let progress = whole.append(octets)
         var last = ConnectHead.Progress.incomplete
         var count = 0
-        for octet in octets {
-            last = parts.append([octet])
+        for byte in octets {
+            last = parts.append([byte])
             count += 1
             guard case .incomplete = last else { break }
         }

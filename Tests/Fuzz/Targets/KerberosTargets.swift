@@ -20,18 +20,18 @@ extension FuzzTarget {
             throw BrokenProperty(description: "A sign-in has no first message.")
         }
         let next = try? talk.step(octets)
-        if case .done? = next { throw BrokenProperty(description: "A ticket came of octets without a key.") }
+        if case .done? = next { throw BrokenProperty(description: "A ticket came of bytes without a key.") }
     }
 
-    /// In one piece and octet by octet the same comes.
+    /// In one piece and byte by byte the same comes.
     private static let kdcStream = FuzzTarget("kdc-stream", words: ["\0\0\0\u{4}", "\0\0\u{1}\0", "\u{7f}", "\0"]) {
         octets throws(BrokenProperty) in
         var (whole, parts) = (AnswerReader(limit: 300), AnswerReader(limit: 300))
         let answer = try? whole.receive(octets)
         var single: [UInt8]?
-        for octet in octets where single == nil {
+        for byte in octets where single == nil {
             // The same failure as of the whole.
-            guard case .success(let found) = Result(catching: { try parts.receive([octet]) }) else { break }
+            guard case .success(let found) = Result(catching: { try parts.receive([byte]) }) else { break }
             single = found
         }
         try demand(answer ?? nil == single, "An answer depends on the pieces in which it comes.")

@@ -1,4 +1,4 @@
-/// Inputs that are the same in each run: what stands in the corpus, changed a little, and random octets.
+/// Inputs that are the same in each run: what stands in the corpus, changed a little, and random bytes.
 struct Mutator: RandomNumberGenerator {
     private static let longest = 192
     private let corpus: [[UInt8]]

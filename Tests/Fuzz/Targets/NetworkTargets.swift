@@ -14,7 +14,7 @@ extension FuzzTarget {
         ]
     ) { octets throws(BrokenProperty) in
         guard let messages = NetlinkMessage.messages(in: octets) else { return }
-        try demand(messages.count <= octets.count / 16, "There are more messages than octets for them.")
+        try demand(messages.count <= octets.count / 16, "There are more messages than bytes for them.")
         var state = NetworkState()
         for message in messages {
             state.add(message.content) { InterfaceFacts(hardware: $0.hardware, made: $0.kind) }

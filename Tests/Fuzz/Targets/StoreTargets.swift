@@ -11,7 +11,7 @@ extension FuzzTarget {
         try demand(PageLayout.isPageSize(page.pageSize), "A page has a size that is none.")
     }
 
-    /// The input stands at both ends of a page of 512 octets.
+    /// The input stands at both ends of a page of 512 bytes.
     private static let treePage = FuzzTarget("tree-page", words: ["\0\0", "\u{2}\0", "\u{1}\0", "\u{10}\0"]) {
         octets throws(BrokenProperty) in
         let half = octets.prefix(256)
@@ -28,7 +28,7 @@ extension FuzzTarget {
     private static let keyFile = FuzzTarget("key-file", words: ["passphrase", "key file", "\0\u{20}", "\u{8}"]) {
         octets throws(BrokenProperty) in
         guard let parsed = try? KeyRingFile.parse(octets) else { return }
-        try demand(parsed.start + parsed.rootBox + parsed.ringBox == octets, "Octets of a key file are in no part.")
+        try demand(parsed.start + parsed.rootBox + parsed.ringBox == octets, "Bytes of a key file are in no part.")
     }
 
     private static let manifest = FuzzTarget("manifest") { octets throws(BrokenProperty) in
@@ -36,7 +36,7 @@ extension FuzzTarget {
         try demand(manifest.octets == octets, "A manifest comes out as another.")
     }
 
-    /// Nobody without the key makes a record.
+    /// A record cannot be created without the key.
     private static let record = FuzzTarget("record") { octets throws(BrokenProperty) in
         let place = [UInt8](repeating: 1, count: 48)
         try demand((try? cipher.open(octets, at: place)) == nil, "A record was forged.")

@@ -145,7 +145,7 @@ extension FuzzTarget {
         try demandRoundTrip(target, \.description) { try RequestURL($0) }
     }
 
-    /// The first octet chooses the codings, the second the length of the pieces.
+    /// The first byte chooses the codings, the second the length of the pieces.
     private static let content = FuzzTarget("content", words: ["\u{1f}\u{8b}", "\u{8}", "\0\0\0\0", "x"]) {
         octets throws(BrokenProperty) in
         guard octets.count > 2 else { return }
@@ -159,7 +159,7 @@ extension FuzzTarget {
                 taken += piece.count
                 decoder.received(piece)
                 while let decoded = try decoder.nextPiece() { count += decoded.count }
-                try demand(count <= limit.longest(for: taken), "A body grew to \(count) octets.")
+                try demand(count <= limit.longest(for: taken), "A body grew to \(count) bytes.")
             }
             try decoder.ended()
         } catch let broken as BrokenProperty { throw broken } catch {}

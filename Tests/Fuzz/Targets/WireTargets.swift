@@ -48,15 +48,15 @@ extension FuzzTarget {
         if let name = DNSName(text) { try demandRoundTrip(name, \.description) { DNSName($0) } }
     }
 
-    /// In one piece and octet by octet the same events come.
+    /// In one piece and byte by byte the same events come.
     private static let events = FuzzTarget(
         "events", words: ["data:", "event: ", "id: ", "retry: ", "\n\n", "\r\n", "\r", "\u{feff}", ": ", "\0"]
     ) { octets throws(BrokenProperty) in
         var (whole, parts) = (ServerSentEventParser(), ServerSentEventParser())
         let events = try? whole.receive(octets)
         var single: [ServerSentEvent]? = []
-        for octet in octets {
-            guard let more = try? parts.receive([octet]) else {
+        for byte in octets {
+            guard let more = try? parts.receive([byte]) else {
                 single = nil
                 break
             }
@@ -108,7 +108,7 @@ extension FuzzTarget {
         octets throws(BrokenProperty) in
         _ = try? Base64.decode(octets)
         let there = Array(Base64URL.encode(octets).utf8)
-        try demand((try? Base64URL.decode(there)) == octets, "Octets come back as others.")
+        try demand((try? Base64URL.decode(there)) == octets, "Bytes come back as others.")
         guard let decoded = try? Base64URL.decode(octets) else { return }
         try demand(Array(Base64URL.encode(decoded).utf8) == octets, "One value has two spellings.")
     }

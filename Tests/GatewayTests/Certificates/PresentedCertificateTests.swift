@@ -42,7 +42,7 @@ import X509
     }
 
     @Test(arguments: [0, 1, 40])
-    func whatIsNoCertificateIsRefused(_ length: Int) throws {
+    func invalidCertificatesAreRefused(_ length: Int) throws {
         try expectRefusal(Array(authority.instance(name, key: key, now: now).prefix(length)))
     }
 

@@ -12,7 +12,7 @@ import Testing
         return limits
     }
 
-    @Test func theDefaultsAreTheDocumentedOnes() {
+    @Test func theDefaultLimitsAreAsPublished() {
         let limits = ConnectionLimits()
         #expect(limits.perSource == 64)
         #expect(limits.handshakeTime == .seconds(5) && limits.requestTime == .seconds(15))
@@ -41,7 +41,7 @@ import Testing
         #expect(book.admit(source(4)) == .admitted(4, givesWay: 1))
     }
 
-    @Test func whoIsAuthenticatedDoesNotGiveWay() {
+    @Test func authenticatedConnectionsAreNotClosedToMakeRoom() {
         var book = ConnectionBook(limits { ($0.perSource, $0.unauthenticated) = (1, 1) })
         #expect(book.admit(source(1)) == .admitted(0, givesWay: nil))
         #expect(book.authenticated(0, as: "one") == true)
@@ -132,7 +132,7 @@ import Testing
         #expect(progress.handshakeEnded() == .keep)
     }
 
-    @Test func whatComesOfARequestGivesItNoMoreTime() {
+    @Test func receivedBytesDoNotExtendARequestsDeadline() {
         var progress = ConnectionProgress(limits, hasHandshake: false)
         #expect(progress.firstTimer == .start(.seconds(15)))
         for _ in 0..<3 { #expect(progress.received() == .keep) }

@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func whatThePeerAbortsIsLoggedAtDebug() async throws {
+    @Test func connectionsAbortedByThePeerAreLoggedAtDebug() async throws {
         let log = LevelRecorder()
         var logger = Logger(label: "test") { _ in log }
         logger.logLevel = .debug

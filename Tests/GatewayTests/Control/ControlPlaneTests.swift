@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func namesAreAnsweredForWhoeverThePolicyRelaysThere() async throws {
+    @Test func namesAreAnsweredForInstancesThatThePolicyRelaysThere() async throws {
         try await ControlFixture.with { fixture in
             let identity = try await fixture.activated()
             let name = try #require(DNSName("db.corp.example"))

@@ -31,7 +31,7 @@ import Testing
         DNSMessage(query: .init(try #require(DNSName(name)), type), id: 7)
     }
 
-    @Test func aNameThatThePolicyDoesNotRelayIsRefusedAndNobodyIsAsked() async throws {
+    @Test func aNameThatThePolicyDoesNotRelayIsRefusedWithoutALookUp() async throws {
         let resolver = Resolver()
         let service = NameService(queries: resolver)
         for (name, type) in [
@@ -63,7 +63,7 @@ import Testing
         "secret%2eallowed", "secret.%61llowed", "s%65cret.allowed", "xn--a.allowed", "-a.allowed", "a*.allowed",
         "0x7f.1", "2130706433", "1.2.3.4", "a.allowed:80", "[::1]", "a/b.allowed", "a@b.allowed", "_tcp", "a.0x1",
     ])
-    func aNameInAnotherSpellingIsRefusedAndNobodyIsAsked(_ name: String) async throws {
+    func aNameInAnotherSpellingIsRefusedWithoutALookUp(_ name: String) async throws {
         let resolver = Resolver()
         for type in [DNSMessage.RecordType.a, .aaaa, .srv] where name != "_tcp" || type == .srv {
             let answer = await NameService(queries: resolver).answer(try query(name, type)) { _ in .allowed }
@@ -86,7 +86,7 @@ import Testing
         #expect(resolver.asked.withLock { $0.map(\.name) } == [DNSName("_tcp.a.example")])
     }
 
-    @Test func whatTheAdministratorSaidIsAnsweredWithoutAResolver() async throws {
+    @Test func configuredAddressesAreAnsweredWithoutAResolver() async throws {
         let resolver = Resolver()
         let service = NameService(queries: resolver)
         let answer = await service.answer(try query("a.example")) { _ in .address(Self.inside) }
@@ -98,7 +98,7 @@ import Testing
         #expect(resolver.asked.withLock { $0.count } == 1)
     }
 
-    @Test func whatFailsAndWhatIsNotThereAreToldApart() async throws {
+    @Test func failedAndMissingNamesAreDistinguished() async throws {
         let failed = await NameService(queries: Resolver(nil)).answer(try query("a.example")) { _ in .allowed }
         #expect(failed.code == .serverFailure)
         let unknown = await NameService(queries: Resolver(.nameError)).answer(try query("a.example")) { _ in .allowed }

@@ -29,7 +29,7 @@ import Testing
         #expect(limiter.turn(of: 1, within: 0.3, at: now + 10) == 0)
     }
 
-    @Test func whatCostsMoreIsPaidAfterwards() {
+    @Test func higherCostsAreChargedAfterwards() {
         var limiter = RateLimiter<Int>(.queries)
         #expect(taken(&limiter, of: 1, 1) == 1)
         limiter.charges(1, 110)
@@ -37,8 +37,8 @@ import Testing
         #expect(taken(&limiter, of: 1, 10, after: 1) == 9)
     }
 
-    /// As many sources as there are addresses must neither fill the memory nor free anybody from the limit.
-    @Test func thoseWhoFindNoRoomShareOneBucket() {
+    /// A great number of sources must neither fill the memory nor escape the limit.
+    @Test func sourcesBeyondTheLimitShareOneBucket() {
         var limiter = RateLimiter<Int>(.queries)
         for source in 0..<RateLimiter<Int>.sources { _ = limiter.takes(source, at: now) }
         let strangers = (0..<150).count { limiter.takes(1_000_000 + $0, at: now) }

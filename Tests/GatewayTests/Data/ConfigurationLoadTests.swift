@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func whatInstancesShareIsEncodedOnceForEachChange() async throws {
+    @Test func sharedMembersAreEncodedOnceForEachChange() async throws {
         let fixture = try await DataFixture()
         var instances: [PresentedCertificate] = []
         for _ in 0..<3 { instances.append(try await fixture.enroll(fixture.link(), DataFixture.request())) }
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func oneInstanceThatFetchesWithoutEndIsSlowedAndNobodyElse() async throws {
+    @Test func onlyAnInstanceThatFetchesTooOftenIsSlowedDown() async throws {
         try await ControlFixture.with { fixture in
             let (greedy, other) = (try await fixture.activated(), try await fixture.activated())
             let clients = try await fixture.connections(128, as: greedy)

@@ -116,7 +116,7 @@ import Testing
     }
 
     /// Users that `apply` keeps keep their identifiers, also with `--prune`.
-    @Test func whoIsKeptKeepsWhatTheyHave() async throws {
+    @Test func remainingUsersKeepTheirRights() async throws {
         let fixture = try await DataFixture()
         let presented = try await fixture.enroll(fixture.link(), DataFixture.request())
         let link = try await fixture.link()

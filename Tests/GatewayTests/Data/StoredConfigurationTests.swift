@@ -74,7 +74,7 @@ import Testing
         #expect(try await fixture.document(renewed).status == .locked)
     }
 
-    @Test func whatWasNeverSignedIsNotNoted() async throws {
+    @Test func epochsThatWereNeverSignedAreNotRecorded() async throws {
         let signed = try await fixture.document(presented).epoch
         #expect(try await standing(1 << 53) == .current)
         #expect(try await standing(signed) == .current)

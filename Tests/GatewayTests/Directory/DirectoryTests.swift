@@ -28,7 +28,7 @@ import Testing
         return directory
     }
 
-    @Test func whatShowPrintsApplyAccepts() throws {
+    @Test func applyAcceptsTheOutputOfShow() throws {
         let directory = try Self.sample()
         let yaml = try directory.declaration.yaml()
         #expect(try directory.applying(Declaration(yaml: yaml), prune: true) == directory)
@@ -82,7 +82,7 @@ import Testing
         #expect(throws: GatewayError.self) { try Declaration(yaml: yaml) }
     }
 
-    @Test func schemesAreAllowedButNTLMv1UntilSomebodyDecides() throws {
+    @Test func allSchemesButNTLMv1AreAllowedByDefault() throws {
         var directory = Directory()
         #expect(directory.schemes == ["basic", "digest", "negotiate", "ntlm"])
         try directory.forbidScheme("Basic")
@@ -104,7 +104,7 @@ import Testing
         #expect(directory.servers.map(\.endpoint) == ["intranet.corp.example:443"])
     }
 
-    @Test func whoComesAgainUnderANameIsAnotherUser() throws {
+    @Test func aNewUserWithAnOldNameIsAnotherUser() throws {
         let (name, app) = ("ann@example.com", "com.example.report")
         let before = try Self.sample()
         let first = try #require(before.users[name])
@@ -189,7 +189,7 @@ import Testing
         "10.0.0.0/33", "10.0.0.0/", "/8", "fe80::%eth0/64", "fe80::1%eth0", "[fd00::]/8", "0x0a.0.0.0/8", "010.0.0.0/8",
         "10/8", "10.0.0.0/8/8", "a.example/8", "10.0.0.0/-8", "256.0.0.0/8", "10.0.0.0/8 ",
     ])
-    func whatIsNoNetworkIsRefused(_ text: String) throws {
+    func invalidNetworksAreRefused(_ text: String) throws {
         var directory = Directory()
         #expect(throws: GatewayError(.invalid, "")) { try directory.setRoute(text, .init(route: .deny)) }
         #expect(throws: GatewayError(.invalid, "")) { try directory.removeRoute(text) }
@@ -229,12 +229,12 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "R@S", "R/S", "R\\", "R\n", "ü", String(repeating: "R", count: 256)])
-    func whatIsNoRealmIsRefused(name: String) {
+    func invalidRealmsAreRefused(name: String) {
         var directory = Directory()
         #expect(throws: GatewayError(.invalid, "")) { try directory.addRealm(name, kdc: "kdc.example") }
     }
 
-    @Test func anAdministratorIsWarnedOfAKDCThatNobodyReaches() throws {
+    @Test func theAdministratorIsWarnedOfAnUnreachableKDC() throws {
         var directory = try Self.sample()
         let kdc = try Directory.kdc("kdc.corp.example")
         // The domain's rule opens two ports, and not this one.

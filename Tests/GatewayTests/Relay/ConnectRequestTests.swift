@@ -72,7 +72,7 @@ import Testing
         #expect(head.octets == Array(Self.text.utf8))
     }
 
-    @Test func theLimitIsOctetExact() {
+    @Test func theLimitIsExactToTheByte() {
         let octets = Array(Self.text.utf8)
         var exact = ConnectHead(limit: octets.count)
         #expect(exact.append(octets) == .complete(consumed: octets.count))

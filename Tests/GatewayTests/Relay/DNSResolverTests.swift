@@ -18,7 +18,7 @@ private struct TestNameServer {
         for _ in 0..<20 {
             let datagrams = try await Self.datagrams(answer)
             let port = UInt16(datagrams.localAddress?.port ?? 0)
-            // A port that is free for datagrams may be somebody's stream.
+            // A port that is free for UDP may be in use for TCP.
             if let stream = try? await Self.stream(answer, port: port) {
                 (self.port, channels) = (port, [datagrams, stream])
                 return

@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func aRefusedConnectionIsReported() async throws {
         let origin = try await TestOrigin()
         try await origin.close()
         try await RelayFixture.with { fixture in

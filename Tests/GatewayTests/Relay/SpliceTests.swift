@@ -60,7 +60,7 @@ import Testing
         return text
     }
 
-    @Test func whatCameInOneTurnIsSentOnAtOnce() throws {
+    @Test func bytesOfOneTurnAreForwardedAtOnce() throws {
         defer { end() }
         send(["a", "b", "c"], from: client)
         send(["d"], from: origin)

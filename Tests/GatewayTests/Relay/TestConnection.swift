@@ -9,7 +9,7 @@ import TestSupport
 
 @testable import SallyportGateway
 
-/// One end of a connection, as octets: a client of the relay, or a server's side of a tunnel.
+/// One end of a connection, as bytes: a client of the relay, or a server's side of a tunnel.
 final class TestConnection: Sendable {
     let channel: any Channel
     private let inbox: AsyncThrowingStream<[UInt8], any Error>
@@ -90,7 +90,7 @@ final class TestConnection: Sendable {
     func pauseReading() async throws { try await channel.setOption(.autoRead, value: false).get() }
     func resumeReading() async throws { try await channel.setOption(.autoRead, value: true).get() }
 
-    /// Exactly so many octets.
+    /// Exactly so many bytes.
     func read(_ count: Int) async throws -> [UInt8] {
         try await receive { $0.count >= count ? count : nil }
     }

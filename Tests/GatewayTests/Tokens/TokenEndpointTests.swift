@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// Who reads the user and not the code must find none.
+    /// A caller that reads the user but not the result must get no user.
     @Test func aTokenThatDoesNotHoldIsNotToldAbout() async throws {
         try await ControlFixture.with { fixture in
             let identity = try await fixture.activated()

@@ -16,7 +16,7 @@ import Testing
         #expect(ReadyTokenKeys(keys).published.keys.map(\.thumbprint) == [key.id])
     }
 
-    /// Whoever keeps the published keys for as long as they may be kept has the new one before it signs.
+    /// A verifier that caches the published keys for as long as it may has the new key before it signs.
     @Test func aNewKeyIsPublishedBeforeItSignsAndTheOldOneAfter() throws {
         let first = TokenKeys([]).renewed(at: start)
         let due = start + TokenKeys.period - TokenKeys.lead

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportGateway
 
-/// What the gateway says of tokens: every verdict, and whom it issues none.
+/// The gateway's results for tokens, and the instances for which it issues none.
 @Suite(.timeLimit(.minutes(1))) struct TokenServiceTests {
     /// The service over data whose clock the test moves, and an instance.
     struct TokenIssuer {
@@ -56,7 +56,7 @@ import Testing
         #expect(try await eventually { data == nil })
     }
 
-    @Test func aTokenSaysWhoAskedAndWhatFor() async throws {
+    @Test func aTokenNamesItsUserAndItsServer() async throws {
         let issuer = try await TokenIssuer()
         let thumbprint = JWK(P256.Signing.PrivateKey().publicKey).thumbprint
         let (verdict, claims) = issuer.service.verify(try await issuer.token(jkt: thumbprint))
@@ -105,7 +105,7 @@ import Testing
         await #expect(throws: GatewayError(.forbidden, "")) { try await issuer.token() }
     }
 
-    @Test func whatIsLiftedHoldsAgain() async throws {
+    @Test func liftedWithdrawalsMakeTokensValidAgain() async throws {
         let issuer = try await TokenIssuer()
         let token = try await issuer.token()
         try await issuer.withdraw(.block)
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// Another instance, app or user than the record's, even under a true signature.
-    @Test func aTokenOfNobodyIsRefused() async throws {
+    @Test func aTokenThatDoesNotMatchItsInstanceIsRefused() async throws {
         let issuer = try await TokenIssuer()
         try await issuer.fixture.perform(.addUser("bob"))
         #expect(
@@ -135,7 +135,7 @@ import Testing
         #expect(try await issuer.service.verify(issuer.forged { $0.entitlement = other }).verdict == .withdrawn)
     }
 
-    @Test func whatIsNoTokenOfThisGatewayHasOneAnswer() async throws {
+    @Test func foreignTokensAllGetTheSameAnswer() async throws {
         let issuer = try await TokenIssuer()
         let token = try await issuer.token()
         let claims = try #require(issuer.service.verify(token).claims)
@@ -163,7 +163,7 @@ import Testing
             ("a-b", "", nil), ("", "a b", nil), ("", "", "x"), (String(repeating: "a", count: 257), "", nil),
             ("", String(repeating: "a", count: 256), nil),
         ] as [(String, String, String?)])
-    func whatNoTokenCarriesIsRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
+    func invalidClaimsAreRefused(_ challenge: String, _ server: String, _ jkt: String?) async throws {
         let issuer = try await TokenIssuer()
         await #expect(throws: GatewayError(.invalid, "")) { try await issuer.token(challenge, server, jkt: jkt) }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportHTTPAuthentication
 
-/// Who may have a connection, and which.
+/// Which load may use which connection.
 struct LeaseBookTests {
     private let place = ConnectionPlace(session: "1", limit: 2)
     private let other = ConnectionPlace(session: "2", limit: 2)
@@ -33,7 +33,7 @@ struct LeaseBookTests {
         #expect(ConnectionPlace(session: "", limit: -1).limit == 1)
     }
 
-    @Test func whoWaitsGoesOnInTheOrderOfComing() {
+    @Test func waitersGetTheirTurnInOrderOfArrival() {
         var book = begun(2)
         let tickets: [UInt64] = [11, 12, 13]
         for (index, ticket) in tickets.enumerated() { book.wait(index + 1, with: ticket, at: place) }
@@ -88,7 +88,7 @@ struct LeaseBookTests {
         }
     }
 
-    @Test func whatIsForgottenIsClosed() {
+    @Test func forgottenConnectionsAreClosed() {
         var book = LeaseBook<Int>()
         _ = book.keep(idle(1), at: place) + book.keep(idle(2, Self.bob), at: place)
         let closed = [book.forget(Self.ann), book.end(), book.keep(idle(3), at: place)]
@@ -114,7 +114,7 @@ struct LeaseBookTests {
         #expect(fresh.known == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func whoWaitsGetsThePlaceOfWhoEnds() async throws {
+    @Test(.timeLimit(.minutes(1))) func anEndedLeaseGoesToAWaiter() async throws {
         let leases = ConnectionLeases()
         var held: [ConnectionLease] = [try await take(leases), try await take(leases)]
         async let third = take(leases)

@@ -39,7 +39,7 @@ import Testing
         "realm=\"a\u{0}b\", nonce=\"n\"",
         "realm=\"r\", nonce=\"ñ\"", "realm=\"r\", nonce=\"n\", opaque=\"\u{fffd}\"",
     ])
-    func whatCannotBeAnsweredIsPassedOver(text: String) { #expect(read(text) == nil) }
+    func unanswerableChallengesAreSkipped(text: String) { #expect(read(text) == nil) }
 
     @Test func valuesHaveALimit() {
         let longest = String(repeating: "n", count: DigestChallenge.longestValue)
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: §3.5
 
-    @Test func whatTheServerSaysOfItself() {
+    @Test func theServersAuthenticationInfoIsRead() {
         let info = AuthenticationInfo([
             "nextnonce=\"n2\", qop=auth, rspauth=\"AB\"", "cnonce=\"c\", nc=00000001, garbage=, nc=2, =, \"",
         ])

@@ -131,7 +131,7 @@ struct DigestStageTests {
         #expect(app.challenges.map(\.protectionSpace.method) == [.digest, .basic])
     }
 
-    @Test func whatCannotBeAnsweredIsPassedOver() async throws {
+    @Test func unanswerableChallengesAreSkipped() async throws {
         let server = DigestServer {
             $0.offersBefore = [
                 "Digest realm=\"r\", nonce=\"n\", algorithm=SHA-1", "Digest nonce=\"\u{1}\", realm=\"x\"",
@@ -170,7 +170,7 @@ struct DigestStageTests {
         }
     }
 
-    @Test func whatTheCacheAnswersUsesNoCountAndTeachesNothing() async throws {
+    @Test func cachedAnswersUseNoCountAndChangeNoState() async throws {
         let server = DigestServer { $0.cached = ["/cached"] }
         #expect(try await status(server) == 200)
         #expect(try await status(server, "https://a.example/cached") == 200)
@@ -178,7 +178,7 @@ struct DigestStageTests {
         #expect(server.seen.map(\.count) == [nil, "00000001", "00000002"])
     }
 
-    @Test func whatIsForOneLoadIsNotKept() async throws {
+    @Test func aCredentialForOneLoadIsNotKept() async throws {
         let server = DigestServer()
         let once = Credential(user: "ann", password: Redacted("secret"), persistence: .none)
         #expect(try await status(server, credential: once) == 200)

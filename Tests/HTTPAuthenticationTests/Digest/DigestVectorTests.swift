@@ -118,7 +118,7 @@ import Testing
         #expect(hash(.sha512t256) == "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23")
         for function in DigestAlgorithm.Function.allCases {
             var running = RunningDigest(function)
-            for octet in abc { running.update([octet]) }
+            for byte in abc { running.update([byte]) }
             #expect(running.digits == function.hash(abc))
         }
     }

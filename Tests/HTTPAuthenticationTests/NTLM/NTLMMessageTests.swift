@@ -30,7 +30,7 @@ struct NTLMMessageTests {
         return octets
     }
 
-    @Test func theFirstMessageNamesNobody() {
+    @Test func theFirstMessageContainsNoName() {
         let zeros = String(repeating: "00", count: 16)
         #expect(hex(NTLMExchange.negotiate) == "4e544c4d53535000" + "01000000" + "05820800" + zeros)
     }
@@ -44,10 +44,10 @@ struct NTLMMessageTests {
     @Test func everyChallengeThatIsCutIsRefused() {
         let whole = challenge([(2, [66, 0]), (7, Self.nonce)])
         #expect(NTLMChallenge(whole) != nil)
-        for count in 0..<whole.count { #expect(NTLMChallenge(Array(whole.prefix(count))) == nil, "\(count) octets") }
+        for count in 0..<whole.count { #expect(NTLMChallenge(Array(whole.prefix(count))) == nil, "\(count) bytes") }
     }
 
-    @Test func whatIsNoChallengeIsRefused() {
+    @Test func invalidChallengesAreRefused() {
         let whole = challenge()
         #expect(NTLMChallenge(changed(whole, 0, [0x6e])) == nil, "another signature")
         #expect(NTLMChallenge(changed(whole, 8, [1])) == nil, "another message")
@@ -75,7 +75,7 @@ struct NTLMMessageTests {
         #expect(NTLMChallenge(challenge(many + [(99, [])])) == nil, "one pair more than are read")
     }
 
-    @Test func aMessageOneOctetLongerThanTheLimitIsRefused() {
+    @Test func aMessageOneByteLongerThanTheLimitIsRefused() {
         let space = NTLMChallenge.longest - challenge([(1, [])]).count
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space))])) != nil)
         #expect(NTLMChallenge(challenge([(1, [UInt8](repeating: 0, count: space + 1))])) == nil)

@@ -84,7 +84,7 @@ struct NTLMPrimitiveTests {
         #expect(NTLMText.octets(NTLMText.uppercased(name)).count == NTLMText.octets(name).count)
     }
 
-    @Test func textIsUTF16WithTheLowerOctetFirst() {
+    @Test func textIsLittleEndianUTF16() {
         #expect(NTLMText.octets("aß€𝄞") == [0x61, 0, 0xdf, 0, 0xac, 0x20, 0x34, 0xd8, 0x1e, 0xdd])
     }
 

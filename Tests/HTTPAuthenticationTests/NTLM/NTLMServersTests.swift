@@ -280,7 +280,7 @@ struct NTLMServersTests {
         await app.loading.shutdown()
     }
 
-    /// Who passes the proof on to the server over a connection of its own has another certificate.
+    /// An attacker that forwards the proof to the server over its own connection has another certificate.
     @Test func aProofForAnotherCertificateIsRefused() async throws {
         let authority = try TestAuthority()
         let identity = try authority.server(addresses: [.v4(0x7f00_0001)])
@@ -295,7 +295,7 @@ struct NTLMServersTests {
     // MARK: Old servers
 
     @Test(arguments: ["v1", "session"])
-    func whatIsOlderThanVersion2IsAnsweredWhereItIsAllowed(_ kind: String) async throws {
+    func versionsBefore2AreAnsweredIfAllowed(_ kind: String) async throws {
         let server = try await NTLMAcceptor.start(Self.users, options: ["--old", kind])
         let app = try Self.app(allowsNTLMv1: true)
         #expect(try await load(app.loading.makeSession(), server, "/page", Self.jürgen).status == 200)

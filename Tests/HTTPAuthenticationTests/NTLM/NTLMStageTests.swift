@@ -105,7 +105,7 @@ struct NTLMStageTests {
         }
     }
 
-    @Test func whatTheCacheAnswersCostsNoConnection() async throws {
+    @Test func cachedAnswersNeedNoConnection() async throws {
         let server = NTLMServer()
         #expect(try await load(server) == 200)
         server.change { $0.cached = ["/docs/a"] }
@@ -164,7 +164,7 @@ struct NTLMStageTests {
         #expect(server.closed == [2, 1])
     }
 
-    /// Whoever leaves a body unread leaves its connection in the middle of an answer.
+    /// An unread body leaves its connection in the middle of an answer.
     @Test func abandonedBodiesCloseTheirConnections() async throws {
         let server = NTLMServer()
         _ = try await response(server)
@@ -209,7 +209,7 @@ struct NTLMStageTests {
         #expect(server.seen.count <= Negotiation.limit + 1)
     }
 
-    /// A challenge of the second leg where nobody has begun is no challenge of the first.
+    /// A challenge of the second leg without a first leg is not a first challenge.
     @Test func aChallengeOutOfTurnIsAnsweredFromTheStart() async throws {
         let server = NTLMServer { $0.offers = ["NTLM \(Data(NTLMServer.challenge).base64EncodedString())"] }
         #expect(try await load(server) == 200)

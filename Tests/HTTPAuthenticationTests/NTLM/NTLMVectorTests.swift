@@ -146,11 +146,11 @@ private enum RC4 {
         }
         var index = 0
         other = 0
-        return octets.map { octet in
+        return octets.map { byte in
             index = (index + 1) & 255
             other = (other + Int(state[index])) & 255
             state.swapAt(index, other)
-            return octet ^ state[(Int(state[index]) + Int(state[other])) & 255]
+            return byte ^ state[(Int(state[index]) + Int(state[other])) & 255]
         }
     }
 }

@@ -41,7 +41,7 @@ func doctor(
         }
     let outcome = try await child.outcome()
     let report = try outcome.json(DoctorReport.self)
-    // Who does not find all well says what to do.
+    // Every failure and warning says what to do.
     let unwell = report.findings.filter { $0.outcome == "failed" || $0.outcome == "warning" }
     #expect(unwell.allSatisfy { $0.advice?.isEmpty == false }, "\(outcome.output)")
     #expect(report.sound == report.failed.isEmpty && report.sound == (outcome.status == 0))

@@ -37,7 +37,7 @@ final class Intranet: Sendable {
         (self.authorityFile, self.folder, self.server) = (authorityFile, folder, server)
     }
 
-    /// Puts a file of random octets on the server, and returns their SHA-256.
+    /// Puts a file of random bytes on the server, and returns their SHA-256.
     @discardableResult
     func addRandomFile(_ name: String, length: Int) async throws -> String {
         let path = folder.file("site/\(name)")

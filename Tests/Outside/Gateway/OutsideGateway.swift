@@ -30,7 +30,7 @@ struct OutsideGateway {
         try await expectClosed(gateway)
     }
 
-    /// An application, its server, and a user who may activate it.
+    /// An application, its server, and a user with the right to activate it.
     private static func letIn(through gateway: Gateway) async throws {
         try await gateway.addApplication(entitlement, version: version)
         try await gateway.addServer(Endpoint("reports.corp.example:443"), of: entitlement)

@@ -37,7 +37,7 @@ import Testing
         #expect(link.told.allSatisfy { $0.at <= .milliseconds(100) })
     }
 
-    /// With an open stream nobody is asked for anything.
+    /// With an open stream no probe is sent.
     @Test func heartbeatsAreEnough() {
         var link = SimulatedLink()
         link.run(until: .seconds(600))
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: Cause.allCases, [50, 400, 900, 1500, 1800, 1990])
-    func lessThanTwoSecondsAreToldToNobody(_ cause: Cause, _ length: Int) {
+    func interruptionsOfLessThanTwoSecondsAreNotReported(_ cause: Cause, _ length: Int) {
         for phase in Self.phases {
             let link = link(cause, cutFor: .milliseconds(length), phase: phase)
             #expect(link.told.count { $0.at >= Self.cut } == 0, "\(phase): \(link.told)")
@@ -171,14 +171,14 @@ import Testing
         #expect(watch.told.standing == .unreachable)
     }
 
-    @Test func answersToNobodysQuestionAreNothing() {
+    @Test func answersToUnknownProbesAreIgnored() {
         var watch = LinkWatch(at: .zero)
         #expect(watch.probeAnswered(7, SimulatedLink.ends, at: .milliseconds(10)).isEmpty)
         #expect(watch.probeFailed(7, at: .milliseconds(20)).isEmpty)
         #expect(watch.told.standing == .unknown)
     }
 
-    /// Where the kernel tells nobody, heartbeats and probes do.
+    /// Without reports of the kernel, heartbeats and probes are sufficient.
     @Test func withoutTheKernelsWordTheTimesStand() {
         var watch = LinkWatch(at: .zero)
         _ = watch.streamOpened(SimulatedLink.ends, at: .zero)

@@ -61,7 +61,7 @@ import Testing
         #expect(talk.begin() == [.ask(.links, sequence: 4)])
     }
 
-    @Test func whatWasLostIsAskedForAgain() {
+    @Test func lostMessagesCauseANewRequest() {
         var talk = conversation()
         _ = talk.begin()
         #expect(talk.received(Bytes.message(21, []), from: 0).isEmpty)

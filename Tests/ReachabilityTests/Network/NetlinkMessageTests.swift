@@ -3,7 +3,7 @@ import Testing
 
 @testable import SallyportReachability
 
-/// What the kernel's octets become.
+/// What the kernel's bytes become.
 @Suite struct NetlinkMessageTests {
     private typealias Bytes = NetlinkBytes
 
@@ -62,7 +62,7 @@ import Testing
         #expect(route.kind == kind)
     }
 
-    @Test func whatIsNotAboutTheWayOfPacketsIsPassedOver() {
+    @Test func irrelevantMessagesAreSkipped() {
         #expect(content(24, Bytes.route(to: [1, 2, 3, 4], 33, by: 1)) == .other)
         #expect(content(24, Bytes.route(to: nil, 0, family: 28, by: 1)) == .other)
         #expect(content(24, Bytes.route(to: [1, 2, 3, 4], 32, by: 1, flags: 0x200)) == .other)
@@ -86,8 +86,8 @@ import Testing
         #expect(NetlinkMessage.messages(in: []) == [])
     }
 
-    /// Cut anywhere, it is refused or read as what is whole; with any octet changed, nothing traps.
-    @Test func whatIsCutOrChangedDoesNoHarm() {
+    /// Cut anywhere, it is refused or read as what is whole; with any byte changed, nothing traps.
+    @Test func truncatedOrChangedMessagesDoNoHarm() {
         let way = Bytes.attribute(9, Bytes.host(UInt16(8)) + [0, 0] + Bytes.host(UInt32(6)))
         let octets =
             Bytes.message(16, Bytes.link(1, "eth0", kind: "veth")) + Bytes.message(20, Bytes.address(1, [1, 2, 3, 4]))

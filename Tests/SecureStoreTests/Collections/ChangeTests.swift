@@ -23,7 +23,7 @@ import Testing
         #expect(await changes.next() == nil)
     }
 
-    @Test func whatWasNotKeptIsNotTold() async throws {
+    @Test func changesThatWereNotKeptAreNotReported() async throws {
         struct Refused: Error {}
         let fixture = try StoreFixture()
         let store = try await fixture.open()

@@ -26,7 +26,7 @@ import Testing
         try await roundTrip([[UInt8](), [0], [0, 0], [255]])
     }
 
-    @Test func orderIsThatOfNumbersAndOctets() async throws {
+    @Test func keysSortLikeNumbersAndBytes() async throws {
         let fixture = try StoreFixture()
         let store = try await fixture.open()
         let numbers: StoreCollection<Int, Int> = store.collection("n", of: Int.self, keyedBy: Int.self)

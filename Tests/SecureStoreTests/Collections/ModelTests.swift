@@ -108,14 +108,14 @@ private struct ModelRun {
     private mutating func stream() async throws {
         let key = Int.random(in: 0..<12, using: &generator)
         let length = Int.random(in: 0..<300_000, using: &generator)
-        let octet = UInt8.random(in: 0...255, using: &generator)
-        let chunk = [UInt8](repeating: octet, count: length / 3)
+        let byte = UInt8.random(in: 0...255, using: &generator)
+        let chunk = [UInt8](repeating: byte, count: length / 3)
         let chunks = AsyncStream { continuation in
             for _ in 0..<3 { continuation.yield(chunk) }
             continuation.finish()
         }
         try await store.write(chunks, for: key, in: Self.collections(of: store)[0])
-        model[0][key] = [UInt8](repeating: octet, count: chunk.count * 3)
+        model[0][key] = [UInt8](repeating: byte, count: chunk.count * 3)
     }
 
     private mutating func holdSnapshot() async throws {
@@ -173,8 +173,8 @@ private struct ModelRun {
             let key = Int.random(in: 0..<12, using: &generator)
             // Now and then one that takes pages of its own.
             let length = Int.random(in: 0..<8, using: &generator) == 0 ? 9000 : 40
-            let octet = UInt8.random(in: 0...255, using: &generator)
-            let value = [UInt8](repeating: octet, count: Int.random(in: 0..<length, using: &generator))
+            let byte = UInt8.random(in: 0...255, using: &generator)
+            let value = [UInt8](repeating: byte, count: Int.random(in: 0..<length, using: &generator))
             switch Int.random(in: 0..<16, using: &generator) {
             case 0: return .removeAll(index)
             case 1...4: return .remove(index, key)

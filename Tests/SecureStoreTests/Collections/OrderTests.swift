@@ -79,7 +79,7 @@ import Testing
         try await check((0..<40).flatMap { [$0, 1000 - $0, $0 * 7 + 2000] })
     }
 
-    @Test func whatOneWriterTakesBackIsNotInTheOrder() async throws {
+    @Test func aRolledBackWriteIsNotInTheOrder() async throws {
         struct Refused: Error {}
         try await set([2, 4])
         _ = try? await store.write { [texts] in
@@ -118,7 +118,7 @@ import Testing
     @Test func streamedValuesStandInTheOrder() async throws {
         let large = store.collection("l", of: [UInt8].self, keyedBy: Int.self, order: .ordered)
         let chunks = AsyncStream { continuation in
-            for octet in 0..<4 { continuation.yield([UInt8](repeating: UInt8(octet), count: 100_000)) }
+            for byte in 0..<4 { continuation.yield([UInt8](repeating: UInt8(byte), count: 100_000)) }
             continuation.finish()
         }
         try await store.write { try $0.set([1], for: 1, in: large) }
@@ -191,7 +191,7 @@ import Testing
 @Suite struct OrderLabelTests {
     private func label(_ number: UInt128) -> OrderLabel { OrderLabel(number: number) }
 
-    @Test func octetsSortAsLabelsDo() {
+    @Test func bytesSortLikeLabels() {
         let labels = [label(0), label(1), label(255), label(256), label(1 << 127), label(.max)]
         #expect(labels.map(\.octets).sorted { $0.lexicographicallyPrecedes($1) } == labels.map(\.octets))
         #expect(labels.map { OrderLabel(octets: $0.octets) } == labels)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct StreamTests {
     private struct Broken: Error {}
 
-    /// Octets that differ from place to place, in chunks of a length, up to a break.
+    /// Bytes that differ from place to place, in chunks of a length, up to a break.
     private struct Source: AsyncSequence, AsyncIteratorProtocol, Sendable {
         let count: Int
         let length: Int

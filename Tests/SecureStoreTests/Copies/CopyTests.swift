@@ -104,8 +104,8 @@ import Testing
         try await fixture.fill(60)
         let image = DataImage(
             content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(fixture.directory)/data.mdb"))))
-        let octet = try #require(DataMap(image).octets[.leafValue]?.last)
-        try Flip(part: .leafValue, offset: octet, bit: 1).perform(on: "\(fixture.directory)/data.mdb")
+        let byte = try #require(DataMap(image).octets[.leafValue]?.last)
+        try Flip(part: .leafValue, offset: byte, bit: 1).perform(on: "\(fixture.directory)/data.mdb")
         let store = try await fixture.open()
         let error = await #expect(throws: StoreError.self) { try await store.backup(to: backup) }
         #expect(error?.code == .damaged)
@@ -172,8 +172,8 @@ import Testing
         try child.wait()
 
         let image = DataImage(content: Array(try Data(contentsOf: URL(fileURLWithPath: "\(backup)/data.mdb"))))
-        let octet = try #require(DataMap(image).octets[.leafValue]?.last)
-        try Flip(part: .leafValue, offset: octet, bit: 1).perform(on: "\(backup)/data.mdb")
+        let byte = try #require(DataMap(image).octets[.leafValue]?.last)
+        try Flip(part: .leafValue, offset: byte, bit: 1).perform(on: "\(backup)/data.mdb")
         #expect(await #expect(throws: StoreError.self) { try await restore() }?.code == .damaged)
         let same = try await fixture.open()
         #expect(try workload.content(of: same) == workload.expected(after: 21))

@@ -102,10 +102,10 @@ import Testing
             try Data(whole.prefix(length)).write(to: URL(fileURLWithPath: data))
             do {
                 let store = try await fixture.open(.readOnly)
-                #expect(try workload.content(of: store) == workload.expected(after: 40), "\(length) octets")
+                #expect(try workload.content(of: store) == workload.expected(after: 40), "\(length) bytes")
                 store.close()
             } catch {
-                #expect((error as? StoreError)?.code == .damaged, "\(length) octets: \(error)")
+                #expect((error as? StoreError)?.code == .damaged, "\(length) bytes: \(error)")
                 refused += 1
             }
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SallyportSecureStore
 
-/// Several processes at one store, and a map that grows under those who read.
+/// Several processes with one store, and a map that grows while other processes read.
 @Suite struct ProcessTests {
     private let fixture: StoreFixture
     private let workload = Workload(writer: 0)
@@ -47,7 +47,7 @@ import Testing
             let found = try large.transactions(in: store)
             #expect(found >= last)
             last = found
-            try #require(try child.readLine() != nil, "The file has \(fileSize) octets.")
+            try #require(try child.readLine() != nil, "The file has \(fileSize) bytes.")
         }
         #expect(try large.transactions(in: store) > 1)
         #expect(try await store.verify().isSound)
@@ -58,7 +58,7 @@ import Testing
         #expect(try large.content(of: store) == large.expected(after: found))
     }
 
-    @Test func whatAKilledReaderHeldIsUsedAgain() async throws {
+    @Test func pagesOfAKilledReaderAreReused() async throws {
         let store = try await fixture.open()
         for transaction in 1...20 { try await workload.perform(transaction, in: store) }
         let child = try Child(["look", fixture.directory, fixture.keyFile])

@@ -12,8 +12,8 @@ import Testing
             (1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
             (3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
         ] as [(UInt8, String, String)])
-    func theSpecificationsVectors(_ octet: UInt8, _ head: String, _ expected: String) throws {
-        let key = [UInt8](repeating: octet, count: 32)
+    func theSpecificationsVectors(_ byte: UInt8, _ head: String, _ expected: String) throws {
+        let key = [UInt8](repeating: byte, count: 32)
         let nonce = Array("ABCDEFGHIJKLMNOPQRSTUVWX".utf8)
         let sealed = seal(Array("XAES-256-GCM".utf8), key, nonce, Array(head.utf8))
         #expect(sealed.hex == expected)
@@ -57,7 +57,7 @@ import Testing
         #expect(mac.code(Array(data.prefix(3)), Array(data.dropFirst(3))).hex == expected)
     }
 
-    /// The first 32 octets of A.1's output, taken as a key themselves.
+    /// The first 32 bytes of A.1's output, taken as a key themselves.
     @Test func theKeyOfRFC5869() {
         let random: [UInt8] = [
             0x07, 0x77, 0x09, 0x36, 0x2c, 0x2e, 0x32, 0xdf, 0x0d, 0xdc, 0x3f, 0x0d, 0xc4, 0x7b, 0xba, 0x63,
@@ -111,8 +111,8 @@ struct Shake128 {
     private var isSqueezing = false
 
     mutating func absorb(_ octets: [UInt8]) {
-        for octet in octets {
-            mix(octet)
+        for byte in octets {
+            mix(byte)
             position += 1
             if position == Self.rate { permute() }
         }
@@ -133,7 +133,7 @@ struct Shake128 {
         }
     }
 
-    private mutating func mix(_ octet: UInt8) { lanes[position / 8] ^= UInt64(octet) << UInt64(8 * (position % 8)) }
+    private mutating func mix(_ byte: UInt8) { lanes[position / 8] ^= UInt64(byte) << UInt64(8 * (position % 8)) }
 
     private mutating func permute() {
         position = 0

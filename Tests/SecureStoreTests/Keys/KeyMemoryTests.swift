@@ -87,7 +87,7 @@ private struct Region {
         return regions
     }
 
-    /// Whether any writable memory that a core dump holds has these octets. They must lie in memory that it does not.
+    /// Whether any writable memory that a core dump holds has these bytes. They must lie in memory that it does not.
     static func dumpable(contain needle: UnsafeRawBufferPointer) throws -> Bool {
         let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
         defer { close(memory) }

@@ -71,7 +71,7 @@ import Testing
         #expect(start.duration(to: .now) < .seconds(1))
     }
 
-    @Test func whatIsWithinBoundsIsOpenedWhateverTheStandardIs() throws {
+    @Test func parametersWithinTheBoundsAreAccepted() throws {
         let (key, parameters) = try PassphraseProtector(passphrase: "horse", cost: .init(exponent: 10))
             .makeWrappingKey()
         let same = try PassphraseProtector(passphrase: "horse").wrappingKey(parameters: parameters)

@@ -1,6 +1,6 @@
 @testable import SallyportSecureStore
 
-/// A data file in memory, for checks of files that nobody writes.
+/// A data file in memory, for checks of files without a writer.
 struct DataImage: PageSource {
     var content: [UInt8]
     var length: Int { content.count }
@@ -13,14 +13,14 @@ struct DataImage: PageSource {
 
 /// Where what lies in a sound data file: told by reading it with trust.
 struct DataMap {
-    /// What an octet is part of.
+    /// What a byte is part of.
     enum Part: String, CaseIterable, Sendable {
         case meta, branch, leafHeader, leafKey, leafValue, overflowHeader, overflowValue, freeList
         /// Space in these pages that nothing lies in.
         case unused
     }
 
-    /// Every octet of the pages that the newest snapshot uses.
+    /// Every byte of the pages that the newest snapshot uses.
     private(set) var octets: [Part: [Int]] = [:]
     private let image: DataImage
     private let pageSize: Int

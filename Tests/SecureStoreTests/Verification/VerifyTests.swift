@@ -83,7 +83,7 @@ import Testing
             // Number, kind, magic, version, size of the map, flags, transaction. The trees of the older snapshot mean
             // nothing any more; the address of the map never did.
             if [0, 10, 16, 20, 32, 39, 44, 92, 144].contains(offset) {
-                #expect(!report.isSound, "Octet \(offset) of page \(page)")
+                #expect(!report.isSound, "Byte \(offset) of page \(page)")
             }
             try overwrite([sound[page * 4096 + offset]], at: page * 4096 + offset)
         }
@@ -93,11 +93,11 @@ import Testing
     @Test func aTruncatedFileIsFoundAtEveryLength() async throws {
         try await fixture.fill(20)
         let sound = try image()
-        // Pages at the end may be free, and then nobody misses them.
+        // Pages at the end may be free, and their loss is then harmless.
         let end = try #require(DataMap(sound).octets.filter { $0.key != .unused }.values.joined().max())
         for length in stride(from: sound.length - 512, through: 0, by: -512 * 7) {
             truncate(path, off_t(length))
-            #expect(try await verify().isSound == (length > end), "\(length) octets")
+            #expect(try await verify().isSound == (length > end), "\(length) bytes")
         }
     }
 
@@ -132,7 +132,7 @@ import Testing
         #expect(found > 3)
     }
 
-    @Test func randomOctetsInAnyPageNeverEndTheProcess() async throws {
+    @Test func randomBytesInAnyPageNeverEndTheProcess() async throws {
         try await fixture.fill(30)
         let sound = try image()
         var random = SeededGenerator(seed: 3)

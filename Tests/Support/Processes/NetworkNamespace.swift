@@ -8,7 +8,7 @@ package final class NetworkNamespace: Sendable {
     package let name: String
     /// Its end of the wire, which this machine reaches.
     package let address: String
-    /// Addresses that nobody outside has a way to.
+    /// Addresses that are unreachable from outside.
     package let inside: [String]
     private let number: UInt16
 

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// What this process holds in memory.
 package enum ResidentMemory {
-    /// Octets, once malloc has given back what it can.
+    /// Bytes, once malloc has given back what it can.
     package static var now: Int {
         malloc_trim(0)
         let columns = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")

@@ -43,7 +43,7 @@ final class SpawnedChild: Sendable {
         self.identifier = identifier
         let ended = Lock<Int32?>(nil)
         self.ended = ended
-        // Whoever waits for a child of any kind is held up by one that nobody takes note of.
+        // A process that waits for any child would be blocked by one that was not reaped.
         Thread.detachNewThread { [identifier] in
             let status = Self.wait(for: identifier)
             ended.withLock { $0 = status }

@@ -13,9 +13,9 @@ package final class NTLMAcceptor: Sendable {
         package var method: String
         package var path: String
         package var status: Int
-        /// `-` where nobody is known.
+        /// `-` if there is no authenticated user.
         package var user: String
-        /// Of the request's body, in octets.
+        /// Of the request's body, in bytes.
         package var length: Int
         /// What the last message had: `mic`, `bindings`, `v1`, and the name of the service.
         package var facts: [String]

@@ -29,6 +29,6 @@ extension Apache {
             })
     }
 
-    /// Whether somebody gave it a ticket to act for them.
+    /// Whether a client delegated a ticket to it.
     package var hasDelegated: Bool { !names(in: "delegated").isEmpty }
 }

@@ -8,8 +8,8 @@ package final class Redis: Sendable {
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - identity: what it shows in TLS.
-    ///   - authority: who issued that.
+    ///   - identity: its TLS certificate.
+    ///   - authority: the issuer of the certificate.
     package static func start(
         on address: String, in folder: TemporaryDirectory, showing identity: TestIdentity, of authority: TestAuthority
     ) async throws -> Redis {

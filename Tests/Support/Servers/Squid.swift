@@ -5,11 +5,11 @@ package final class Squid: Sendable {
     package let port: UInt16
     /// Where TLS is spoken with it, for `localhost`.
     package let securePort: UInt16
-    /// How it asks, and whom it lets through.
+    /// The authentication that it requires.
     package enum Asking: Sendable {
         /// One user, with a password that holds no colon.
         case basic(user: String, password: String), digest(user: String, password: String)
-        /// Whoever has a ticket of the realm for `HTTP/localhost`.
+        /// Accepts every ticket of the realm for `HTTP/localhost`.
         case negotiate(keytab: String, of: TestKDC)
     }
 
@@ -17,8 +17,8 @@ package final class Squid: Sendable {
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - identity: what its clients are shown.
-    ///   - asking: anybody is let through where nil.
+    ///   - identity: its certificate.
+    ///   - asking: nil to accept all clients.
     package static func start(_ identity: TestIdentity, asking: Asking? = nil) async throws -> Squid {
         for _ in 0..<10 {
             let port = LoopbackPort.random()
@@ -123,7 +123,7 @@ package final class MicroSocks: Sendable {
     package let port: UInt16
     private let process: ChildProcess
 
-    /// - Parameter user: the one user; anybody where nil.
+    /// - Parameter user: the only user; nil to accept all clients.
     package static func start(user: (name: String, password: String)? = nil) async throws -> MicroSocks {
         for _ in 0..<10 {
             let port = LoopbackPort.random()

@@ -3,7 +3,7 @@ internal import SallyportCore
 
 /// How slowly a connection speaks, and how it ends.
 extension TestConnection {
-    /// Says that nothing more comes, and waits until the peer has left: a close with unread octets would be a reset,
+    /// Says that nothing more comes, and waits until the peer has left: a close with unread bytes would be a reset,
     /// which may overtake what was written.
     package func finish() {
         shutdown(descriptor, Int32(SHUT_WR))

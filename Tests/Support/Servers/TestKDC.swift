@@ -16,10 +16,10 @@ package final class TestKDC: Sendable {
     deinit { process.withLock { $0 }?.signal(SIGKILL) }
 
     /// - Parameters:
-    ///   - isAhead: by how many seconds its clock is ahead of everybody's.
-    ///   - lifetime: of tickets, in seconds.
-    ///   - address: where it listens too.
-    ///   - network: where it runs.
+    ///   - isAhead: by how many seconds its clock is ahead of this machine's.
+    ///   - lifetime: the lifetime of tickets, in seconds.
+    ///   - address: a further address to listen on.
+    ///   - network: the network namespace in which it runs.
     package static func start(
         realm: String = "EXAMPLE.TEST", lifetime: Int = 3600, isAhead seconds: Int = 0, address: String? = nil,
         in network: NetworkNamespace? = nil

@@ -4,7 +4,7 @@ package import SallyportCore
 
 /// A server on a free loopback port whose connections a test handles with blocking calls, one thread each.
 ///
-/// Made for peers that misbehave: it stalls, resets and answers garbage at any octet. Every wait in it is bounded.
+/// Made for peers that misbehave: it stalls, resets and answers garbage at any byte. Every wait in it is bounded.
 package final class TestServer: Sendable {
     package let port: UInt16
     private let listener: Int32
@@ -97,7 +97,7 @@ package struct TestConnection: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// What came, at most `limit` octets; empty at the end or on failure.
+    /// What came, at most `limit` bytes; empty at the end or on failure.
     package func read(upTo limit: Int = 65536) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = max(0, recv(descriptor, buffer.baseAddress, limit, 0))
@@ -108,9 +108,9 @@ package struct TestConnection: Sendable {
     package func readHead() -> String? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
-            let octet = read(upTo: 1)
-            if octet.isEmpty || head.count > 1 << 20 { return nil }
-            head += octet
+            let byte = read(upTo: 1)
+            if byte.isEmpty || head.count > 1 << 20 { return nil }
+            head += byte
         }
         return String(decoding: head, as: UTF8.self)
     }

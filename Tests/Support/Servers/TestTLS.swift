@@ -38,7 +38,7 @@ package struct TestTLS: Sendable {
         return TestTLSConnection(tls, connection.descriptor)
     }
 
-    /// OpenSSL frees the octets.
+    /// OpenSSL frees the bytes.
     private func setStaple(_ tls: OpaquePointer) {
         guard let staple, let octets = CRYPTO_malloc(staple.count, nil, 0) else { return }
         octets.copyMemory(from: staple, byteCount: staple.count)
@@ -156,7 +156,7 @@ package final class TestTLSConnection {
     /// The peer has sent close_notify.
     package var peerEnded: Bool { SSL_get_shutdown(tls) & SSL_RECEIVED_SHUTDOWN != 0 }
 
-    /// What came, at most `limit` octets; empty at the end or on failure.
+    /// What came, at most `limit` bytes; empty at the end or on failure.
     package func read(upTo limit: Int = 16384) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = max(0, Int(SSL_read(tls, buffer.baseAddress, Int32(limit))))
@@ -174,9 +174,9 @@ package final class TestTLSConnection {
     package func readHead() -> String? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
-            let octet = read(upTo: 1)
-            if octet.isEmpty { return nil }
-            head += octet
+            let byte = read(upTo: 1)
+            if byte.isEmpty { return nil }
+            head += byte
         }
         return String(decoding: head, as: UTF8.self)
     }

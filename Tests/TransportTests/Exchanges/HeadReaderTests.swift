@@ -78,7 +78,7 @@ struct HeadReaderTests {
             "HTTP/3 200 OK", "HTTP/1.1  200", "HTTP/1.1\t200", "http/1.1 200 OK", " HTTP/1.1 200 OK", "HTTP/1.1",
             "HTTP/1.1 200 O\rK", "HTTP/1.1 200 O\0K", "",
         ], [1, 1000])
-    func whatIsNoStatusLineIsRefused(_ line: String, _ size: Int) {
+    func invalidStatusLinesAreRefused(_ line: String, _ size: Int) {
         #expect(Reading(line + "\r\n\r\n", inPiecesOf: size).outcome == .malformed, "\(line.debugDescription)")
     }
 
@@ -93,7 +93,7 @@ struct HeadReaderTests {
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "TRANSFER-ENCODING: chunked, gzip",
             "Content-Length: 1\r\n 2", "Transfer-Encoding: chunked\r\n\t, gzip", " folded: onto the status line",
         ], [1, 1000])
-    func whatReadersReadInTwoWaysIsRefused(_ lines: String, _ size: Int) {
+    func ambiguousHeadsAreRefused(_ lines: String, _ size: Int) {
         let reading = Reading("HTTP/1.1 200 OK\r\n" + lines + "\r\n\r\n", inPiecesOf: size)
         #expect(reading.outcome == .malformed, "\(lines.debugDescription)")
     }

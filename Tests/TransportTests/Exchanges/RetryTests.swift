@@ -126,7 +126,7 @@ struct RetryTests {
     }
 
     /// nginx ends its connections with GOAWAY; what comes too late is sent on a new one.
-    @Test func whatAServerDidNotLookAtIsSentAgain() async throws {
+    @Test func requestsThatAServerDidNotProcessAreSentAgain() async throws {
         let web = try await WebServer.start(requestsPerConnection: 5)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<60 {

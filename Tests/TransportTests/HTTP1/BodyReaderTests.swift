@@ -90,7 +90,7 @@ struct BodyReaderTests {
             "12345678123456781\r\n", "8000000000000000\r\n", "1\r\nab\r\n", "3\r\nabcX\r\n",
             "1\r\na\n", "1\r\na\rb", "1\r\na1\r\n",
         ], [1, 1000])
-    func whatFramesNoChunkIsRefused(_ text: String, _ size: Int) {
+    func invalidChunkFramingIsRefused(_ text: String, _ size: Int) {
         let reading = read(text + "0\r\n\r\n", .chunked, inPiecesOf: size)
         #expect(reading.end == .malformed, "\(text.debugDescription)")
     }

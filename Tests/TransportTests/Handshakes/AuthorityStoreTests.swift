@@ -4,7 +4,7 @@ import Testing
 
 @testable import SallyportTransport
 
-/// Authorities are read once for all who want the same ones.
+/// Authorities are read once and shared by all pools that need them.
 struct AuthorityStoreTests {
     private let authority: TestAuthority
     private let folder: TemporaryDirectory
@@ -18,7 +18,7 @@ struct AuthorityStoreTests {
         .init(system: path.flatMap { FileStamp($0) }, anchors: [try authority.der], lists: [])
     }
 
-    @Test func whoWantsTheSameGetsTheSame() throws {
+    @Test func equalContentsShareOneStore() throws {
         let first = try #require(AuthorityStore.of(contents()))
         #expect(try AuthorityStore.of(contents()) === first)
         var other = try contents()
@@ -29,7 +29,7 @@ struct AuthorityStoreTests {
         #expect(AuthorityStore.of(other) !== first, "what was revoked for one is no other's")
     }
 
-    @Test func itLivesAsLongAsSomebodyHoldsIt() throws {
+    @Test func aStoreLivesAsLongAsItIsReferenced() throws {
         weak var seen: AuthorityStore?
         do {
             let store = try AuthorityStore.of(contents())
@@ -47,7 +47,7 @@ struct AuthorityStoreTests {
         #expect(try AuthorityStore.of(contents(path)) !== first)
     }
 
-    @Test func aFileThatIsNoneIsNotTakenForNobody() throws {
+    @Test func anUnreadableFileIsNotAnEmptySetOfAuthorities() throws {
         #expect(FileStamp(folder.file("none")) == nil)
         #expect(try AuthorityStore.of(contents(folder.write("nothing", to: "authorities.pem"))) == nil)
     }

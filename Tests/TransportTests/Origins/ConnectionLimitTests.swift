@@ -125,7 +125,7 @@ struct ConnectionLimitTests {
         #expect(server.acceptedConnections == 1)
     }
 
-    @Test func whatWaitsIsEndedWithTheRest() async throws {
+    @Test func waitingExchangesAreEndedWithTheOthers() async throws {
         let (counter, server, url) = try busyServer()
         let tasks = (0..<3).map { _ in Task { try await get(url, via: path, limit: 1) } }
         #expect(try await eventually { counter.now == 1 })
@@ -151,9 +151,9 @@ struct ConnectionLimitTests {
         }
     }
 
-    /// A handshake that never ends keeps nobody else from the origin.
+    /// A handshake that never ends does not keep other exchanges from the origin.
     @Test(arguments: [HTTPVersions.automatic, .http1Only])
-    func nobodyWaitsForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
+    func exchangesDoNotWaitForAConnectionThatIsNotShared(_ protocols: HTTPVersions) async throws {
         let server = try TestServer { $0.awaitEnd() }
         let endpoint = try server.endpoint
         var request = try ExchangeRequest(.get, server.url(scheme: "https"))

@@ -26,7 +26,7 @@ struct OriginLaneTests {
         #expect(lane.isForgettable)
     }
 
-    @Test func whoeverGivesUpIsPassedOver() throws {
+    @Test func aWaiterThatGivesUpIsSkipped() throws {
         var lane = full(1, limit: 1)
         let ticket = lane.arrived(1, limit: 1)
         _ = lane.arrived(2, limit: 1)
@@ -49,7 +49,7 @@ struct OriginLaneTests {
         #expect(!lane.isWaitedFor && lane.isForgettable)
     }
 
-    @Test func whoeverMovesStandsBehindItsEquals() throws {
+    @Test func aWaiterThatMovesQueuesBehindItsEquals() throws {
         var lane = full(1, limit: 1)
         let ticket = lane.arrived(1, limit: 1)
         _ = lane.arrived(2, limit: 1)
@@ -61,7 +61,7 @@ struct OriginLaneTests {
         }
     }
 
-    @Test func nobodyPassesOneThatWaits() {
+    @Test func aNewcomerDoesNotOvertakeAWaiter() {
         var lane = full(2, limit: 1)
         let ticket = lane.arrived(2, limit: 10)
         #expect(ticket != nil)

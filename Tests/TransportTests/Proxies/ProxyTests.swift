@@ -111,7 +111,7 @@ struct ProxyTests {
         ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 70_000))\r\n\r\n", .proxyProtocol),
         ("HTTP/1.1 502 Bad\r\nProxy-Status: x; error=dns_error\r\nContent-Length: 0\r\n\r\n", .proxyRefused),
     ])
-    func whatAProxySaysInsteadIsTyped(_ answer: String, _ code: LoadError.Code) async throws {
+    func unexpectedAnswersOfAProxyAreTypedErrors(_ answer: String, _ code: LoadError.Code) async throws {
         let proxy = try TestServer { connection in
             _ = connection.readHead()
             connection.write(answer)
@@ -159,7 +159,7 @@ struct ProxyTests {
         #expect(error == LoadError(.proxyNotTrusted, "") && error.step == .proxyTLS, "\(error)")
     }
 
-    @Test func whatSpeaksNoTLSIsTyped() async throws {
+    @Test func peersWithoutTLSAreATypedError() async throws {
         let server = try TestServer { $0.write("HTTP/1.1 400 Bad\r\n\r\n") }
         let error = try await failure("http://a.example/", path(.https, server.port))
         #expect([.tlsFailed, .connectionLost].contains(error.code) && error.step == .proxyTLS, "\(error)")
@@ -188,7 +188,7 @@ struct ProxyTests {
             ([5, 9], .proxyProtocol),
             (Array("HTTP/1.1 400\r\n".utf8), .proxyProtocol), ([], .proxyProtocol),
         ] as [([UInt8], LoadError.Code)])
-    func whatASocksProxySaysInsteadIsTyped(_ answer: [UInt8], _ code: LoadError.Code) async throws {
+    func unexpectedAnswersOfASocksProxyAreTypedErrors(_ answer: [UInt8], _ code: LoadError.Code) async throws {
         let proxy = try TestServer { connection in
             _ = connection.read()
             connection.write(answer)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// The rows of the documents' table that are about the cache, seen by a real server: directly and through a relay.
+/// The settings of the cache, observed by a real server: directly and through a relay.
 @Suite(.timeLimit(.minutes(1)))
 struct CacheTableTests {
     /// Routes whose sessions have the cache in their chain.
@@ -59,7 +59,7 @@ struct CacheTableTests {
     }
 
     /// Also where there is no cache that could answer.
-    @Test func whatOnlyTheCacheMayAnswerNeverLeaves() async throws {
+    @Test func cacheOnlyRequestsAreNeverSent() async throws {
         let fixture = Fixture()
         var request = try LoadRequest.get("http://a.example/")
         request.options.cachePolicy = .returnCacheDataDontLoad

@@ -44,7 +44,7 @@ struct CacheTrustTests {
     private var count: Int { site.seen.heads.count }
 
     /// A response of a server that the session does not trust is not given to it.
-    @Test func whatOneSessionTrustsServesNoOtherThatDoesNot() async throws {
+    @Test func answersAreNotSharedWithSessionsOfOtherTrust() async throws {
         let trusting = try session { $0.trust = try .only([site.authority.der]) }
         for _ in 0..<2 { #expect(try await load(trusting) == nil) }
         #expect(count == 1 && cache.statistics.entries == 1)
@@ -70,7 +70,7 @@ struct CacheTrustTests {
     /// However long the app's trust decision holds, it does not extend to the cache: no other load gets a response that
     /// it allowed.
     @Test(arguments: [TrustPersistence.none, .forSession])
-    func whatTheAppTookByItsWordIsNotStored(_ persistence: TrustPersistence) async throws {
+    func answersFromServersThatTheAppAcceptedAreNotStored(_ persistence: TrustPersistence) async throws {
         let believing = try session(AskedDelegate(.trust(persistence)))
         for _ in 0..<2 { #expect(try await load(believing) == nil) }
         #expect(count == 2 && cache.statistics.entries == 0)
@@ -80,7 +80,7 @@ struct CacheTrustTests {
     }
 
     /// A session whose app judges chains gets no stored response of a load without that judgement.
-    @Test func whereTheAppJudgesChainsNothingComesFromLoadsWithoutIt() async throws {
+    @Test func loadsWithADelegateGetNoAnswersStoredWithoutOne() async throws {
         let trust = try ServerTrust.only([site.authority.der])
         #expect(try await load(try session { $0.trust = trust }) == nil)
         let rejecting = try session(AskedDelegate(.rejectProtectionSpace)) { $0.trust = trust }

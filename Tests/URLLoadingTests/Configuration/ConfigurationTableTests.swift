@@ -7,7 +7,7 @@ import Testing
 
 @testable import SallyportURLLoading
 
-/// The configuration, row by row of the documents' table, seen by a real server: directly and through a relay.
+/// Every setting of a session, observed by a real server: directly and through a relay.
 @Suite(.timeLimit(.minutes(1)))
 struct ConfigurationTableTests {
     @Test(arguments: Way.allCases)

@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPFields([.init(name: .acceptEncoding, value: "gzip")]), [.range: "bytes=0-1"]])
-    func whoAsksForAnEncodingGetsTheBodyAsItIs(_ fields: HTTPFields) async throws {
+    func aRequestThatNamesACodingGetsTheBodyUndecoded(_ fields: HTTPFields) async throws {
         let encoded = Deflater.compress([1, 2, 3])
         let answer = StubAnswer(
             fields: [.contentEncoding: "gzip", .contentLength: "\(encoded.count)"], chunks: [encoded])
@@ -108,7 +108,7 @@ import Testing
 
     // MARK: Broken bodies
 
-    @Test(arguments: Deflater.Format.allCases) func truncationAtEachOctetIsAnError(_ format: Deflater.Format) async {
+    @Test(arguments: Deflater.Format.allCases) func truncationAtAnyByteIsAnError(_ format: Deflater.Format) async {
         let encoded = Deflater.compress(Array("some text that is long enough".utf8), format)
         for length in 1..<encoded.count {
             await #expect(throws: failed, "\(length) of \(encoded.count)") {
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [("gzip", Deflater.Format.gzip), ("deflate", .zlib), ("deflate", .raw)])
-    func octetsBehindTheEndAreAnError(_ coding: String, _ format: Deflater.Format) async {
+    func bytesAfterTheEndAreAnError(_ coding: String, _ format: Deflater.Format) async {
         let encoded = Deflater.compress([1, 2, 3], format)
         await #expect(throws: failed) { try await collect([encoded + [0]], coding) }
         await #expect(throws: failed) { try await collect([encoded, [0]], coding) }
@@ -150,7 +150,7 @@ import Testing
 
     // MARK: The limit
 
-    @Test func aBodyMayGrowToItsLimitAndNotOneOctetMore() async throws {
+    @Test func aBodyMayGrowToItsLimitButNotBeyond() async throws {
         let body = [UInt8](repeating: 0, count: 50_000)
         let encoded = Deflater.compress(body)
         let allowance = body.count - 2 * encoded.count
@@ -184,7 +184,7 @@ import Testing
 
     // MARK: Properties
 
-    @Test func whatZlibCompressesIsHadBackWhateverThePieces() async throws {
+    @Test func compressedBytesAreRestoredFromPiecesOfAnySize() async throws {
         var generator = SeededGenerator(seed: 20)
         for round in 0..<300 {
             let length = Int.random(in: 0...200_000, using: &generator) >> (round % 12)

@@ -117,7 +117,7 @@ import Testing
     }
 
     /// While a file is being written, other users must not read what the target's mode will keep from them.
-    @Test func whatIsNotWholeYetIsItsOwnersAlone() async throws {
+    @Test func anIncompleteFileIsReadableByItsOwnerOnly() async throws {
         let answer = StubAnswer(chunks: [[1], [2]])
         let (session, _) = session(answer)
         var modes: Set<mode_t> = []

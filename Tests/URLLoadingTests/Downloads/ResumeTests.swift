@@ -97,7 +97,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func whatHasChangedIsLoadedWhole() async throws {
+    @Test func changedContentIsLoadedCompletely() async throws {
         let server = try await FileServer()
         try server.publish(Self.content(1))
         try await server.downloadPart(2 << 20)
@@ -121,7 +121,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func whatHasNoValidatorLeavesNothingBehind() async throws {
+    @Test func contentWithoutAValidatorLeavesNoFiles() async throws {
         let server = try await FileServer()
         try server.publish(Self.content(1))
         try await server.downloadPart(2 << 20, "/plain/page")
@@ -129,8 +129,8 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    /// Octets that the record does not vouch for may be anything after a crash.
-    @Test func whatTheRecordDoesNotVouchForIsLoadedAgain() async throws {
+    /// Bytes that the record does not vouch for may be anything after a crash.
+    @Test func bytesOutsideTheRecordAreLoadedAgain() async throws {
         let server = try await FileServer()
         let content = Self.content(1)
         try server.publish(content)
@@ -144,7 +144,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func aRecordWithoutItsOctetsBeginsAnew() async throws {
+    @Test func aRecordWithoutItsBytesStartsAgain() async throws {
         let server = try await FileServer()
         let content = Self.content(1)
         try server.publish(content)
@@ -169,7 +169,7 @@ struct ResumeTests {
         "partial wide", "partial linked", "partial symbolic", "partial pipe", "record wide", "record linked",
         "record symbolic", "record pipe", "partial foreign", "record foreign",
     ])
-    func whatMayHaveBeenPlantedIsNotGoneOnWith(_ how: String) async throws {
+    func filesThatMayHaveBeenPlantedAreNotUsed(_ how: String) async throws {
         let server = try await FileServer()
         try server.publish(Self.content(1))
         try await server.downloadPart(2 << 20)
@@ -228,7 +228,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func whatIsNotAPlainGetIsRefused() async throws {
+    @Test func requestsOtherThanAPlainGetAreRefused() async throws {
         let server = try await FileServer()
         for change in [
             { $0.method = .post }, { $0.headerFields[.range] = "bytes=1-" }, { $0.body = .bytes([1]) },
@@ -243,7 +243,7 @@ struct ResumeTests {
         await server.loading.shutdown()
     }
 
-    @Test func whatIsLeftCanBeRemoved() async throws {
+    @Test func partialFilesCanBeRemoved() async throws {
         let server = try await FileServer()
         try server.publish(Self.content(1))
         try await server.downloadPart(2 << 20)

@@ -58,7 +58,7 @@ import Testing
             (200, nil, nil, .whole), (416, "bytes */10", nil, .useless), (416, nil, nil, .useless),
             (404, nil, nil, .other), (401, nil, nil, .other), (500, nil, nil, .other),
         ] as [(Int, String?, String?, Resumption.Answer)])
-    func whatAnAnswerIs(_ status: Int, _ range: String?, _ tag: String?, _ expected: Resumption.Answer) throws {
+    func answersAreClassified(_ status: Int, _ range: String?, _ tag: String?, _ expected: Resumption.Answer) throws {
         var resumption = try #require(record([.eTag: "\"a\"", .contentLength: "10"]))
         resumption.length = 5
         var fields = HTTPFields()
@@ -79,7 +79,7 @@ import Testing
             "", "bytes", "bytes 1-2", "bytes 2-1/3", "bytes 1-3/3", "bytes -1/3", "bytes 1-/3", "bytes a-b/c",
             "bytes */*", "bytes 1-2/-3", "bytes 1-2/3/4", "bytes 1-2-3/4", "bytes 99999999999999999999-1/2",
         ])
-    func whatIsNoRangeIsNone(_ text: String) { #expect(ContentRange(text) == nil) }
+    func invalidRangesAreRefused(_ text: String) { #expect(ContentRange(text) == nil) }
 
     @Test(
         arguments: [

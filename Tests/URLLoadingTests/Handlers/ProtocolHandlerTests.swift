@@ -149,7 +149,7 @@ private struct SecondHandler: ProtocolHandler {
         #expect(fixture.systemClient.exchanges.isEmpty)
     }
 
-    @Test func whatIsRegisteredBeforeAuthorizationStaysInTheSystemSession() async throws {
+    @Test func handlersRegisteredBeforeAuthorizationStayInTheSystemSession() async throws {
         let fixture = Fixture(denied: AccessDenied(.notAuthorized))
         #expect(fixture.loading.protocols.register(FirstHandler.self) == .systemSessionOnly)
         #expect(try await fixture.loading.shared.text("http://a.example/") == "first")

@@ -17,7 +17,7 @@ import Testing
         return chunks.withLock { $0 }
     }
 
-    @Test func octetsInMemoryComeInChunks() async throws {
+    @Test func bytesInMemoryComeInChunks() async throws {
         let chunks = try await chunks(.bytes(Self.octets))
         #expect(Array(chunks.joined()) == Self.octets && chunks.allSatisfy { $0.count <= 64 << 10 })
         #expect(try await self.chunks(.bytes([])).isEmpty)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func whatTheProducerThrowsEndsTheReading() async throws {
+    @Test func anErrorOfTheProducerEndsTheReading() async throws {
         struct Failure: Error {}
         let body = RequestBody.once { writer in
             try await writer.write([1])
@@ -69,7 +69,7 @@ import Testing
         await #expect(throws: LoadError(.requestBodyFailed, "")) { _ = try await body.collect(upTo: .megabytes(1)) }
     }
 
-    @Test func whatTheReaderThrowsEndsTheProducer() async throws {
+    @Test func anErrorOfTheReaderEndsTheProducer() async throws {
         let ended = Lock(false)
         let body = RequestBody.once { writer in
             defer { ended.withLock { $0 = true } }

@@ -77,7 +77,7 @@ struct ClientCertificateTests {
         #expect(site.seen.certificates.count == 1)
     }
 
-    @Test func whatALoadsOwnDelegateShowsIsTheLoadsAlone() async throws {
+    @Test func aCertificateFromALoadsDelegateIsForThatLoadOnly() async throws {
         let session = try loading.makeSession(configuration())
         let own = try delegate(.present(identity.clientIdentity))
         // The question is of the connection, and a load's own delegate has the method for loads alone.

@@ -21,17 +21,17 @@ struct ConnectionDecisionsAnswerTests {
             certificateRequest: CertificateRequest(endpoint: endpoint, authorities: []))
     }
 
-    /// - Parameter octet: makes one chain another than the next.
-    private func chain(_ octet: UInt8, isTrusted: Bool = false) throws -> AuthenticationChallenge {
-        let fingerprint = try #require(ChainFingerprint(sha256: Array(repeating: octet, count: 32)))
+    /// - Parameter byte: makes one chain another than the next.
+    private func chain(_ byte: UInt8, isTrusted: Bool = false) throws -> AuthenticationChallenge {
+        let fingerprint = try #require(ChainFingerprint(sha256: Array(repeating: byte, count: 32)))
         return AuthenticationChallenge(
             protectionSpace: ProtectionSpace(origin: "https://a.example:443", realm: nil, method: .serverTrust),
             serverTrust: ServerTrustEvaluation(
-                endpoint: place.endpoint, chain: [[octet]], fingerprint: fingerprint,
+                endpoint: place.endpoint, chain: [[byte]], fingerprint: fingerprint,
                 failure: isTrusted ? nil : .init(.selfSigned, "It is self-signed."), connection: ConnectionFacts()))
     }
 
-    @Test func whatNobodyAnsweredIsNotKnown() throws {
+    @Test func anUnansweredQuestionHasNoDecision() throws {
         #expect(decisions.answer(to: wish, at: place) == nil)
         #expect(try decisions.answer(to: chain(1), at: place) == nil)
     }
@@ -56,7 +56,7 @@ struct ConnectionDecisionsAnswerTests {
         #expect(decisions.answer(to: wish, at: place) == .performDefaultHandling)
     }
 
-    @Test mutating func whatHoldsForOneLoadIsNotKept() throws {
+    @Test mutating func decisionsForOneLoadAreNotKept() throws {
         decisions.note(.cancel, to: wish, at: place)
         decisions.note(.trust(.none), to: try chain(1), at: place)
         decisions.note(.cancel, to: try chain(1), at: place)

@@ -45,7 +45,7 @@ struct ControlTLSVersionsTests {
         #expect(try versions.versions(for: Host("new.example")).isEmpty)
     }
 
-    @Test func whatAddsNothingIsKept() throws {
+    @Test func ineffectiveItemsAreKept() throws {
         #expect(try ControlTLSVersions(["GDEnableTLS1.2", "TLS1.1"]).ineffective == ["GDEnableTLS1.2"])
     }
 
@@ -61,7 +61,7 @@ struct ControlTLSVersionsTests {
     }
 }
 
-/// What is offered to whom, and in which order.
+/// Which versions are offered to which server, and in which order.
 struct TLSVersionRulesTests {
     private static let host = Host.address(.v4(0x0a00_0001))
 
@@ -77,7 +77,7 @@ struct TLSVersionRulesTests {
         #expect(offer.first == .standard && offer.fallback == nil)
     }
 
-    @Test func whatIsAddedIsOfferedAfterThose() throws {
+    @Test func addedVersionsAreOfferedLast() throws {
         let offer = try rules(["TLS1.0"])
         #expect(offer.first == .standard && offer.fallback?.allowed == [.tls10, .tls11])
         #expect(try rules(["TLS1.1"]).fallback?.allowed == [.tls11])
@@ -138,8 +138,7 @@ struct TLSFallbackTests {
         #expect(site.seen.heads.isEmpty)
     }
 
-    /// Somebody in between ends the first handshake; the server sees from the second that it is not the first
-    /// (RFC 7507).
+    /// An attacker ends the first handshake; the server recognises the second one as a fallback (RFC 7507).
     @Test func aForcedFallbackIsFoundOut() async throws {
         let tls = try TestTLS(site.authority.server(addresses: [.v4(0x7f00_0001)]))
         let connections = Lock(0)

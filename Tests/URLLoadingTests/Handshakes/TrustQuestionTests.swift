@@ -8,7 +8,7 @@ import Testing
 @testable import SallyportConnecting
 @testable import SallyportURLLoading
 
-/// A server's chain that is put to the app (DESIGN §6): no handshake is held open, and not an octet of the request is
+/// A server's chain that is put to the app (DESIGN §6): no handshake is held open, and not a byte of the request is
 /// sent before the answer.
 @Suite(.timeLimit(.minutes(1)))
 struct TrustQuestionTests {
@@ -90,7 +90,7 @@ struct TrustQuestionTests {
         #expect(delegate.asked.map(\.isOfSession) == [true, false])
     }
 
-    @Test func withNobodyToAskVerificationDecides() async throws {
+    @Test func withoutADelegateVerificationDecides() async throws {
         struct Silent: SessionDelegate {}
         for delegate in [Silent() as (any SessionDelegate)?, nil] {
             let failure = await (try session(delegate)).failure(try site.request())
@@ -99,7 +99,7 @@ struct TrustQuestionTests {
         }
     }
 
-    @Test func whatIsTrustedForOneLoadIsAskedAboutByTheNext() async throws {
+    @Test func trustForOneLoadIsAskedForAgainByTheNext() async throws {
         let delegate = AskedDelegate(.trust(.none))
         let session = try session(delegate)
         for _ in 0..<2 { #expect(await session.failure(try site.request()) == nil) }
@@ -168,7 +168,7 @@ struct TrustQuestionTests {
         #expect(delegate.asked.count == 1 && site.seen.heads.count == 6)
     }
 
-    @Test func whoIsCancelledTakesTheQuestionFromNobodyElse() async throws {
+    @Test func aCancelledLoadLeavesTheSharedQuestionRunning() async throws {
         let (answer, delegate) = Self.trustsWhenTold()
         let session = try session(delegate)
         let request = try site.request()
@@ -249,7 +249,7 @@ struct TrustQuestionTests {
         #expect(failure?.code == .serverNotTrusted && delegate.evaluations.first?.failure?.reason == reason)
     }
 
-    @Test func whatIsTrustedForGoodOutlivesTheInstanceUntilItIsUndone() async throws {
+    @Test func permanentTrustOutlivesTheInstanceUntilRevoked() async throws {
         let store = StubDecisionStore()
         let first = URLLoadingSystem(gate: gate, decisions: store)
         let delegate = AskedDelegate(.trust(.permanent))
@@ -264,7 +264,7 @@ struct TrustQuestionTests {
         #expect(await session.failure(try site.request())?.code == .serverNotTrusted)
     }
 
-    @Test func aTrustedChainThatWasReplacedByAGoodOneNeedsNobodysAnswer() async throws {
+    @Test func aValidChainThatReplacesATrustedOneNeedsNoAnswer() async throws {
         let store = StubDecisionStore()
         let first = URLLoadingSystem(gate: gate, decisions: store)
         #expect(await first.makeSession(delegate: AskedDelegate(.trust(.permanent))).failure(try site.request()) == nil)

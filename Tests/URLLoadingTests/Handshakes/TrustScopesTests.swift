@@ -20,8 +20,8 @@ import Testing
         return TrustScopes(configuration).scope(of: url, asksApp: false)
     }
 
-    private static func pin(_ octet: UInt8) throws -> PublicKeyPin {
-        try #require(PublicKeyPin(sha256: Array(repeating: octet, count: 32)))
+    private static func pin(_ byte: UInt8) throws -> PublicKeyPin {
+        try #require(PublicKeyPin(sha256: Array(repeating: byte, count: 32)))
     }
 
     @Test func equalSettingsAreOneScope() throws {
@@ -60,7 +60,7 @@ import Testing
         #expect(try scope { try $0.present(authority.client().clientIdentity, to: "b.example") } == scope())
     }
 
-    @Test func whereAnAppIsAskedItIsAnother() throws {
+    @Test func withADelegateTheScopeDiffers() throws {
         let scopes = TrustScopes(SessionConfiguration())
         #expect(scopes.scope(of: url, asksApp: true) != scopes.scope(of: url, asksApp: false))
         let plain = try RequestURL("http://a.example/")

@@ -12,7 +12,7 @@ import TransportTestSupport
 @Suite(.timeLimit(.minutes(2)), .onBothEngines) struct BombTests {
     struct Bomb: Sendable, CustomTestStringConvertible {
         let codings: [Deflater.Format]
-        /// Octets, once all codings are undone.
+        /// Bytes, once all codings are undone.
         let length: Int
         var testDescription: String { "\(codings) of \(length)" }
 
@@ -64,7 +64,7 @@ import TransportTestSupport
         #expect(answer.body.isEmpty)
     }
 
-    @Test(arguments: ["gzip", "deflate"]) func whatIsNotOfItsCodingIsRefused(_ name: String) async throws {
+    @Test(arguments: ["gzip", "deflate"]) func bodiesThatDoNotMatchTheirCodingAreRefused(_ name: String) async throws {
         let failure = try await Ordeal().failure(Self.server(name, Array("<html>plain</html>".utf8)))
         #expect(failure?.code == .decodingFailed, "\(String(describing: failure))")
     }

@@ -236,6 +236,6 @@ import Testing
     private func expectRefusal(_ row: Row) async throws {
         let (failure, request) = try await load(row)
         #expect(failure?.code == .serverNotTrusted && failure?.step == .serverTLS, "\(String(describing: failure))")
-        #expect(request.isEmpty, "The server got \(request.count) octets.")
+        #expect(request.isEmpty, "The server got \(request.count) bytes.")
     }
 }

@@ -67,7 +67,7 @@ typealias LoadErrorCode = LoadError.Code
             "more than was said", .protocolViolation, .connectionLost,
             sends: .head(RawFrame.field("content-length", "2")),
             RawFrame(.data, flags: RawFrame.endStream, Array("hello".utf8))),
-        HTTP2Case("octets that are no frames", .protocolViolation, .connectionLost) {
+        HTTP2Case("bytes that are no frames", .protocolViolation, .connectionLost) {
             $0.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         },
         HTTP2Case(

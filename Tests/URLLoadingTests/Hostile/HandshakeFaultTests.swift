@@ -105,7 +105,7 @@ import TransportTestSupport
         #expect(failure?.code == (isTold ? nil : .connectionLost), "\(String(describing: failure))")
     }
 
-    /// The connection ends after so many octets of the server, from none to all of its part of the handshake.
+    /// The connection ends after so many bytes of the server, from none to all of its part of the handshake.
     @Test(arguments: [0, 1, 4, 5, 6, 40, 100, 128, 132, 200, 400, 600], [false, true])
     func anEndWithinTheHandshake(_ count: Int, _ isTLS12: Bool) async throws {
         var tls = tls

@@ -29,7 +29,7 @@ import TransportTestSupport
         length("two lengths", .protocolViolation, "Content-Length: 5\r\nContent-Length: 2"),
         length("two lengths in one line", .protocolViolation, "Content-Length: 5, 2"),
         length("a length and a coding", .protocolViolation, "Content-Length: 5\r\nTransfer-Encoding: chunked"),
-        // Nothing else is wrong with it: whoever believes the coding reads it whole.
+        // Otherwise it is valid: a reader that follows the coding reads all of it.
         HostileCase(
             "a coding and a length", .protocolViolation,
             sends: answer("Transfer-Encoding: chunked\r\nContent-Length: 15", "5\r\nhello\r\n0\r\n\r\n")),

@@ -45,7 +45,7 @@ import TransportTestSupport
 
     private static let lines: [HostileCase] = [
         HostileCase("not HTTP", .protocolViolation, sends: "SSH-2.0-OpenSSH_9.2\r\n\r\n"),
-        HostileCase("octets that are no text", .protocolViolation) {
+        HostileCase("bytes that are no text", .protocolViolation) {
             $0.write([0, 255, 1, 254, 13, 10, 13, 10])
         },
         HostileCase("HTTP/0.9", .protocolViolation, sends: "<html>hello</html>"),
@@ -69,11 +69,11 @@ import TransportTestSupport
         HostileCase("a close without an answer", .connectionLost, sends: ""),
     ]
 
-    @Test(arguments: sizes) func whatHasNoEndIsCutOff(_ hostile: HostileCase) async throws {
+    @Test(arguments: sizes) func endlessHeadsAreCutOff(_ hostile: HostileCase) async throws {
         try await hostile.isMet()
     }
 
-    @Test(arguments: lines) func whatIsNotHTTPIsNotGuessedAt(_ hostile: HostileCase) async throws {
+    @Test(arguments: lines) func bytesThatAreNotHTTPAreRefused(_ hostile: HostileCase) async throws {
         try await hostile.isMet()
     }
 

@@ -7,7 +7,7 @@ import TransportTestSupport
 
 @testable import SallyportURLLoading
 
-/// Redirects that lead where nobody should go.
+/// Redirects to targets that must not be followed.
 @Suite(.timeLimit(.minutes(1)), .onBothEngines) struct HostileRedirectTests {
     private static func server(to location: String, status: Int = 302) throws -> TestServer {
         try TestServer { $0.answerAll("HTTP/1.1 \(status) T\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n") }

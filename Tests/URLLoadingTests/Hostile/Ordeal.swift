@@ -32,7 +32,7 @@ struct Ordeal {
         var request = LoadRequest(method, try server.url(path, scheme: scheme))
         request.options.idleTimeout = idleTimeout
         request.options.resourceTimeout = resourceTimeout
-        // A server stops with the last who knows it.
+        // A server stops when its last reference is released.
         defer { withExtendedLifetime(server) {} }
         return try await session.data(for: request, upTo: limit)
     }
@@ -66,7 +66,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
         (self.name, self.code, self.act) = (name, code, act)
     }
 
-    /// A server that answers with these octets and closes.
+    /// A server that answers with these bytes and closes.
     init(_ name: String, _ code: LoadError.Code, sends answer: String) {
         self.init(name, code) { $0.write(answer) }
     }
@@ -83,7 +83,7 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
         try TestServer { [act] connection in
             guard connection.readHead() != nil else { return }
             act(connection)
-            // A close with unread octets would be a reset, which may overtake the answer.
+            // A close with unread bytes would be a reset, which may overtake the answer.
             connection.finish()
         }
     }

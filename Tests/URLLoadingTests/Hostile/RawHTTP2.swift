@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// One frame of HTTP/2 (RFC 9113 §4.1), as octets: right or wrong, as a test wants it.
+/// One frame of HTTP/2 (RFC 9113 §4.1), as bytes: right or wrong, as a test wants it.
 struct RawFrame: Sendable {
     enum Kind: UInt8 {
         case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate, continuation
@@ -34,7 +34,7 @@ struct RawFrame: Sendable {
     static let acknowledgement: UInt8 = 1
     static let endHeaders: UInt8 = 4
 
-    /// HPACK (RFC 7541): a field that is not indexed. Names and values up to 126 octets, or long ones.
+    /// HPACK (RFC 7541): a field that is not indexed. Names and values up to 126 bytes, or long ones.
     static func field(_ name: String, _ value: String) -> [UInt8] { [0] + text(name) + text(value) }
 
     private static func text(_ text: String) -> [UInt8] {

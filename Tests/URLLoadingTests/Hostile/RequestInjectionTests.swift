@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func whatIsEncodedInAURLStaysEncoded() async throws {
+    @Test func escapesInAURLStayEncoded() async throws {
         let lines = try await lines { $0.url = (try? $0.url.resolving("/%0d%0aX-Planted:%201?%0a%00")) ?? $0.url }
         #expect(lines.first == "GET /%0d%0aX-Planted:%201?%0a%00 HTTP/1.1")
         #expect(!lines.contains { $0.hasPrefix("X-Planted") })
@@ -67,7 +67,7 @@ import Testing
 
     /// A second length or coding would make two requests of one.
     @Test(arguments: ["Content-Length", "Transfer-Encoding", "Host", "Connection", "Upgrade", "TE", "Keep-Alive"])
-    func whatFramesARequestIsNotTheApps(_ name: String) async throws {
+    func framingFieldsOfTheAppAreDropped(_ name: String) async throws {
         let lines = try await lines { $0.headerFields[.custom(name)] = "planted" }
         #expect(!lines.contains { $0.contains("planted") })
         #expect(lines.count { $0.lowercased().hasPrefix("host:") } == 1)

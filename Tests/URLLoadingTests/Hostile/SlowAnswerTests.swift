@@ -8,7 +8,7 @@ import TransportTestSupport
 
 @testable import SallyportURLLoading
 
-/// Answers that come octet by octet, or not at all. A real server would wait for a second where these wait for less.
+/// Answers that come byte by byte, or not at all. A real server would wait for a second where these wait for less.
 @Suite(.timeLimit(.minutes(2)), .onBothEngines) struct SlowAnswerTests {
     struct Pace: Sendable, CustomTestStringConvertible {
         let name: String
@@ -39,9 +39,9 @@ import TransportTestSupport
         #expect(failure?.code == .resourceTimeout, "\(String(describing: failure))")
     }
 
-    /// What makes no whole line moves nothing: that is idleness, however many octets come.
+    /// What makes no whole line moves nothing: that is idleness, however many bytes come.
     @Test(arguments: ["HTTP/1.1 ", "HTTP/1.1 200 OK\r\nX-Line: "])
-    func aLineThatGrowsOctetByOctetIsIdleness(_ first: String) async throws {
+    func aLineThatGrowsByteByByteCountsAsIdle(_ first: String) async throws {
         var ordeal = try Ordeal()
         (ordeal.idleTimeout, ordeal.resourceTimeout) = (.milliseconds(700), .seconds(5))
         let failure = try await ordeal.failure(

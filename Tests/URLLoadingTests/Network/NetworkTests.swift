@@ -50,7 +50,7 @@ import Testing
         let server = try TestServer { connection in
             _ = connection.readHead()
             connection.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
-            for octet in encoded.prefix(100) { connection.write(Array("1\r\n".utf8) + [octet] + Array("\r\n".utf8)) }
+            for byte in encoded.prefix(100) { connection.write(Array("1\r\n".utf8) + [byte] + Array("\r\n".utf8)) }
             let rest = Array(encoded.dropFirst(100))
             connection.write(Array("\(String(rest.count, radix: 16))\r\n".utf8) + rest + Array("\r\n0\r\n\r\n".utf8))
             connection.awaitEnd()

@@ -78,13 +78,13 @@ import Tracing
         #expect(span.status?.code == .error)
     }
 
-    @Test func aBodyThatNobodyReadsIsNoFailure() async throws {
+    @Test func anUnreadBodyIsNoFailure() async throws {
         try await observe(.discarded) { _ throws(LoadError) in .ok }
         #expect(try metrics.expectCounter("sallyport_loads_total", [("outcome", "discarded")]).totalValue == 1)
         #expect(tracer.finishedSpans.first?.status == nil)
     }
 
-    @Test func phasesAndOctetsAreCounted() async throws {
+    @Test func phasesAndBytesAreCounted() async throws {
         var report = ExchangeReport()
         report.timing.nameLookup = .milliseconds(1)
         report.timing.connect = .milliseconds(3)
@@ -106,7 +106,7 @@ import Tracing
         #expect(try metrics.expectCounter("sallyport_exchanges_total", dimensions).totalValue == 1)
     }
 
-    @Test func whatTheCacheDidIsCounted() throws {
+    @Test func cacheResultsAreCounted() throws {
         let recorder = LoadRecorder(try request(), id: 1)
         for result in ["hit", "hit", "miss"] { recorder.decided(.cache, result) }
         LoadMetrics(factory: metrics).record(recorder.record)

@@ -32,7 +32,7 @@ struct LoadRecordTests {
 
     private func server(_ answer: String) throws -> TestServer { try TestServer { $0.answerAll(answer) } }
 
-    @Test func nobodyWhoAsksCostsNothing() async throws {
+    @Test func aLoadWithoutARecordCostsNothing() async throws {
         let server = try server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         let response = try await loading.session.bytes(for: .init(.get, server.url()))
         #expect(response.record == nil && response.recorder == nil)
@@ -82,7 +82,7 @@ struct LoadRecordTests {
         init(from decoder: any Decoder) {}
     }
 
-    @Test func encodedAndDecodedOctetsAreToldApart() async throws {
+    @Test func encodedAndDecodedBytesAreCountedSeparately() async throws {
         let body = [UInt8](repeating: 42, count: 10_000)
         let encoded = Deflater.compress(body)
         let server = try TestServer { connection in

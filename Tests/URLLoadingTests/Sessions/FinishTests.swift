@@ -51,7 +51,7 @@ import Testing
         return false
     }
 
-    @Test func whatRunsEndsAndNothingMoreBegins() async throws {
+    @Test func runningLoadsFinishAndNewOnesAreRefused() async throws {
         let server = try SlowServer()
         let session = loading.makeSession()
         let load = Task { try await session.data(for: try server.request()) }
@@ -115,7 +115,7 @@ import Testing
         await finishing.value
     }
 
-    @Test func whoDoesNotWantToWaitAnyLongerInvalidates() async throws {
+    @Test func cancellingTheWaitInvalidatesTheSession() async throws {
         let server = try SlowServer()
         let session = loading.makeSession()
         let load = Task { try await session.data(for: try server.request()) }
@@ -126,7 +126,7 @@ import Testing
         await #expect(throws: LoadError(.sessionInvalidated, "")) { try await load.value }
     }
 
-    @Test func aSessionWithNothingToDoIsInvalidAtOnceForAllWhoAsk() async throws {
+    @Test func anIdleSessionIsInvalidatedAtOnceForAllCallers() async throws {
         let session = loading.makeSession()
         async let one: Void = session.finishTasksAndInvalidate()
         async let other: Void = session.finishTasksAndInvalidate()

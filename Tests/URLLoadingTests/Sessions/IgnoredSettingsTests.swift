@@ -35,5 +35,5 @@ import Testing
         #expect(told.first?.contains("NTLM") == false)
     }
 
-    @Test func whereItIsNotSetNothingIsTold() { #expect(told(["ControlTLSVersions": "TLS1.1"]).isEmpty) }
+    @Test func unsetSettingsAreNotLogged() { #expect(told(["ControlTLSVersions": "TLS1.1"]).isEmpty) }
 }

@@ -45,7 +45,7 @@ import Testing
         #expect(try await carried("/x", "https://b.corp.example/", "/y") == [true, true, false, false])
     }
 
-    @Test func whatWasDroppedDoesNotComeBack() async throws {
+    @Test func droppedFieldsDoNotReturn() async throws {
         let scopes = try scopes(.site)
         #expect(
             try await carried("https://b.corp.example/", "https://c.test/", "https://a.corp.example/x", scopes: scopes)
@@ -141,7 +141,7 @@ import Testing
         #expect(!record.json.contains("planted"))
     }
 
-    @Test func whatTheAppLeadsAwayIsNotedToo() async throws {
+    @Test func redirectsChangedByTheAppAreRecordedToo() async throws {
         let other = try RequestURL("http://b.example/")
         let delegate = Decider { proposed in
             var chosen = proposed
@@ -154,7 +154,7 @@ import Testing
         #expect(!record.json.contains("on purpose"))
     }
 
-    @Test func whatTheAppSetsAnewIsNotWithheld() async throws {
+    @Test func fieldsThatTheAppSetsAgainAreNotWithheld() async throws {
         let delegate = Decider { proposed in
             var chosen = proposed
             chosen.headerFields[Self.key] = "for b"

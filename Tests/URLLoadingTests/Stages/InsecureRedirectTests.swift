@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func whereItIsAllowedTheBodyGoesAndTheAppsFieldsDoNot(_ isOfSession: Bool) async throws {
+    func ifAllowedTheBodyIsSentWithoutTheAppsFields(_ isOfSession: Bool) async throws {
         let servers = try Downgrade()
         let session = try servers.session { $0.allowsInsecureRedirects = isOfSession }
         var request = try servers.request()

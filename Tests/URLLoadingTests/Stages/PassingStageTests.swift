@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func whatAStageAddsForOneServerDoesNotGoToTheNext() async throws {
+    @Test func aStagesAdditionsForOneServerAreNotSentToTheNext() async throws {
         let pipeline = Pipeline(
             [RedirectStage(), DecodingStage(), NamingServers()],
             [.redirect(307, to: "https://b.example/"), .redirect(302, to: "https://a.example/2"), .text("done")])

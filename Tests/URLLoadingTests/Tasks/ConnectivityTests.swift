@@ -108,7 +108,7 @@ import Testing
 
     enum End: CaseIterable { case withdrawn, invalidated, cancelled, shutDown }
 
-    @Test(arguments: End.allCases) func whatWaitsEndsWithTheRest(_ end: End) async throws {
+    @Test(arguments: End.allCases) func waitingLoadsEndWithTheOthers(_ end: End) async throws {
         let gate = StubGate()
         let system = system(
             client(failing: .max, with: .relayUnreachable), gate: gate, InfrastructureBoard(.unreachable))

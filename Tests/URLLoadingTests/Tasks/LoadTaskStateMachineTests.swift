@@ -13,7 +13,7 @@ struct LoadTaskStateMachineTests {
         #expect(!machine.resumed().starts)
     }
 
-    @Test func suspendingTellsWhoListensAndResumingDoesNotStartAgain() {
+    @Test func suspendingNotifiesListenersAndResumingDoesNotStartAgain() {
         var machine = machine
         _ = machine.resumed()
         _ = machine.attached {}
@@ -71,7 +71,7 @@ struct LoadTaskStateMachineTests {
         #expect(machine.state == .completed)
     }
 
-    @Test func whatNobodyCanResumeIsCancelled() {
+    @Test func aSuspendedTaskWithoutReferencesIsCancelled() {
         var (new, suspended, running) = (machine, machine, machine)
         #expect(new.abandoned().endsUnstarted)
         _ = suspended.resumed()

@@ -16,7 +16,7 @@ import Testing
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Sends a body of `total` octets, and counts what the kernel took of it.
+    /// Sends a body of `total` bytes, and counts what the kernel took of it.
     private func source(_ total: Int, _ written: Lock<Int>) throws -> TestServer {
         try TestServer { connection in
             _ = connection.readHead()
@@ -116,7 +116,7 @@ import Testing
         #expect(try await eventually { server.openConnections == 0 })
     }
 
-    @Test func aRunningTaskGoesOnThoughNobodyKeepsItAndASuspendedOneEnds() async throws {
+    @Test func aReleasedTaskContinuesIfRunningAndEndsIfSuspended() async throws {
         let directory = try TemporaryDirectory()
         let server = try TestServer { $0.answerAll(Self.ok) }
         let held = try TestServer { $0.awaitEnd() }
@@ -286,7 +286,7 @@ import Testing
         #expect(try await task.value.body.count == 400 << 16)
     }
 
-    @Test func whateverIsSuspendedAndResumedComesWhole() async throws {
+    @Test func suspendedAndResumedLoadsArriveComplete() async throws {
         let content = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
         let server = try TestServer { connection in
             while connection.readHead() != nil {
@@ -438,7 +438,7 @@ import Testing
         #expect(order.withLock { $0 } == ["/old", "/old", "/new"])
         let refused = session.dataTask(for: request, options: options, delegate: Beginner(decision: .cancel))
         await #expect(throws: LoadError(.cancelled, "")) { _ = try await refused.value }
-        // Without a delay nobody is asked.
+        // Without a delay the delegate is not asked.
         _ = try await session.dataTask(for: request, delegate: Beginner(decision: .cancel)).value
         #expect(order.withLock { $0.count } == 4)
     }

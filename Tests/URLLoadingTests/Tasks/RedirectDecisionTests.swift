@@ -124,7 +124,7 @@ import Testing
         #expect(hop.request.options.credential == nil)
     }
 
-    @Test func whatTheAppSetsOnPurposeIsItsOwnChoice() async throws {
+    @Test func fieldsThatTheAppSetsOnPurposeAreSent() async throws {
         let delegate = Decider { _, proposed, _ in
             var changed = proposed
             changed.headerFields[.authorization] = "Bearer for-b"
@@ -135,7 +135,7 @@ import Testing
         #expect(fields[.authorization] == "Bearer for-b" && fields[.cookie] == nil)
     }
 
-    @Test func whatTheAppSetForOneOriginDoesNotGoOnToTheNext() async throws {
+    @Test func fieldsForOneOriginAreNotSentToTheNext() async throws {
         let delegate = Decider { request, proposed, _ in
             guard request.url.path == "/" else { return .follow(proposed) }
             var changed = proposed

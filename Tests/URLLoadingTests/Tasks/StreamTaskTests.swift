@@ -69,7 +69,7 @@ import Testing
         #expect(error?.code == .relayUnreachable && server.acceptedConnections == 0)
     }
 
-    @Test func whatMayNotLoadMayNotStream() async throws {
+    @Test func sessionsThatMayNotLoadMayNotStream() async throws {
         let server = try TestServer { $0.awaitEnd() }
         let (endpoint, session) = try (server.endpoint, session)
         loading.disable()

@@ -13,7 +13,7 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 extension SeededGenerator {
-    /// A valid input with a few octets changed, dropped or put in; now and then octets at random.
+    /// A valid input with a few bytes changed, dropped or put in; now and then bytes at random.
     mutating func mutation(of seed: [UInt8]) -> [UInt8] {
         guard Int.random(in: 0..<10, using: &self) > 0 else {
             return (0..<Int.random(in: 0...64, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) }

@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("A token of one octet more than 8 KiB is not looked at") func limit() throws {
+    @Test("A token of one byte more than 8 KiB is not looked at") func limit() throws {
         let signed = try SignedAuthToken.sign(Self.claims(), with: key, keyID: "k")
         let text = Array(signed.utf8) + [UInt8](repeating: 65, count: AuthTokenClaims.maximumLength - signed.utf8.count)
         #expect(throws: WireError(.malformed, "")) { try SignedAuthToken(text) }

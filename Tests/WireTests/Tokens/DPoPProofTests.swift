@@ -32,7 +32,7 @@ import Testing
         #expect(try second.isFor(RequestURL("https://resource.example.org/protectedresource?x=1#f")))
     }
 
-    @Test("An octet of it changed, and it is none") func changed() throws {
+    @Test("A byte of it changed, and it is none") func changed() throws {
         for place in stride(from: 0, to: Self.protected.utf8.count, by: 7) {
             var octets = Array(Self.protected.utf8)
             octets[place] = octets[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")

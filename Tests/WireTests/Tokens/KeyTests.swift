@@ -70,7 +70,7 @@ import Testing
         #expect(throws: WireError(.malformed, "")) { try JWKSet(parsing: keys.serialized()) }
     }
 
-    @Test("No set, and one key or octet too many, are refused") func limits() throws {
+    @Test("No set, and one key or byte too many, are refused") func limits() throws {
         for text in ["{}", #"{"keys":{}}"#, #"{"keys":[1]}"#, "[]", ""] {
             #expect(throws: WireError(.malformed, "")) { try set(text) }
         }

@@ -2,11 +2,11 @@ internal import NIOCore
 internal import SallyportCore
 internal import SallyportWire
 
-/// Which addresses a tunnel may lead to unless its entry says that it is local.
+/// The addresses to which a tunnel may lead, unless its entry is marked as local.
 struct AddressCheck: Sendable {
     /// The ports of the gateway's own listeners.
     let ownPorts: Set<UInt16>
-    /// The addresses of this host. Asked only for an own port.
+    /// The addresses of this host. Needed only for one of the gateway's own ports.
     let hostAddresses: @Sendable () -> Set<IPAddress>
 
     init(ownPorts: Set<UInt16>, hostAddresses: @escaping @Sendable () -> Set<IPAddress> = Self.interfaceAddresses) {
@@ -18,7 +18,7 @@ struct AddressCheck: Sendable {
         address.scope == .general && !(ownPorts.contains(port) && hostAddresses().contains(address))
     }
 
-    /// Refuses an answer of which any address is forbidden: one that mixes them is not to be trusted.
+    /// Refuses an answer in which any address is forbidden: mixed answers are not trusted.
     func check(_ addresses: [IPAddress], port: UInt16) throws(RelayRefusal) {
         guard addresses.allSatisfy({ permits($0, port: port) }) else {
             throw RelayRefusal(

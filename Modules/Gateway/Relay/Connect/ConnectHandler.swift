@@ -3,8 +3,8 @@ internal import NIOCore
 internal import SallyportCore
 internal import SallyportWire
 
-/// A client's connection up to the tunnel: reads CONNECT, asks the policy, has the server dialled, answers, and gives
-/// its place to a ``SpliceHandler``.
+/// A client's connection until the tunnel is open: reads CONNECT, asks the policy, connects to the server, answers, and
+/// is replaced by a ``SpliceHandler``.
 final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -12,12 +12,12 @@ final class ConnectHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private enum Phase {
         case reading(ConnectHead)
-        /// What the client sent behind the head waits here; no more than one round of reads brings.
+        /// Bytes after the head wait here; at most one round of reads.
         case deciding(ByteBuffer)
         case answered
     }
 
-    /// The most that is kept of what a client sends before the answer, in octets.
+    /// The most bytes of a client that are kept before the answer.
     private static let earlyLimit = 512 * 1024
     private static let established = "HTTP/1.1 200 Connection established\r\nProxy-Status: sallyport\r\n\r\n"
 
@@ -153,7 +153,7 @@ extension ConnectHandler {
 
     private func dialled(_ origin: any Channel, _ grant: TunnelGrant, context: ChannelHandlerContext) {
         guard !tunnel.isOver else { return origin.reset() }
-        // The policy may have changed while the server was dialled, before there was a tunnel to end.
+        // The policy may have changed while the server was being connected to, before there was a tunnel to end.
         guard grant.holds(check: services.addressCheck) else {
             origin.reset()
             let refusal = RelayRefusal(403, ProxyStatus.ErrorType.requestDenied, "The policy changed.")
@@ -208,7 +208,7 @@ extension ConnectHandler {
         close(.refused, context: context)
     }
 
-    /// Closes with close_notify. The slot is free at once; TLS waits a few seconds for the client's own.
+    /// Closes with close_notify. The slot is free at once; TLS waits a few seconds for the client's close_notify.
     private func close(_ result: Tunnel.Result, context: ChannelHandlerContext) {
         tunnel.end(result)
         context.close(promise: nil)

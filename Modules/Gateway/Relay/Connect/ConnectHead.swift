@@ -7,7 +7,7 @@ internal import SallyportWire
 struct ConnectHead {
     enum Progress: Hashable {
         case incomplete
-        /// The head ended; so many octets of the piece belong to it.
+        /// The head has ended; `consumed` bytes of the piece belong to it.
         case complete(consumed: Int)
         case refused(RelayRefusal)
     }
@@ -18,17 +18,17 @@ struct ConnectHead {
     init(limit: Int) { self.limit = limit }
 
     mutating func append(_ piece: some Collection<UInt8>) -> Progress {
-        for (index, octet) in piece.enumerated() {
+        for (index, byte) in piece.enumerated() {
             guard octets.count < limit else {
-                return .refused(.malformed("The request's head is longer than \(limit) octets.", status: 431))
+                return .refused(.malformed("The request's head is longer than \(limit) bytes.", status: 431))
             }
             let previous = octets.last
-            octets.append(octet)
-            // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone is how requests are smuggled.
-            if (octet == Self.lineFeed) != (previous == Self.carriageReturn) {
+            octets.append(byte)
+            // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone enables request smuggling.
+            if (byte == Self.lineFeed) != (previous == Self.carriageReturn) {
                 return .refused(.malformed("A line of the request's head does not end in CRLF."))
             }
-            if octet == Self.lineFeed, octets.suffix(4) == [13, 10, 13, 10] { return .complete(consumed: index + 1) }
+            if byte == Self.lineFeed, octets.suffix(4) == [13, 10, 13, 10] { return .complete(consumed: index + 1) }
         }
         return .incomplete
     }

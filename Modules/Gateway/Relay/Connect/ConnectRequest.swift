@@ -21,7 +21,7 @@ struct ConnectRequest: Hashable {
         let names = try Self.fieldNames(lines)
         let hosts = names.count { Self.isNamed($0, "host") }
         guard hosts == 1 || (hosts == 0 && isOlder) else { throw .malformed("A request has one Host field.") }
-        // What stood behind the head would be content for one reader and the tunnel's bytes for another.
+        // Bytes after the head might be read as content or as the tunnel's bytes.
         guard !names.contains(where: { Self.isNamed($0, "transfer-encoding") || Self.isNamed($0, "content-length") })
         else { throw .malformed("CONNECT has no content.") }
         target = try Self.target(parts[1])
@@ -38,7 +38,7 @@ struct ConnectRequest: Hashable {
 
     private static func target(_ authority: ArraySlice<UInt8>) throws(RelayRefusal) -> Endpoint {
         let host = authority.prefix { $0 != UInt8(ascii: "]") }
-        // A bare IPv6 address does not say where its port begins.
+        // In a bare IPv6 address, the beginning of the port is ambiguous.
         guard authority.first == UInt8(ascii: "[") || host.count(where: { $0 == UInt8(ascii: ":") }) == 1 else {
             throw .malformed("The target of CONNECT is HOST:PORT.")
         }
@@ -65,19 +65,19 @@ struct ConnectRequest: Hashable {
     private static func isNamed(_ field: ArraySlice<UInt8>, _ name: String) -> Bool {
         let wanted = name.utf8
         guard field.count == wanted.count else { return false }
-        return zip(field, wanted).allSatisfy { octet, letter in
-            (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= octet ? octet | 0x20 : octet) == letter
+        return zip(field, wanted).allSatisfy { byte, letter in
+            (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == letter
         }
     }
 
     /// RFC 9110 §5.6.2.
     private static func isToken(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty
-            && text.allSatisfy { octet in
-                switch octet {
+            && text.allSatisfy { byte in
+                switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
                 case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(octet)
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
                 }
             }
     }

@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import SallyportCore
 internal import SallyportWire
 
-/// Finds a target's addresses, checks them, and connects to one of those. Fails with ``RelayRefusal``.
+/// Resolves a target, checks its addresses, and connects to one of them. Fails with ``RelayRefusal``.
 struct Dialer: Sendable {
     struct Connection: Sendable {
         let channel: any Channel
@@ -67,7 +67,7 @@ struct Dialer: Sendable {
         return Array(reachable.prefix(Self.addressLimit))
     }
 
-    /// Tries one address after the other, each for its share of the time that is left.
+    /// Tries one address after the other, each with its share of the remaining time.
     private func connect(
         _ addresses: ArraySlice<IPAddress>, port: UInt16, until deadline: NIODeadline
     ) -> EventLoopFuture<Connection> {

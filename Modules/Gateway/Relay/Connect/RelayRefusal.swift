@@ -1,6 +1,6 @@
 internal import SallyportWire
 
-/// Why a CONNECT was not answered with a tunnel. Holds nothing that the client sent.
+/// Why a CONNECT request was refused. Contains nothing that the client sent.
 struct RelayRefusal: Error, Hashable {
     let status: Int
     /// An error type of RFC 9209 §2.3.
@@ -13,14 +13,14 @@ struct RelayRefusal: Error, Hashable {
         self.details = details
     }
 
-    /// A request that is not CONNECT as RFC 9110 §9.3.6 and RFC 9112 have it.
+    /// A request that is not a CONNECT according to RFC 9110 §9.3.6 and RFC 9112.
     static func malformed(_ details: String, status: Int = 400) -> RelayRefusal {
         RelayRefusal(status, ProxyStatus.ErrorType.requestError, details)
     }
 }
 
 extension RelayRefusal {
-    /// The whole response; the connection is closed behind it.
+    /// The whole response; the connection is closed after it.
     var response: String {
         let member = ProxyStatus.Member("sallyport", error: error, details: details)
         let proxyStatus = (try? ProxyStatus([member]).serialized()) ?? "sallyport"

@@ -3,11 +3,11 @@ internal import NIOPosix
 package import SallyportCore
 package import SallyportWire
 
-/// Asks one DNS server (RFC 1035): over UDP from a fresh port each time, and over TCP what UDP cut off.
+/// Asks one DNS server (RFC 1035): over UDP from a new port each time, and over TCP if the UDP answer was truncated.
 package struct DNSResolver: NameResolver {
     /// How often a query is sent over UDP.
     package static let attempts = 2
-    /// How long each is waited for.
+    /// The time limit of each attempt.
     package static let timeout: TimeAmount = .seconds(2)
     /// The longest chain of aliases.
     package static let aliasLimit = 8
@@ -46,7 +46,7 @@ package struct DNSResolver: NameResolver {
         }
     }
 
-    /// Follows the aliases from the question on; records of other names are not believed.
+    /// Follows the aliases from the question on; records of other names are ignored.
     static func addresses(in answer: DNSMessage) throws(NameResolutionError) -> [IPAddress] {
         switch answer.code {
         case .noError: break

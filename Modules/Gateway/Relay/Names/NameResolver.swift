@@ -1,7 +1,7 @@
 package import NIOCore
 package import SallyportCore
 
-/// Where the relay learns a name's addresses. Nothing is cached: each CONNECT resolves once.
+/// Resolves names for the relay. Nothing is cached: each CONNECT resolves once.
 package protocol NameResolver: Sendable {
     /// All addresses of a name, in the order in which they are to be tried. Fails with ``NameResolutionError``.
     ///
@@ -13,7 +13,7 @@ package protocol NameResolver: Sendable {
 
 /// Why a name has no addresses.
 package enum NameResolutionError: Error, Sendable, Hashable {
-    /// Nobody answered in time.
+    /// There was no answer in time.
     case timedOut
     /// There is no such name, or it has no address.
     case notFound

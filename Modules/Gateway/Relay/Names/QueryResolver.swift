@@ -4,7 +4,7 @@ package import NIOCore
 internal import SallyportCore
 package import SallyportWire
 
-/// Where the gateway has the answers to queries of instances.
+/// Answers the DNS queries of instances.
 package protocol QueryResolver: Sendable {
     /// The answer, with the query's own id. Fails with ``NameResolutionError``.
     func answer(to query: DNSMessage, on eventLoop: any EventLoop) -> EventLoopFuture<DNSMessage>
@@ -12,12 +12,12 @@ package protocol QueryResolver: Sendable {
 
 extension DNSResolver: QueryResolver {}
 
-/// The host's resolver, for queries: `getaddrinfo` for addresses, so that an instance is told what CONNECT would dial, and
-/// the name servers of `/etc/resolv.conf` for anything else.
+/// The host's resolver, for queries: `getaddrinfo` for addresses, so that an instance gets the addresses that CONNECT
+/// uses, and the name servers of `/etc/resolv.conf` for everything else.
 package struct SystemQueries: QueryResolver {
-    /// As many as resolv.conf(5) has.
+    /// The limit of resolv.conf(5).
     private static let serverLimit = 3
-    /// Of addresses, which `getaddrinfo` says no lifetime of; in seconds.
+    /// The lifetime of addresses, which `getaddrinfo` does not provide; in seconds.
     private static let timeToLive: UInt32 = 30
 
     private let addresses: SystemResolver
@@ -57,7 +57,7 @@ package struct SystemQueries: QueryResolver {
         }
     }
 
-    /// Read for each query: the host may be elsewhere since.
+    /// Read for each query, because the host's network may have changed.
     func servers() -> [IPAddress] {
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
         let found = text.split(separator: "\n").compactMap { line -> IPAddress? in

@@ -7,7 +7,7 @@ extension SocketAddress {
             self = try SocketAddress(packedIPAddress: ByteBuffer(bytes: address.octets), port: Int(port))
         } catch {
             // Only a length other than 4 or 16 fails, and an `IPAddress` has no other.
-            preconditionFailure("An IP address has 4 or 16 octets.")
+            preconditionFailure("An IP address has 4 or 16 bytes.")
         }
     }
 }

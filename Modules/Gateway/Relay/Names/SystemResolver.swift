@@ -32,7 +32,7 @@ package struct SystemResolver: NameResolver {
         return addresses
     }
 
-    /// Reads the octets where `sockaddr_in` and `sockaddr_in6` have them (RFC 3493 §3.3): which of Swift's modules
+    /// Reads the bytes where `sockaddr_in` and `sockaddr_in6` have them (RFC 3493 §3.3): which of Swift's modules
     /// owns the fields depends on what else is imported.
     private static func address(_ pointer: UnsafeMutablePointer<sockaddr>) -> IPAddress? {
         let raw = UnsafeRawPointer(pointer)

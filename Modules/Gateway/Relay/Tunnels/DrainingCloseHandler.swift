@@ -2,11 +2,11 @@ internal import Glibc
 internal import NIOCore
 internal import NIOSSL
 
-/// Lets what was written reach the socket before a close does.
+/// Lets written bytes reach the socket before a close.
 ///
-/// NIO closes at once, and drops what is still queued, where a half-close meets a side that the peer already closed,
-/// and NIOSSL closes at once behind its close_notify: with a slow reader the end of the stream would be lost. Stands
-/// next to the socket, on both sides of a tunnel.
+/// NIO closes at once and drops queued bytes if a half-close follows the peer's close, and NIOSSL closes right after
+/// its close_notify: a slow reader would miss the end of the stream. This handler is next to the socket, on both sides
+/// of a tunnel.
 final class DrainingCloseHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -21,11 +21,11 @@ final class DrainingCloseHandler: ChannelOutboundHandler {
 }
 
 extension Channel {
-    /// Closes at once, past TLS and the queue, with a reset: the peer must not take it for an end.
+    /// Closes at once, bypassing TLS and the queue, with a reset: the peer must not take it for a regular end.
     func reset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         let handlers = pipeline.syncOperations
-        // TLS would wait for the peer's close_notify, which a peer that is to be cut off may never send.
+        // TLS would wait for the peer's close_notify, which such a peer may never send.
         let context =
             (try? handlers.context(handlerType: DrainingCloseHandler.self))
             ?? (try? handlers.context(handlerType: NIOSSLServerHandler.self))

@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// One side of an open tunnel: writes what arrives to the other side, and reads only while the other side takes more.
 ///
-/// The two sides of a tunnel hold each other. They write from their own place in the pipeline, where the channel would
-/// begin at its end.
+/// The two sides of a tunnel retain each other. They write from their own position in the pipeline; the channel would
+/// begin at the pipeline's end.
 final class SpliceHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -15,7 +15,7 @@ final class SpliceHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var holdsRead = false
     private var hasUnsent = false
-    /// How many bytes came from this side.
+    /// The number of bytes received from this side.
     private(set) var byteCount = 0
 
     init(_ side: Tunnel.Side, of tunnel: Tunnel) {
@@ -29,7 +29,7 @@ final class SpliceHandler: ChannelDuplexHandler {
         other.other = self
     }
 
-    /// Nothing is carried any more.
+    /// Stops forwarding.
     func part() {
         other?.other = nil
         other = nil
@@ -49,7 +49,7 @@ final class SpliceHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(data), promise: nil)
     }
 
-    /// Sends on what was carried: once for all that came in one turn of the loop, for which the clock is read once too.
+    /// Flushes forwarded bytes: once for everything that arrived in one turn of the loop, reading the clock once too.
     func send() {
         guard hasUnsent, let context = other?.context else { return }
         hasUnsent = false
@@ -62,7 +62,7 @@ final class SpliceHandler: ChannelDuplexHandler {
         if !holdsRead { context.read() }
     }
 
-    /// Does the read that was held back.
+    /// Does the postponed read.
     private func resume() {
         guard holdsRead, let context else { return }
         holdsRead = false

@@ -2,8 +2,8 @@ internal import Logging
 internal import NIOCore
 internal import SallyportCore
 
-/// One connection to the relay, from accept to end, and the connection to the server once there is one. Everything
-/// on the client's event loop.
+/// One connection to the relay, from accept to end, and the connection to the server once there is one. Used on the
+/// client's event loop only.
 final class Tunnel {
     typealias Side = TunnelEnds.Side
 
@@ -23,7 +23,7 @@ final class Tunnel {
     private var origin: (any Channel)?
     private var splices: TunnelSplices?
     private var grant: TunnelGrant?
-    /// Whose tunnel it is, once the policy said so.
+    /// The instance that owns the tunnel, once the policy has allowed it.
     private(set) var instance: String?
     private var ends = TunnelEnds()
     private var lastActivity: NIODeadline
@@ -46,7 +46,7 @@ final class Tunnel {
         return true
     }
 
-    /// What both sides carry belongs to this tunnel from now on.
+    /// From now on, the bytes of both sides belong to this tunnel.
     func open(to origin: any Channel, grant: TunnelGrant, splices: TunnelSplices) {
         self.origin = origin
         self.grant = grant
@@ -62,11 +62,11 @@ final class Tunnel {
         if !grant.holds(check: services.addressCheck) { abort(.withdrawn) }
     }
 
-    /// At shutdown: who has no tunnel by now gets none.
+    /// At shutdown: a connection without a tunnel is closed.
     func dropUnlessOpen() { if phase == .requesting { abort(.shutdown) } }
 }
 
-// MARK: Carrying
+// MARK: Forwarding
 
 extension Tunnel {
     /// Bytes went from one side to the other.
@@ -89,7 +89,7 @@ extension Tunnel {
 // MARK: Ending
 
 extension Tunnel {
-    /// A side sends nothing more: the other hears of it behind everything that was carried.
+    /// A side has ended: the other side is informed after all forwarded bytes.
     func inputEnded(at side: Side) {
         guard phase == .open, ends.inputEnded(at: side), let other = channel(side.other) else { return }
         other.flush()
@@ -110,8 +110,8 @@ extension Tunnel {
         end(.ended)
     }
 
-    /// A side is gone, without an error. NIO says no more than that where its output had been closed before and its
-    /// end came; and where both came to their end, the half-close under way says how it went.
+    /// A side was closed without an error. If its output was closed before and its input had ended, NIO reports only
+    /// that; if both sides have ended, the pending half-close shows how it went.
     func closed(_ side: Side) {
         guard phase == .open, !ends.hasBothInputsEnded else { return }
         if ends.isOutputClosed(at: side) {
@@ -121,7 +121,7 @@ extension Tunnel {
         }
     }
 
-    /// Resets both sides, so that neither takes this for an end.
+    /// Resets both sides, so that neither takes this for a regular end.
     func abort(_ result: Result) {
         guard phase != .over else { return }
         let origin = origin
@@ -130,7 +130,7 @@ extension Tunnel {
         origin?.reset()
     }
 
-    /// Lets go of everything, once, and writes the line in the log.
+    /// Releases everything, once, and writes the line in the log.
     func end(_ result: Result) {
         guard phase != .over else { return }
         if let grant { log(grant, result) }

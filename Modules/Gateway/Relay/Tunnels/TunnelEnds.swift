@@ -1,14 +1,14 @@
-/// Which of a tunnel's two directions came to their end, and how far.
+/// How far the ends of a tunnel's two directions have progressed.
 struct TunnelEnds {
     enum Side: Sendable { case client, origin }
 
     private var ended: Set<Side> = []
     private var closed: Set<Side> = []
 
-    /// Notes that a side sends nothing more; false if that was known.
+    /// Records that a side has ended; false if that was known.
     mutating func inputEnded(at side: Side) -> Bool { ended.insert(side).inserted }
 
-    /// Notes that a side was told so of the other, behind everything else.
+    /// Records that a side was informed of the other's end, after all bytes.
     mutating func outputClosed(at side: Side) { closed.insert(side) }
 
     func isOutputClosed(at side: Side) -> Bool { closed.contains(side) }

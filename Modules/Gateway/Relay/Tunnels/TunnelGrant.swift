@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// What a tunnel was opened for: enough to ask the policy again.
+/// The permission for a tunnel: enough to ask the policy again.
 struct TunnelGrant {
     let client: any RelayClient
     let target: Endpoint

@@ -2,12 +2,13 @@ internal import NIOCore
 internal import NIOSSL
 internal import SallyportBase
 
-/// All connections of a relay on all loops, how many tunnels each instance has, and with what TLS new ones begin.
+/// All connections of a relay on all loops, the number of tunnels of each instance, and the TLS settings of new
+/// connections.
 ///
 /// A lock and no actor: event loops call it at each accept, CONNECT and close, and must not wait.
 final class TunnelRegistry: Sendable {
     private struct State {
-        /// Of connections from now on.
+        /// For new connections.
         var tls: NIOSSLContext
         var tunnels: [ObjectIdentifier: NIOLoopBound<Tunnel>] = [:]
         var counts: [String: Int] = [:]

@@ -5,19 +5,19 @@ struct NTLMAuthenticate {
     var flags: NTLMFlags
     var domain: [UInt8]
     var user: [UInt8]
-    /// Says nothing: whoever reads along learns no name of this machine.
+    /// Empty, so that an eavesdropper does not learn this machine's name.
     var workstation: [UInt8] = []
     var response: NTLMResponse
-    /// Of the key that signs and seals; empty, since nothing is signed or sealed.
+    /// The key for signing and sealing; empty, since neither is used.
     var sessionKey: [UInt8] = []
-    /// 8 octets.
+    /// 8 bytes.
     var version = [UInt8](repeating: 0, count: 8)
-    /// Whether there is room for the code that covers all three messages.
+    /// Whether there is room for the code over all three messages.
     var hasIntegrityCode: Bool
 
     static let integrityCodeOffset = 72
 
-    /// With zeros for the code.
+    /// With zeros in place of the code.
     var octets: [UInt8] {
         let head = hasIntegrityCode ? 88 : 72
         var payload: [UInt8] = []

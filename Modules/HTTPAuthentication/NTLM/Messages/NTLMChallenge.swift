@@ -1,18 +1,18 @@
 internal import SallyportBase
 
-/// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): what the server says to the first message.
+/// `CHALLENGE_MESSAGE` (MS-NLMP §2.2.1.2): the server's answer to the first message.
 package struct NTLMChallenge: Sendable, Hashable {
-    /// The longest message that is read, in octets.
+    /// The longest message that is read, in bytes.
     package static let longest = 8 << 10
 
     let flags: NTLMFlags
-    /// 8 octets.
+    /// 8 bytes.
     let nonce: [UInt8]
-    /// Nil where the server sends none, as those do that know NTLMv1 only.
+    /// Nil if the server sends none, as servers that only know NTLMv1.
     let targetInfo: TargetInfo?
 
-    /// Nil for what is no such message, or one that cannot be answered: for servers without Unicode, fields that reach
-    /// beyond the message, into its head or into each other, and pairs that are none.
+    /// Nil if it is not a challenge, or cannot be answered: a server without Unicode, fields that extend beyond the
+    /// message, into its head or into each other, and invalid pairs.
     package init?(_ octets: [UInt8]) {
         guard octets.count <= Self.longest, octets.count >= 32, octets.starts(with: NTLMMessage.signature),
             LittleEndian.word(octets, at: 8) == 2
@@ -21,7 +21,7 @@ package struct NTLMChallenge: Sendable, Hashable {
         guard flags.contains(.unicode) else { return nil }
         self.flags = flags
         nonce = Array(octets[24..<32])
-        // Before there was target information, the head ended here.
+        // Older versions have no target information; their head ends here.
         let head = flags.contains(.targetInfo) ? 48 : 32
         guard octets.count >= head, let name = NTLMMessage.field(octets, at: 12, behind: head),
             name.count.isMultiple(of: 2)
@@ -38,14 +38,14 @@ package struct NTLMChallenge: Sendable, Hashable {
     }
 }
 
-/// What the three messages have in common.
+/// Elements that the three messages share.
 enum NTLMMessage {
     static let signature = Array("NTLMSSP\0".utf8)
 
-    /// The octets that a field's length and offset name; nil where they are not all there, or lie in the head.
+    /// The bytes at a field's length and offset; nil if they are outside the message, or inside the head.
     static func field(_ octets: [UInt8], at position: Int, behind head: Int) -> Range<Int>? {
         let count = LittleEndian.half(octets, at: position)
-        // Nothing lies anywhere.
+        // An empty field has no position.
         guard count > 0 else { return head..<head }
         guard let offset = Int(exactly: LittleEndian.word(octets, at: position + 4)), offset >= head,
             count <= octets.count - offset
@@ -53,7 +53,7 @@ enum NTLMMessage {
         return offset..<offset + count
     }
 
-    /// Length, the same again, and offset of a field.
+    /// A field's length, length again, and offset.
     static func descriptor(_ count: Int, at offset: Int) -> [UInt8] {
         let length = UInt16(truncatingIfNeeded: count).littleEndianOctets
         return length + length + UInt32(truncatingIfNeeded: offset).littleEndianOctets

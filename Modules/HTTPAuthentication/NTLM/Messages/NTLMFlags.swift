@@ -1,4 +1,4 @@
-/// What the two sides agree on (MS-NLMP §2.2.2.5); the ones that matter here.
+/// The negotiated flags (MS-NLMP §2.2.2.5), as far as they matter here.
 package struct NTLMFlags: OptionSet, Sendable, Hashable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -11,7 +11,7 @@ package struct NTLMFlags: OptionSet, Sendable, Hashable {
     static let targetInfo = NTLMFlags(rawValue: 1 << 23)
     static let version = NTLMFlags(rawValue: 1 << 25)
 
-    /// What is asked for. Neither signing nor sealing, for which HTTP has no place, and so no exchange of keys; neither a
-    /// name in another charset than Unicode nor a key made of the LM hash.
+    /// The requested flags. Neither signing nor sealing, which HTTP cannot transport, and so no key exchange; only
+    /// Unicode names, and no key from the LM hash.
     static let offered: NTLMFlags = [.unicode, .requestTarget, .ntlm, .alwaysSign, .extendedSessionSecurity]
 }

@@ -1,6 +1,6 @@
 internal import SallyportBase
 
-/// A sequence of `AV_PAIR` (MS-NLMP §2.2.2.1): what the server says of itself, and what the client adds to it.
+/// A sequence of `AV_PAIR` (MS-NLMP §2.2.2.1): the server's description of itself, and the client's additions.
 package struct TargetInfo: Sendable, Hashable {
     enum Kind {
         static let end = 0
@@ -15,16 +15,16 @@ package struct TargetInfo: Sendable, Hashable {
         var value: [UInt8]
     }
 
-    /// The most pairs that are read; ten kinds are known.
+    /// The most pairs that are read; ten kinds are defined.
     package static let limit = 32
 
     private(set) var pairs: [Pair] = []
 
-    /// Of a server that says nothing.
+    /// For a server that sends none.
     init() {}
 
-    /// Nil for what has no end, has one kind twice, or a time or flags of another length than theirs. What stands behind
-    /// the end is dropped.
+    /// Nil if it is not terminated, has one kind twice, or a time or flags of a wrong length. Bytes after the end are
+    /// dropped.
     package init?(_ octets: [UInt8]) {
         var position = 0
         while true {

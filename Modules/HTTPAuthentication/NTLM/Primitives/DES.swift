@@ -1,13 +1,13 @@
 internal import SallyportBase
 
-/// The Data Encryption Standard (FIPS 46-3), one block, one direction. Long broken, and what NTLMv1 answers a challenge
-/// with; for nothing else.
+/// The Data Encryption Standard (FIPS 46-3), one block, encryption only. Broken long ago; used only for NTLMv1
+/// responses.
 package struct DES: Sendable {
     private let roundKeys: [UInt64]
 
-    /// - Parameter key: 8 octets, whose lowest bits are parity and not looked at.
+    /// - Parameter key: 8 bytes, whose lowest bits are parity and ignored.
     package init(key: [UInt8]) {
-        precondition(key.count == 8, "A key of DES has eight octets.")
+        precondition(key.count == 8, "A key of DES has eight bytes.")
         var halves = Self.permuted(UInt64(bigEndianOctets: key), of: 64, by: Self.choice1)
         roundKeys = Self.shifts.map { shift in
             let (left, right) = (halves >> 28, halves & 0xfff_ffff)
@@ -16,16 +16,16 @@ package struct DES: Sendable {
         }
     }
 
-    /// - Parameter key: 7 octets: the 56 bits that count, without room for parity between them (MS-NLMP §6, `DES`).
+    /// - Parameter key: 7 bytes: the 56 effective bits, without parity between them (MS-NLMP §6, `DES`).
     package init(bits key: some Collection<UInt8>) {
         precondition(key.count == 7, "A key of DES has 56 bits.")
         let bits = UInt64(bigEndianOctets: key)
         self.init(key: (0..<8).map { UInt8(truncatingIfNeeded: (bits >> UInt64(49 - 7 * $0)) << 1) })
     }
 
-    /// - Parameter block: 8 octets.
+    /// - Parameter block: 8 bytes.
     package func encrypt(_ block: [UInt8]) -> [UInt8] {
-        precondition(block.count == 8, "A block of DES has eight octets.")
+        precondition(block.count == 8, "A block of DES has eight bytes.")
         let mixed = Self.permuted(UInt64(bigEndianOctets: block), of: 64, by: Self.initial)
         var (left, right) = (mixed >> 32, mixed & 0xffff_ffff)
         for key in roundKeys { (left, right) = (right, left ^ Self.round(right, key)) }
@@ -47,7 +47,7 @@ package struct DES: Sendable {
         (half << count | half >> (28 - count)) & 0xfff_ffff
     }
 
-    /// - Parameter table: for each bit of the result, from the highest, which one it is; 1 is the highest.
+    /// - Parameter table: for each bit of the result, from the highest, the number of its source bit; 1 is the highest.
     private static func permuted(_ value: UInt64, of width: Int, by table: [UInt8]) -> UInt64 {
         table.reduce(0) { $0 << 1 | value >> UInt64(width - Int($1)) & 1 }
     }

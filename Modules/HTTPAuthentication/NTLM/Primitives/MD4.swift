@@ -1,6 +1,6 @@
 internal import SallyportBase
 
-/// MD4 (RFC 1320). Long broken, and what NTLM makes of a password; for nothing else.
+/// MD4 (RFC 1320). Broken long ago; used only for NTLM's password hash.
 package enum MD4 {
     package static func hash(_ octets: [UInt8]) -> [UInt8] {
         var message = octets + [0x80]
@@ -41,7 +41,7 @@ package enum MD4 {
 
         private static let third = [0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15]
 
-        /// One step; the four words go round, so that each step is written with `a` as the one that changes.
+        /// One step; the four words rotate, so that each step is written with `a` as the word that changes.
         private mutating func turn(_ mixed: UInt32, _ word: UInt32, _ constant: UInt32, _ shift: UInt32) {
             let sum = a &+ mixed &+ word &+ constant
             (a, b, c, d) = (d, sum << shift | sum >> (32 - shift), b, c)

@@ -1,8 +1,8 @@
 internal import CLMDB
 
-/// Writes a data file anew, record by record in the order of the tree: what has no free pages and no old records.
+/// Writes a new data file, record by record in the order of the tree: without free pages and old records.
 ///
-/// Nothing is synced before ``finish()``; nobody else may know the file. Used on one thread.
+/// Nothing is synced before ``finish()``; until then, the file must be private to this object. Used on one thread.
 @safe
 final class DataFileWriter {
     private let environment: OpaquePointer
@@ -10,10 +10,10 @@ final class DataFileWriter {
     private var pendingOctets = 0
     private let path: String
 
-    /// Octets that are committed together.
+    /// The number of bytes that are committed together.
     private static let batch = 8 << 20
 
-    /// - Parameter capacity: octets, at least what will be written with LMDB's own.
+    /// - Parameter capacity: in bytes; at least the size of the records and LMDB's overhead.
     init(directory: String, capacity: Int) throws(StoreError) {
         path = "\(directory)/\(Environment.fileName)"
         let size = min(max(capacity, 16 << 20), Environment.largestSize) & ~0xffff
@@ -44,7 +44,7 @@ final class DataFileWriter {
         try Environment.check(unsafe mdb_dbi_open(transaction, nil, 0, &database))
         let result = unsafe place.withUnsafeBytes { place in
             unsafe record.withUnsafeBytes { record in
-                // LMDB takes mutable pointers and does not write through them.
+                // LMDB takes mutable pointers but does not write through them.
                 var key = unsafe MDB_val(
                     mv_size: place.count, mv_data: UnsafeMutableRawPointer(mutating: place.baseAddress))
                 var value = unsafe MDB_val(
@@ -57,7 +57,7 @@ final class DataFileWriter {
         if pendingOctets >= Self.batch { try commit() }
     }
 
-    /// Durable when it returns, but for the file's name.
+    /// Makes the file durable, except for its name.
     func finish() throws(StoreError) {
         try commit()
         try Environment.check(unsafe mdb_env_sync(environment, 1))

@@ -1,7 +1,7 @@
-/// Copies the newest snapshot of an open store into a data file of its own, and verifies it on the way.
+/// Copies the newest snapshot of an open store into a new data file, and verifies it while copying.
 enum StoreCopy {
-    /// - Returns: the report of what was copied, which is sound.
-    /// - Throws: ``StoreError/Code/damaged`` where it is not; what is in `directory` then is of no use.
+    /// - Returns: the report on the copied records, which is sound.
+    /// - Throws: ``StoreError/Code/damaged`` if it is not sound; the content of `directory` is useless then.
     static func run(
         _ environment: Environment, path: String, ring: KeyRing, into directory: String
     ) throws(StoreError) -> VerificationReport {

@@ -1,6 +1,6 @@
 /// One of the two pages with which a data file begins: the root of a snapshot (`MDB_meta`).
 struct MetaPage: Hashable, Sendable {
-    /// Header and content, in octets; all of it lies in the page's first sector, so that a disk writes it whole.
+    /// Header and content, in bytes; they fit into the page's first sector, which a disk writes as a whole.
     static let length = PageLayout.headerLength + 136
     private static let freeListFlags: UInt16 = 0x08
 
@@ -10,7 +10,7 @@ struct MetaPage: Hashable, Sendable {
     let lastPage: UInt64
     let transaction: UInt64
 
-    /// - Throws: what is wrong with it. LMDB would trust most of it.
+    /// - Throws: the page's fault. LMDB itself would trust most of the content.
     init(_ octets: [UInt8], number: UInt64) throws(PageFault) {
         func fault(_ text: String) -> PageFault { PageFault(.metaPage, page: number, text) }
         guard octets.count >= Self.length else { throw fault("is cut short") }
@@ -27,10 +27,10 @@ struct MetaPage: Hashable, Sendable {
             let transaction = octets.littleEndian(UInt64.self, at: 144)
         else { throw fault("is cut short") }
         guard PageLayout.isPageSize(pageSize) else { throw fault("names a page size of \(pageSize)") }
-        // LMDB maps as much as the newest one says, and at least what its snapshot has.
+        // LMDB maps as much as the newest meta page says, and at least the size of its snapshot.
         guard mapSize <= UInt64(Environment.largestSize), mapSize % UInt64(pageSize) == 0,
             lastPage < mapSize / UInt64(pageSize)
-        else { throw fault("maps \(mapSize) octets and has \(lastPage) pages") }
+        else { throw fault("maps \(mapSize) bytes and has \(lastPage) pages") }
         guard freeList.flags == Self.freeListFlags, records.flags == 0 else {
             throw fault("gives its trees flags that this store never sets")
         }

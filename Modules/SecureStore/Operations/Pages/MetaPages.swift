@@ -1,12 +1,12 @@
-/// Both meta pages of a file: which snapshot is the newest.
+/// Both meta pages of a file, which determine the newest snapshot.
 ///
-/// Each commit has the number after the last and goes to the page of its parity, so the two numbers are neighbours;
-/// before the first commit both are 0. A flip in the older number could make it the newest, and LMDB would go back to
-/// it: this says so.
+/// Each commit has the next number and goes to the page of its parity, so the two numbers are adjacent; before the
+/// first commit both are 0. A flipped bit in the older number could make that page the newest, and LMDB would go back
+/// to it; this check detects that.
 struct MetaPages: Hashable, Sendable {
     let newest: MetaPage
     let older: MetaPage
-    /// What LMDB reads of both pages, to know them again.
+    /// The bytes that LMDB reads from both pages, to recognise them again.
     let octets: [UInt8]
 
     init(_ source: some PageSource) throws(CheckFailure) {

@@ -4,7 +4,7 @@ struct PageFault: Error, Hashable, Sendable {
     let page: UInt64
     let text: String
 
-    /// - Parameter text: follows "Page 7 ".
+    /// - Parameter text: follows "Page 7 " in the message.
     init(_ kind: StoreFinding.Kind, page: UInt64, _ text: String) {
         (self.kind, self.page, self.text) = (kind, page, text)
     }
@@ -12,10 +12,10 @@ struct PageFault: Error, Hashable, Sendable {
     var finding: StoreFinding { StoreFinding(kind: kind, page: page, message: "Page \(page) \(text).") }
 }
 
-/// Why a check could not go on: the file is damaged, or it could not be read.
+/// Why a check could not continue: the file is damaged, or it could not be read.
 enum CheckFailure: Error, Sendable {
     case fault(PageFault)
     case store(StoreError)
-    /// The snapshot that was asked for is of neither meta page any more.
+    /// Neither meta page holds the requested snapshot any more.
     case moved
 }

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The numbers of LMDB 0.9's file format on 64-bit machines (`mdb.c`, `MDB_page`, `MDB_node`, `MDB_db`).
+/// Constants of LMDB 0.9's file format on 64-bit machines (`mdb.c`, `MDB_page`, `MDB_node`, `MDB_db`).
 ///
-/// The format is the machine's own: native byte order and page size. It is read as little-endian, which is what the
-/// platforms of this package have.
+/// The format depends on the machine: native byte order and page size. It is read as little-endian, the byte order of
+/// all platforms of this package.
 enum PageLayout {
     static let headerLength = 16
     static let nodeHeaderLength = 8
@@ -29,7 +29,7 @@ enum PageLayout {
 
     static func isPageSize(_ size: Int) -> Bool { (512...32768).contains(size) && size & (size - 1) == 0 }
 
-    /// How many pages a value of a length takes outside the tree.
+    /// How many pages a value of this length takes outside the tree.
     static func overflowPages(for length: Int, pageSize: Int) -> UInt64 {
         UInt64((headerLength - 1 + length) / pageSize + 1)
     }
@@ -47,7 +47,7 @@ extension [UInt8] {
         return order < 0 || (order == 0 && count < other.count)
     }
 
-    /// A little-endian number; nil where the octets end before.
+    /// A little-endian number; nil if there are not enough bytes.
     func littleEndian<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         guard offset >= 0, offset <= count - MemoryLayout<Number>.size else { return nil }
         return unsafe withUnsafeBytes {

@@ -1,23 +1,23 @@
 internal import Glibc
 
-/// Where the octets of a data file come from: the file, or a test.
+/// A source of a data file's bytes: the file, or a test.
 protocol PageSource {
-    /// In octets.
+    /// In bytes.
     var length: Int { get }
 
-    /// Up to `count` octets from `offset` on; fewer where the file ends before.
+    /// Up to `count` bytes from `offset` on; fewer at the end of the file.
     func octets(at offset: Int, count: Int) throws(StoreError) -> [UInt8]
 }
 
-/// A data file, read with `pread`: a page that is damaged, or that is not there, cannot end the process as it could
-/// through a map.
+/// A data file, read with `pread`: a damaged or missing page cannot end the process, as it could through a map.
 @safe
 final class PageFile: PageSource, Sendable {
     private let descriptor: Int32
     let length: Int
     private let isStopped: @Sendable () -> Bool
 
-    /// - Parameter isStopped: asked before each read, which then throws ``StoreError/Code/cancelled``.
+    /// - Parameter isStopped: called before each read; if it returns true, the read throws
+    ///   ``StoreError/Code/cancelled``.
     init(_ path: String, isStopped: @escaping @Sendable () -> Bool = { Task.isCancelled }) throws(StoreError) {
         self.isStopped = isStopped
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -1,10 +1,10 @@
-/// Which pages of a snapshot were claimed, and by what; a page that is claimed twice is damage.
+/// Which pages of a snapshot are in use, and for what; a page that is claimed twice is damage.
 struct PageUse: Sendable {
     enum Use: UInt8, Sendable { case nothing, meta, tree, overflow, free }
 
     private var uses: [Use]
 
-    /// - Parameter pages: how many the snapshot has; two of them are the meta pages.
+    /// - Parameter pages: the number of the snapshot's pages, including the two meta pages.
     init(pages: Int) {
         uses = [Use](repeating: .nothing, count: max(pages, PageLayout.metaPages))
         for page in 0..<PageLayout.metaPages { uses[page] = .meta }
@@ -12,7 +12,7 @@ struct PageUse: Sendable {
 
     var count: Int { uses.count }
 
-    /// nil where the page was free to be claimed; else what stands against it.
+    /// Claims a page. Nil if it was unclaimed; otherwise the conflicting use.
     mutating func claim(_ page: UInt64, for use: Use) -> String? {
         guard page < UInt64(uses.count) else { return "is not of this snapshot" }
         let index = Int(page)

@@ -1,16 +1,16 @@
-/// Walks one tree of a data file and trusts nothing in it: page numbers, bounds, order, depth and counts are compared
-/// with what they must be, and no page is visited twice, so that the walk ends on any input.
+/// Walks one tree of a data file and trusts nothing in it: page numbers, bounds, order, depth and counts are checked,
+/// and no page is visited twice, so that the walk ends on any input.
 ///
-/// Damage is added to the report and the walk goes on beside it.
+/// Damage is added to the report, and the walk continues with other pages.
 struct PageWalk<Source: PageSource> {
-    /// A key and where its value is.
+    /// A key and the place of its value.
     struct Entry {
         let key: [UInt8]
         let page: UInt64
         let value: TreePage.Value
     }
 
-    /// How keys follow one another.
+    /// The order of the keys.
     enum Order { case octets, littleEndianIntegers }
 
     let source: Source
@@ -28,7 +28,7 @@ struct PageWalk<Source: PageSource> {
         var entries: UInt64 = 0
     }
 
-    /// Keys of a page lie at or above `lower` and below `upper`.
+    /// The keys of a page are at least `lower` and less than `upper`.
     private struct Bounds {
         var lower: [UInt8]?
         var upper: [UInt8]?
@@ -57,7 +57,7 @@ struct PageWalk<Source: PageSource> {
         compare(tree)
     }
 
-    /// The octets of a value; nil, and a finding, where they are not all there.
+    /// The bytes of a value; if some are missing, nil, and the report has a finding.
     mutating func octets(of entry: Entry) throws(StoreError) -> [UInt8]? {
         switch entry.value {
         case .inside(let octets): return octets
@@ -116,13 +116,13 @@ extension PageWalk {
         }
     }
 
-    /// The first key of a branch page means nothing, and LMDB does not look at it.
+    /// The first key of a branch page has no meaning; LMDB does not read it.
     private mutating func checkKeys(of page: TreePage, within bounds: Bounds) {
         var last: [UInt8]?
         for index in (page.kind == .branch ? 1 : 0)..<page.count {
             let key = page.key(index)
             if order == .littleEndianIntegers, key.count != 8 {
-                return add("Page \(page.number) has a key of \(key.count) octets.", page: page.number)
+                return add("Page \(page.number) has a key of \(key.count) bytes.", page: page.number)
             }
             if let last, !precedes(last, key) {
                 return add("Page \(page.number) has keys that do not ascend.", page: page.number)
@@ -157,7 +157,7 @@ extension PageWalk {
         }
     }
 
-    /// Claims the pages of a value that lies outside the tree; false where they are not what they should be.
+    /// Claims the pages of a value that is stored outside the tree; false if they are not as they should be.
     private mutating func claimOverflow(of entry: Entry) throws(StoreError) -> Bool {
         guard case .overflow(let first, let length) = entry.value else { return true }
         let pages = PageLayout.overflowPages(for: length, pageSize: pageSize)
@@ -171,7 +171,7 @@ extension PageWalk {
             head.littleEndian(UInt16.self, at: 10) == PageLayout.Flag.overflow,
             head.littleEndian(UInt32.self, at: 12).map(UInt64.init) == pages
         else {
-            add("Page \(first) does not begin a value of \(length) octets.", page: first)
+            add("Page \(first) does not begin a value of \(length) bytes.", page: first)
             return false
         }
         guard Int(clamping: first) &* pageSize + PageLayout.headerLength + length <= source.length else {

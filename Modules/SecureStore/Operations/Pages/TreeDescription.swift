@@ -1,4 +1,4 @@
-/// What a meta page says of one of the file's two trees (`MDB_db`).
+/// A meta page's description of one of the file's two trees (`MDB_db`).
 struct TreeDescription: Hashable, Sendable {
     static let length = 48
 
@@ -10,7 +10,7 @@ struct TreeDescription: Hashable, Sendable {
     var entries: UInt64
     var root: UInt64
 
-    /// - Parameter offset: 48 octets from there on must be in the page.
+    /// - Parameter offset: must be at least 48 bytes before the end of the page.
     init?(_ page: [UInt8], at offset: Int) {
         guard let flags = page.littleEndian(UInt16.self, at: offset + 4),
             let depth = page.littleEndian(UInt16.self, at: offset + 6),

@@ -1,4 +1,4 @@
-/// A branch or leaf page, taken apart without trust: what it gives out lies within the page.
+/// A branch or leaf page, parsed without trust: everything that it returns lies within the page.
 struct TreePage: Sendable {
     enum Kind: Sendable { case branch, leaf }
 
@@ -31,7 +31,7 @@ struct TreePage: Sendable {
         try checkTiling(from: upper)
     }
 
-    /// Nodes fill the page from `upper` to its end without gap or overlap: LMDB moves them together at each change.
+    /// Nodes fill the page from `upper` to its end without gap or overlap, because LMDB compacts them at each change.
     private func checkTiling(from upper: Int) throws(PageFault) {
         var end = upper
         for node in nodes.sorted() {
@@ -41,7 +41,7 @@ struct TreePage: Sendable {
             end = node + (length + 1) & ~1
         }
         guard end == octets.count else {
-            throw PageFault(.tree, page: number, "has \(octets.count - end) octets that belong to no node")
+            throw PageFault(.tree, page: number, "has \(octets.count - end) bytes that belong to no node")
         }
     }
 
@@ -66,7 +66,7 @@ struct TreePage: Sendable {
 // MARK: Nodes
 
 extension TreePage {
-    /// A node's value: in the page, or in overflow pages of its own.
+    /// A node's value: in the page, or in its own overflow pages.
     enum Value: Hashable, Sendable {
         case inside([UInt8])
         case overflow(page: UInt64, length: Int)
@@ -78,13 +78,13 @@ extension TreePage {
         return Array(octets[start..<start + keyLength(node)])
     }
 
-    /// Of a branch page.
+    /// For a branch page.
     func child(_ index: Int) -> UInt64 {
         let node = nodes[index]
         return UInt64(word(node)) | UInt64(word(node + 2)) << 16 | UInt64(word(node + 4)) << 32
     }
 
-    /// Of a leaf page.
+    /// For a leaf page.
     func value(_ index: Int) -> Value {
         let node = nodes[index]
         let start = node + PageLayout.nodeHeaderLength + keyLength(node)

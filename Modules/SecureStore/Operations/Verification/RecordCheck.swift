@@ -1,4 +1,4 @@
-/// The check of all records: each opens at its place, and each collection's count and sum are those of its records.
+/// The check of all records: each can be decrypted at its place, and each collection's count and sum match its records.
 struct RecordCheck {
     private let ring: KeyRing
     private var collections: [[UInt8]: CollectionCheck] = [:]
@@ -17,7 +17,7 @@ struct RecordCheck {
             .add(record, at: place, page: page)
     }
 
-    /// Compares counts and sums, and adds what was found.
+    /// Compares counts and sums, and adds the findings.
     mutating func finish(_ report: inout VerificationReport) {
         for finding in findings { report.add(finding) }
         for var collection in collections.values { collection.finish(&report) }
@@ -37,7 +37,7 @@ private struct CollectionCheck {
 
     mutating func add(_ record: [UInt8], at place: [UInt8], page: UInt64) {
         guard place.count > RecordCipher.identifierLength else { return addSummary(record, at: place) }
-        // A record opens only at the place for which it was sealed.
+        // A record can be decrypted only at the place for which it was sealed.
         guard (try? cipher.open(record, at: place)) != nil else { return damagedPages.append(page) }
         counted.added(record, at: place, key: cipher.sumKey)
     }
@@ -73,10 +73,10 @@ private struct CollectionCheck {
 }
 
 extension RecordCheck {
-    /// How many records are tried, so that a damaged one does not close the store.
+    /// How many records are tried, so that one damaged record does not prevent opening the store.
     private static var samples: Int { 32 }
 
-    /// Checks that a data file is of these keys: with those of another store, it would seem to be empty.
+    /// Checks that a data file belongs to these keys: with the keys of another store, it would seem to be empty.
     static func checkAnyOpens(in environment: Environment, ring: KeyRing) throws(StoreError) {
         var tried = 0
         var isOpen = false
@@ -90,7 +90,7 @@ extension RecordCheck {
                 }
             }
         } catch let error as StoreError {
-            // A damaged tree is told to who reads there; what is sound of it stays readable.
+            // A damaged tree is reported when it is read; its sound part stays readable.
             guard error.code == .damaged else { throw error }
             return
         } catch {

@@ -1,12 +1,12 @@
 /// The check of a whole store: its pages, then its records, read from the file and never through LMDB's map.
 enum StoreCheck {
-    /// Is given every record whose pages are sound, in the order of the tree, and the octets of all pages.
+    /// Receives every record whose pages are sound, in the order of the tree, and the number of bytes of all its pages.
     typealias Sink = (_ place: [UInt8], _ record: [UInt8], _ octets: Int) throws(StoreError) -> Void
 
-    /// How often the meta pages are read again where a writer changed them meanwhile.
+    /// How often the meta pages are read again if a writer changed them meanwhile.
     private static let attempts = 100
 
-    /// Checks the newest snapshot of a file that nobody writes. Without a ring, pages alone.
+    /// Checks the newest snapshot of a file that is not being written. Without a ring, only the pages are checked.
     static func run(_ source: some PageSource, ring: KeyRing?) throws(StoreError) -> VerificationReport {
         do throws(CheckFailure) {
             return try run(source, ring: ring, snapshot: MetaPages(source).newest)
@@ -15,7 +15,7 @@ enum StoreCheck {
         }
     }
 
-    /// The check of the meta pages alone; a writer may change them meanwhile.
+    /// Checks the meta pages only; a writer may change them meanwhile.
     static func metaPages(of source: some PageSource) throws(StoreError) -> VerificationReport {
         var failure = CheckFailure.moved
         for _ in 0..<attempts {
@@ -31,10 +31,10 @@ enum StoreCheck {
         return try report(of: failure)
     }
 
-    /// Checks the newest snapshot of an open store; its writer goes on.
+    /// Checks the newest snapshot of an open store, while its writer continues.
     ///
-    /// - Throws: ``StoreError/Code/cancelled``, ``StoreError/Code/closed`` where the store is closed meanwhile, and
-    ///   what reading the file throws.
+    /// - Throws: ``StoreError/Code/cancelled``, ``StoreError/Code/closed`` if the store is closed meanwhile, and errors
+    ///   of reading the file.
     static func run(
         _ environment: Environment, path: String, ring: KeyRing?, sink: Sink? = nil
     ) throws(StoreError) -> VerificationReport {
@@ -50,7 +50,7 @@ enum StoreCheck {
         return try report(of: failure)
     }
 
-    /// A writer that commits twice between the hold and the reading of the meta pages makes an attempt fail.
+    /// A writer that commits twice between pinning the snapshot and reading the meta pages makes an attempt fail.
     private static func attempt(
         _ environment: Environment, path: String, ring: KeyRing?, sink: Sink?
     ) throws(CheckFailure) -> VerificationReport {

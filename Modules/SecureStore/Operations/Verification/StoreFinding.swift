@@ -1,11 +1,11 @@
-/// One thing that is wrong with a store, as ``SecureStore/verify()`` found it.
+/// One fault of a store, as found by ``SecureStore/verify()``.
 public struct StoreFinding: Sendable, Hashable, CustomStringConvertible {
     public let kind: Kind
-    /// The page of the data file, where the finding is about one.
+    /// The page of the data file, if the fault is in one page.
     public let page: UInt64?
-    /// The collection's name, where the finding is about one whose name can still be read.
+    /// The collection's name, if the fault is in a collection whose name is still readable.
     public let collection: String?
-    /// For people. Names no key and no value.
+    /// A description for people. It contains no key and no value.
     public let message: String
 
     init(kind: Kind, page: UInt64? = nil, collection: String? = nil, message: String) {
@@ -16,19 +16,18 @@ public struct StoreFinding: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension StoreFinding {
-    /// What a finding is about. New kinds may come.
+    /// The kind of a fault. Later versions may add kinds.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String { case metaPage, tree, freeList, lostPages, record, collection }
         private let value: Value
 
-        /// The page that says which snapshot is the newest.
+        /// The page that determines the newest snapshot.
         public static let metaPage = Kind(value: .metaPage)
         /// LMDB's tree: reading such a store may miss records or end the process.
         public static let tree = Kind(value: .tree)
-        /// The list of pages to use again: writing to such a store may destroy records.
+        /// The list of free pages: writing to such a store may destroy records.
         public static let freeList = Kind(value: .freeList)
-        /// Pages that are neither used nor free. They cost space and harm nothing by themselves, but a store that
-        /// was not damaged has none.
+        /// Pages that are neither used nor free. They take space and do no other harm, but an undamaged store has none.
         public static let lostPages = Kind(value: .lostPages)
         /// A record that is not what was written at its place. Reads of it throw ``StoreError/Code/damaged``.
         public static let record = Kind(value: .record)

@@ -1,17 +1,17 @@
-/// The check of a snapshot's pages: both trees and the list of free pages, so that each page is used once or free.
+/// The check of a snapshot's pages: both trees and the free list, so that each page is either free or used once.
 struct StructureCheck<Source: PageSource> {
     typealias Walk = PageWalk<Source>
 
-    /// Pages that the snapshot may name beyond the file's end: freed before they were ever written.
+    /// How many pages beyond the file's end the snapshot may name: pages that were freed before they were ever written.
     private static var unwrittenPages: Int { 1 << 20 }
     private static var namedLostPages: Int { 20 }
 
     let source: Source
     let snapshot: MetaPage
 
-    /// Walks the snapshot; `body` is given each record whose pages are sound.
+    /// Walks the snapshot; `body` receives each record whose pages are sound.
     ///
-    /// - Throws: where the file cannot be read, or the task was cancelled. Damage is in the report.
+    /// - Throws: an error if the file cannot be read or the task was cancelled. Damage is reported.
     func run(_ body: (Walk.Entry, inout Walk) throws(StoreError) -> Void) throws(StoreError) -> VerificationReport {
         var report = VerificationReport()
         (report.pageSize, report.transaction) = (snapshot.pageSize, snapshot.transaction)
@@ -54,7 +54,7 @@ struct StructureCheck<Source: PageSource> {
 
     private func reportLostPages(_ use: PageUse, in report: inout VerificationReport) {
         let lost = use.pages(used: .nothing)
-        // Where the trees could not be walked whole, their pages are lost too, and that is said already.
+        // If the trees could not be walked completely, their pages are lost too, which is reported already.
         guard lost > 0, report.isStructureSound else { return }
         let first = use.unclaimed(atMost: Self.namedLostPages).map { "\($0)" }.joined(separator: ", ")
         report.add(

@@ -1,17 +1,17 @@
-/// What ``SecureStore/verify()`` found.
+/// The result of ``SecureStore/verify()``.
 public struct VerificationReport: Sendable, Hashable {
     /// The most findings that are kept; ``omittedFindings`` counts the others.
     public static let maximumFindings = 1000
 
-    /// In the order in which they were found; empty where the store is sound.
+    /// In the order in which they were found; empty if the store is sound.
     public private(set) var findings: [StoreFinding] = []
     public private(set) var omittedFindings = 0
-    /// Of the snapshot that was looked at, with those that are free.
+    /// The number of the snapshot's pages, including free ones.
     public internal(set) var pages = 0
     public internal(set) var freePages = 0
-    /// Of a page, in octets.
+    /// The size of a page, in bytes.
     public internal(set) var pageSize = 0
-    /// Records that opened, without the stores' own bookkeeping.
+    /// The number of records that could be decrypted, without the stores' own bookkeeping.
     public internal(set) var records = 0
     public internal(set) var collections = 0
     /// The number of the last commit in the snapshot.
@@ -19,7 +19,7 @@ public struct VerificationReport: Sendable, Hashable {
 
     public var isSound: Bool { findings.isEmpty }
 
-    /// Whether LMDB's own pages are as they should be, whatever the records are.
+    /// Whether LMDB's own pages are sound, regardless of the records.
     public var isStructureSound: Bool { !findings.contains { $0.kind.isStructural } }
 
     mutating func add(_ finding: StoreFinding) {

@@ -23,7 +23,7 @@ struct LocalListener: Sendable {
         }
     }
 
-    /// Nothing connects to it from here on; who holds the descriptor closes it.
+    /// Removes the socket, so that no further connection is possible. The owner of the descriptor closes it.
     func remove() {
         _ = unsafe unlink(path)
         _ = unsafe rmdir(directory)

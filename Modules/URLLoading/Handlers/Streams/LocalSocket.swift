@@ -1,7 +1,7 @@
 internal import Glibc
 internal import SallyportEventLoop
 
-/// A Unix socket of this process, for tasks: each call waits on a loop until the kernel has what it wants.
+/// A Unix socket of this process, for tasks: each call waits on an event loop until the kernel is ready.
 ///
 /// One task may read while another writes. Its owner closes it.
 actor LocalSocket {
@@ -14,7 +14,7 @@ actor LocalSocket {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// - Parameter descriptor: belongs to this from here on.
+    /// - Parameter descriptor: this object owns it from here on.
     init(_ descriptor: Int32, on loop: EventLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -34,7 +34,7 @@ actor LocalSocket {
         return nil
     }
 
-    /// What came, at most `limit` bytes; nil at the end.
+    /// The received bytes, at most `limit`; nil at the end.
     func read(upTo limit: Int) async -> [UInt8]? {
         while !isClosed {
             var count = 0
@@ -109,7 +109,7 @@ actor LocalSocket {
         if !isClosed { watch() }
     }
 
-    /// Is told on the loop.
+    /// Called on the loop.
     private final class Watcher: DescriptorHandler {
         weak var socket: LocalSocket?
 

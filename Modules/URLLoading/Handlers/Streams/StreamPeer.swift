@@ -4,10 +4,11 @@ internal import SallyportEventLoop
 internal import SallyportLoading
 internal import Synchronization
 
-/// What is at the other end of a stream, for a transport that connects to Unix sockets: it listens at one for the first
-/// connection, and carries the bytes between that and the stream.
+/// The other end of a stream, for a transport that connects to Unix sockets: listens at one for the first connection,
+/// and forwards the bytes between that and the stream.
 ///
-/// A copy and two calls into the kernel for each chunk buy that there is one HTTP, with all of its limits.
+/// This costs a copy and two system calls for each chunk, but there is only one HTTP implementation, with all of its
+/// limits.
 actor StreamPeer {
     private let stream: ByteStream
     private var socket: String?
@@ -39,14 +40,14 @@ actor StreamPeer {
     }
 }
 
-/// How a stream ended, other than by its server's word or ours.
+/// How a stream ended, unless the server or this side closed it.
 final class StreamEnd: Sendable {
     private let reason = SetOnce<LoadError>()
     private let isOurs = Atomic(false)
 
     var failure: LoadError? { reason.value }
 
-    /// What reads and writes say from here on follows from that.
+    /// Errors of later reads and writes are a consequence of that.
     func isEndedByUs() { isOurs.store(true, ordering: .releasing) }
 
     func failed(_ failure: LoadError) { if !isOurs.load(ordering: .acquiring) { reason.set(failure) } }
@@ -86,7 +87,7 @@ struct StreamCarrier: Sendable {
         }
     }
 
-    /// Until the connection is closed: then nothing more is wanted of the stream.
+    /// Until the connection is closed: then the stream is no longer needed.
     private func sendRequests(of socket: LocalSocket) async {
         do throws(LoadError) {
             while let bytes = await socket.read(upTo: 16 << 10) { try await stream.write(bytes) }
@@ -109,7 +110,7 @@ struct StreamCarrier: Sendable {
         }
     }
 
-    /// Known before the connection ends, so that who sees its end finds the reason.
+    /// Set before the connection ends, so that the reader that sees the end finds the reason.
     private func failed(_ failure: LoadError, _ socket: LocalSocket) async {
         end.failed(failure)
         await socket.close()

@@ -2,12 +2,12 @@ internal import HTTPTypes
 internal import SallyportCore
 internal import SallyportLoading
 
-/// A body that comes over a stream: it ends in the stream's own failure, and keeps the stream while it is read.
+/// A body that comes over a stream: it ends with the stream's own failure, and retains the stream while it is read.
 struct StreamedBody: BodySource {
     private let body: ResponseBody
     private let peer: StreamPeer
-    /// Nothing but the end of the connection says that the body is whole, and that of the socket looks the same when the
-    /// stream has failed.
+    /// Only the end of the connection shows that the body is complete, and a failed stream ends the socket in the same
+    /// way.
     private let isDelimitedByClose: Bool
 
     init(_ body: ResponseBody, of head: HTTPResponse, from peer: StreamPeer) {
