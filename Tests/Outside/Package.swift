@@ -102,13 +102,15 @@ let package = Package(
             ]),
         // No composition: one file with the front door and its neighbours, whose names must not meet.
         .executableTarget(
-            name: "OutsideNames", dependencies: dependencies(["HTTPTypes", "Sallyport"], []) + neighbours, path: "Names",
+            name: "OutsideNames", dependencies: dependencies(["HTTPTypes", "Sallyport"], []) + neighbours,
+            path: "Names",
             swiftSettings: settings),
         // No composition: the code of README.md and the guides, which must compile. `check-docs` compares it with them.
         .target(
             name: "OutsideRecipes",
             dependencies: dependencies(
-                ["HTTPTypes", "Sallyport", "SallyportCore", "SallyportLoading", "SallyportURLLoading"], []) + neighbours,
+                ["HTTPTypes", "Sallyport", "SallyportCore", "SallyportLoading", "SallyportURLLoading"], [])
+                + neighbours,
             path: "Recipes", swiftSettings: settings),
         // No composition: the gateway that the others are let in by.
         .executableTarget(

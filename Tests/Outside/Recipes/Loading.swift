@@ -80,7 +80,8 @@ func loadInTime(in session: SecureSession) async throws -> [UInt8]? {
     request.options.resourceTimeout = .seconds(30)  // the whole load
     do {
         return try await session.data(for: request).body
-    } catch where error.code == .idleTimeout || error.code == .resourceTimeout {
+    } catch {
+        guard error.code == .idleTimeout || error.code == .resourceTimeout else { throw error }
         return nil
     }
 }
