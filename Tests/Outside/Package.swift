@@ -31,13 +31,22 @@ func extending(_ name: String, by products: [String] = []) -> Target {
     .target(name: "Outside\(name)", dependencies: dependencies(products, []), path: name, swiftSettings: settings)
 }
 
+/// Packages that an app may use beside Sallyport.
+let neighbours: [Target.Dependency] = [
+    .product(name: "Hummingbird", package: "hummingbird"),
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    .product(name: "AsyncHTTPClient", package: "async-http-client"),
+]
+
 let package = Package(
     name: "sallyport-outside",
     dependencies: [
         .package(name: "sallyport", path: "../.."),
         // Heads and fields of requests and answers.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        // The neighbours of `OutsideNames`.
+        // The neighbours of `OutsideNames` and `OutsideRecipes`.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -93,15 +102,16 @@ let package = Package(
             ]),
         // No composition: one file with the front door and its neighbours, whose names must not meet.
         .executableTarget(
-            name: "OutsideNames",
-            dependencies: [
-                .product(name: "Sallyport", package: "sallyport"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-            ], path: "Names", swiftSettings: settings),
+            name: "OutsideNames", dependencies: dependencies(["HTTPTypes", "Sallyport"], []) + neighbours,
+            path: "Names",
+            swiftSettings: settings),
+        // No composition: the code of README.md and the guides, which must compile. `check-docs` compares it with them.
+        .target(
+            name: "OutsideRecipes",
+            dependencies: dependencies(
+                ["HTTPTypes", "Sallyport", "SallyportCore", "SallyportLoading", "SallyportURLLoading"], [])
+                + neighbours,
+            path: "Recipes", swiftSettings: settings),
         // No composition: the gateway that the others are let in by.
         .executableTarget(
             name: "Enterprise",
