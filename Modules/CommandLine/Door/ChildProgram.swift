@@ -19,7 +19,15 @@ struct ChildProgram: Sendable {
     /// Returns when the program has ended.
     ///
     /// - Returns: its exit status; 128 and the number of the signal that ended it.
-    func run() async throws -> Int32 { try await Self.wait(for: start()) }
+    func run() async throws -> Int32 {
+        let signals = await Self.trappedSignals()
+        return try await Self.wait(for: start(), passing: signals)
+    }
+
+    /// Those that a program is told of. Trapped before it starts: one that came a moment later would end this process alone.
+    static func trappedSignals() async -> UnixSignalsSequence {
+        await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup, .sigquit)
+    }
 
     /// - Returns: the number of the process.
     func start() throws(CommandFailure) -> pid_t {
@@ -67,9 +75,8 @@ struct ChildProgram: Sendable {
     }
 
     /// Passes signals on until the process has ended.
-    static func wait(for process: pid_t) async throws -> Int32 {
-        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup, .sigquit)
-        return try await withThrowingTaskGroup(of: Int32?.self) { group in
+    static func wait(for process: pid_t, passing signals: UnixSignalsSequence) async throws -> Int32 {
+        try await withThrowingTaskGroup(of: Int32?.self) { group in
             group.addTask { await BlockingCalls("sallyport.child").call { end(of: process) } }
             group.addTask {
                 for await signal in signals { pass(signal, to: process) }

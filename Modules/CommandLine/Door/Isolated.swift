@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 import SallyportDoor
+import UnixSignals
 
 /// A program in a user and a network namespace of its own (namespaces(7)), in which there is a loopback interface and the
 /// door.
@@ -12,8 +13,9 @@ struct Isolated: Sendable {
     private let process: pid_t
     /// Our end of the pair over which the socket is passed.
     private let link: Int32
+    private let signals: UnixSignalsSequence
 
-    init(_ command: [String], authorities: String?) throws {
+    init(_ command: [String], authorities: String?) async throws {
         var pair: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0 else {
             throw CommandFailure(.inputOutput, name: "system", "No sockets can be made: \(SystemText.of(errno)).")
@@ -22,6 +24,7 @@ struct Isolated: Sendable {
         defer { close(pair[1]) }
         let inside = ["inside", "--link", "\(pair[1])"] + (authorities.map { ["--ca", $0] } ?? []) + ["--"] + command
         link = pair[0]
+        signals = await ChildProgram.trappedSignals()
         process = try ChildProgram(
             Self.unshare + [try Self.program()] + inside, [], keeping: pair[1]
         ).start()
@@ -60,7 +63,7 @@ struct Isolated: Sendable {
     func run() async throws -> Int32 {
         try? DescriptorPassing.send([1], over: link)
         defer { close(link) }
-        return try await ChildProgram.wait(for: process)
+        return try await ChildProgram.wait(for: process, passing: signals)
     }
 }
 

@@ -56,12 +56,23 @@ package final class SSHServer: Sendable {
     package func run(
         _ command: String, through proxy: String, to name: String, input: String? = nil
     ) async throws -> Outcome {
+        try await run(command, ["-F", "none", "-o", "ProxyCommand=\(proxy)"], to: name, input: input)
+    }
+
+    /// Runs a command on the server by ssh, which finds its way in a configuration file.
+    package func run(_ command: String, configuredBy file: String, to name: String) async throws -> Outcome {
+        try await run(command, ["-F", file], to: name)
+    }
+
+    private func run(
+        _ command: String, _ way: [String], to name: String, input: String? = nil
+    ) async throws -> Outcome {
         try await ChildProcess(
             "/usr/bin/ssh",
-            [
-                "-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
-                "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes", "-o", "LogLevel=ERROR", "-i",
-                folder.file("user"), "-p", "\(port)", "-o", "ProxyCommand=\(proxy)", "\(user)@\(name)", command,
+            way + [
+                "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o",
+                "IdentitiesOnly=yes", "-o", "LogLevel=ERROR", "-i", folder.file("user"), "-p", "\(port)",
+                "\(user)@\(name)", command,
             ], input: input
         ).outcome(within: .seconds(60))
     }

@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A headless Chromium that has no other way than the door.
+@Suite(.timeLimit(.minutes(3)), .enabled("takes Chromium", Chromium.isThere)) struct DoorChromiumTests {
+    @Test(arguments: ["http", "socks5"])
+    func aPageWithAScriptComesThroughTheDoor(_ scheme: String) async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let proxy = "\(scheme)://127.0.0.1:\(door.port)"
+        let page = try await Chromium(world, proxy).content(of: "\(world.inside.url)/page.html")
+        #expect(page.contains("script: 42 The figures of today."), "\(page)")
+        #expect(world.inside.log.contains { $0.contains("GET /page.html") })
+        #expect(world.inside.log.allSatisfy { $0.hasPrefix("\(Intranet.egress) ") }, "\(world.inside.log)")
+        // Chromium shows a page of its own in the place of one that it does not get.
+        let refused = try await Chromium(world, proxy).content(of: "\(world.inside.unlistedURL)/page.html")
+        #expect(!refused.contains("script:"), "\(refused)")
+        #expect(world.inside.unlistedLog.isEmpty)
+        let (listed, unlisted) = (world.inside.port, world.inside.unlistedPort)
+        #expect(
+            try await eventually { door.records.contains { $0.target == "\(Intranet.name):\(unlisted)" } },
+            "\(door.records)")
+        let own = door.records.filter { $0.target?.hasPrefix(Intranet.name) == true }
+        #expect(own.allSatisfy { $0.form == (scheme == "http" ? "connect" : "socks5") }, "\(own)")
+        // Its makers' servers, which it asks in spite of all its options, are not listed either.
+        let relayed = door.records.filter { $0.route != nil }
+        #expect(Set(relayed.map(\.target)) == ["\(Intranet.name):\(listed)"], "\(door.records)")
+    }
+
+    @Test func aWipeEndsWhatIsBeingLoadedWithinASecond() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let browser = try Chromium(world, door.http).start("\(world.inside.url)/slow.html")
+        // Chromium has its page, and the first bytes of the picture: it waits for the others.
+        #expect(try await eventually(within: .seconds(30)) { world.inside.log.contains { $0.contains("/slow.html") } })
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(browser.isRunning)
+        #expect(!door.records.contains { $0.end == "withdrawn" })
+        try await world.wipe()
+        #expect(
+            try await eventually(within: .seconds(1)) { door.records.contains { $0.end == "withdrawn" } },
+            "\(door.records)")
+        let outcome = try await browser.outcome(within: .seconds(20))
+        #expect(outcome.output.contains("the picture failed"), "\(outcome.output)")
+    }
+}
+
+/// A Chromium that prints pages, with a profile of its own.
+private struct Chromium {
+    private let proxy: String
+    private let key: String
+    private let folder: TemporaryDirectory
+
+    static func isThere() async -> Bool {
+        (try? await program("chromium", "--version"))?.status == 0
+    }
+
+    init(_ world: DoorWorld, _ proxy: String) throws {
+        self.proxy = proxy
+        key = Data(world.inside.identity.publicKeySHA256).base64EncodedString()
+        folder = try TemporaryDirectory()
+    }
+
+    func start(_ url: String) throws -> ChildProcess {
+        // As root it has no sandbox. What it would ask its makers' servers would be refused, and only be in the way.
+        let options = [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
+            "--user-data-dir=\(folder.file("profile"))", "--proxy-server=\(proxy)",
+            // Its authorities are in a database of NSS; a key is told more simply.
+            "--ignore-certificate-errors-spki-list=\(key)", "--dump-dom",
+        ]
+        return try ChildProcess(
+            "/usr/bin/env", ["chromium"] + options + [url],
+            environment: ["HOME": folder.path, "XDG_CONFIG_HOME": folder.path, "XDG_CACHE_HOME": folder.path])
+    }
+
+    /// The page as it is once it is complete.
+    func content(of url: String) async throws -> String {
+        try await start(url).outcome(within: .seconds(45)).output
+    }
+}

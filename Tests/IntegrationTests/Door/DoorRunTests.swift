@@ -1,0 +1,99 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `sallyport run`: what the program gets, and what its end is.
+@Suite(.timeLimit(.minutes(2))) struct DoorRunTests {
+    /// `unshare` as the program under test starts it.
+    private static func isIsolationAllowed() async -> Bool {
+        (try? await program("unshare", "--user", "--map-current-user", "--net", "true"))?.status == 0
+    }
+
+    @Test func theExitStatusIsTheProgramsOwn() async throws {
+        let world = try await DoorWorld.start()
+        let ended = try await world.run("sh", "-c", "echo \"$http_proxy $1\"; exit 7", "sh", "a b")
+        #expect(ended.status == 7, "\(ended.error)")
+        #expect(ended.output.hasPrefix("http://127.0.0.1:") && ended.output.hasSuffix(" a b\n"), "\(ended.output)")
+        #expect(ended.error.isEmpty, "\(ended.error)")
+        #expect(try await world.run("sh", "-c", "kill -9 $$").status == 137)
+        let missing = try await world.run("/nonexistent/program")
+        #expect(missing.status == 127 && missing.error.contains("/nonexistent/program"), "\(missing.error)")
+        #expect(try await world.run("/").status == 126)
+        // The door has ended with each of them: the store is free.
+        let status = try await sallyport("status", "--store", world.store)
+        #expect(status.status == 0, "\(status.error)")
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP, SIGQUIT])
+    func signalsGoToTheProgram(_ signal: Int32) async throws {
+        let world = try await DoorWorld.start()
+        let script = "trap 'echo told; exit 9' \(signal); echo ready; while :; do sleep 0.05; done"
+        let child = try world.running(["sh", "-c", script])
+        #expect(try await eventually { child.output == "ready\n" })
+        child.signal(signal)
+        let outcome = try await child.outcome(within: .seconds(10))
+        #expect(outcome.status == 9 && outcome.output == "ready\ntold\n", "\(outcome.error)")
+    }
+
+    @Test func itUsesTheDoorThatIsOpen() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let ran = try await world.run("sh", "-c", "echo $https_proxy; curl -sS \(world.inside.url)/report.txt; exit 3")
+        #expect(ran.status == 3 && ran.output == "\(door.http)\nThe figures of today.\n", "\(ran.error)")
+        #expect(try await eventually { door.records.count == 1 })
+        #expect(try await door.close() == 0)
+    }
+
+    @Test(.enabled("takes user and network namespaces", isIsolationAllowed), arguments: [false, true])
+    func anIsolatedProgramHasTheDoorAndNothingElse(_ isDoorOpen: Bool) async throws {
+        let world = try await DoorWorld.start()
+        let door = isDoorOpen ? try await world.openDoor() : nil
+        let server = try TestServer { $0.awaitEnd() }
+        let script = """
+            curl -sS --max-time 10 \(world.inside.url)/report.txt
+            curl -sS --max-time 10 -o /dev/null -w '%{http_connect}\\n' \(world.inside.unlistedURL)/ 2>/dev/null
+            for place in \(Intranet.address) \(world.inside.plainPort) 127.0.0.1 \(server.port) 192.0.2.1 443; do
+                if [ -z "$host" ]; then host=$place; continue; fi
+                curl -sS --noproxy '*' --max-time 2 "http://$host:$place/" >/dev/null 2>&1 && echo "reached $host"
+                host=
+            done
+            tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '
+            id -u
+            exit 5
+            """
+        let ran = try await world.run("sh", "-c", script, options: ["--isolate"])
+        #expect(ran.status == 5, "\(ran.error)")
+        #expect(ran.output == "The figures of today.\n403\nlo\n\(getuid())\n", "\(ran.output)\(ran.error)")
+        #expect(world.inside.log.count == 1 && world.inside.unlistedLog.isEmpty)
+        #expect(server.acceptedConnections == 0)
+        let child = try world.running(
+            ["sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"], options: ["--isolate"])
+        #expect(try await eventually { child.output == "ready\n" }, "\(child.error)")
+        child.signal(SIGTERM)
+        #expect(try await child.outcome(within: .seconds(10)).status == 9)
+        if let door { #expect(try await door.close() == 0) }
+    }
+
+    /// In a namespace of users that may have none inside it.
+    @Test(.enabled("takes user and network namespaces", isIsolationAllowed))
+    func whereNamespacesAreForbiddenNothingIsStarted() async throws {
+        let world = try await DoorWorld.start()
+        let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
+        let ran = try await program(
+            "unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", Programs.built("sallyport"), "run",
+            "--isolate", "--store", world.store, "--", "echo", "started")
+        #expect(ran.status == 69 && ran.output.isEmpty, "\(ran.status) \(ran.output)")
+        #expect(ran.error.contains("cannot be isolated"), "\(ran.error)")
+    }
+
+    @Test func aWipeEndsALongDownloadWithinASecond() async throws {
+        let world = try await DoorWorld.start()
+        let child = try world.running(["curl", "-sS", "-N", "\(world.inside.url)/slow.txt"])
+        #expect(try await eventually { child.output.count >= 256 }, "\(child.error)")
+        try await world.wipe()
+        #expect(try await eventually(within: .seconds(1)) { !child.isRunning })
+        let outcome = try await child.outcome(within: .seconds(10))
+        // 18: part of a file; 56 where TLS was cut off without a word.
+        #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+    }
+}

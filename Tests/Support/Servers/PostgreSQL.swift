@@ -1,0 +1,95 @@
+internal import Foundation
+internal import Glibc
+
+/// A real PostgreSQL on a loopback address, which takes TLS only; stopped with this value.
+package final class PostgreSQL: Sendable {
+    package static let user = "ann"
+    package static let password = "figures of today"
+
+    package let port: UInt16
+    private let process: ChildProcess
+
+    /// - Parameters:
+    ///   - folder: its files are put there.
+    ///   - identity: what it shows in TLS.
+    package static func start(
+        on address: String, in folder: TemporaryDirectory, showing identity: TestIdentity
+    ) async throws -> PostgreSQL {
+        guard let programs else { throw Unexpected("PostgreSQL is not installed") }
+        let (data, script) = (folder.file("postgresql"), "\(asUser) \(programs)/initdb")
+        try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: false)
+        try folder.write(password, to: "postgresql/password")
+        // Others may go through the folder, and PostgreSQL's user has this part of it.
+        try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: folder.path)
+        let made = try await ChildProcess(
+            "/bin/bash",
+            [
+                "-c",
+                """
+                set -e
+                cd '\(data)'
+                if [ "$(id -u)" -eq 0 ]; then chown -R nobody .; fi
+                \(script) -D cluster -U \(user) --pwfile=password --auth=scram-sha-256 --no-sync --locale=C
+                """,
+            ]
+        ).outcome(within: .seconds(30))
+        guard made.status == 0 else { throw Unexpected("initdb: \(made.error)") }
+        for (name, text) in [("cert.pem", try identity.pem), ("key.pem", identity.keyPEM)] {
+            try folder.write(text, to: "postgresql/\(name)")
+        }
+        try folder.write("hostssl all all all scram-sha-256\n", to: "postgresql/hba.conf")
+        let owned = try await ChildProcess(
+            "/bin/bash",
+            [
+                "-c",
+                """
+                cd '\(data)' && chmod 600 key.pem && if [ "$(id -u)" -eq 0 ]; then chown nobody *.pem hba.conf; fi
+                """,
+            ]
+        ).outcome()
+        guard owned.status == 0 else { throw Unexpected("chown: \(owned.error)") }
+        for _ in 0..<10 {
+            let port = LoopbackPort.random()
+            if let server = try await PostgreSQL(programs, address, port, data) { return server }
+        }
+        throw Unexpected("postgres found no port")
+    }
+
+    private init?(_ programs: String, _ address: String, _ port: UInt16, _ data: String) async throws {
+        self.port = port
+        let settings = [
+            "listen_addresses=\(address)", "port=\(port)", "unix_socket_directories=", "ssl=on",
+            "ssl_cert_file=\(data)/cert.pem", "ssl_key_file=\(data)/key.pem", "hba_file=\(data)/hba.conf", "fsync=off",
+            "shared_buffers=16MB", "dynamic_shared_memory_type=mmap", "logging_collector=off",
+        ].map { "-c '\($0)'" }.joined(separator: " ")
+        // SIGINT would wait for nobody, and SIGTERM, by which children of tests end, for all who are connected.
+        let script = """
+            cd '\(data)'
+            \(Self.asUser) \(programs)/postgres -D cluster \(settings) & server=$!
+            trap 'kill -QUIT $server' TERM
+            wait $server
+            wait $server
+            """
+        process = try ChildProcess("/bin/bash", ["-c", script])
+        let process = process
+        let isUp = try await eventually(within: .seconds(15)) {
+            !process.isRunning || process.error.contains("ready to accept connections")
+        }
+        guard isUp, process.isRunning else { return nil }
+    }
+
+    /// It refuses to run as root.
+    private static var asUser: String {
+        geteuid() == 0 ? "setpriv --reuid nobody --regid nogroup --clear-groups" : ""
+    }
+
+    /// Debian and Ubuntu have a folder of its programs for each version, which is not on the path.
+    private static let programs: String? = {
+        let folder = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let found = versions.sorted { (Int($0) ?? 0) > (Int($1) ?? 0) }.map { "\(folder)/\($0)/bin" }
+        return (found + ["/usr/local/pgsql/bin", "/usr/local/bin", "/usr/bin"]).first {
+            FileManager.default.isExecutableFile(atPath: "\($0)/initdb")
+        }
+    }()
+}
