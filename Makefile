@@ -92,7 +92,7 @@ mutants: dependencies ## Switches named security checks off, one by one; each mu
 
 lint: ## Checks the format, and the words of comments.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
-	Tests/Scripts/words
+	Tests/Scripts/words README.md Docs/*.md
 
 clean: ## Removes what was built.
 	rm -rf .build .build-*

@@ -35,6 +35,13 @@
 @_exported public import struct SallyportCore.RequestURL
 @_exported public import struct SallyportCore.ResultCode
 @_exported public import struct SallyportCore.ServerTrust
+@_exported public import class SallyportDoor.Door
+@_exported public import struct SallyportDoor.DoorConfiguration
+@_exported public import struct SallyportDoor.DoorCredential
+@_exported public import struct SallyportDoor.DoorError
+@_exported public import struct SallyportDoor.DoorLimits
+@_exported public import enum SallyportDoor.DoorPlace
+@_exported public import struct SallyportDoor.DoorRecord
 @_exported public import struct SallyportLoading.AuthenticationChallenge
 @_exported public import class SallyportLoading.ByteStream
 @_exported public import enum SallyportLoading.CachePolicy

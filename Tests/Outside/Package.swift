@@ -35,6 +35,7 @@ func extending(_ name: String, by products: [String] = []) -> Target {
 let neighbours: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"),
     .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
     .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -112,6 +113,11 @@ let package = Package(
                 ["HTTPTypes", "Sallyport", "SallyportCore", "SallyportLoading", "SallyportURLLoading"], [])
                 + neighbours,
             path: "Recipes", swiftSettings: settings),
+        // No composition: other libraries of the same process, by the recipes of Docs/Door.md.
+        .executableTarget(
+            name: "OutsideDoor",
+            dependencies: dependencies(["Sallyport"], ["OutsideChecks", "OutsideRecipes"]) + neighbours,
+            path: "Door", swiftSettings: settings),
         // No composition: the gateway that the others are let in by.
         .executableTarget(
             name: "Enterprise",
