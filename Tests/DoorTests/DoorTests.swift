@@ -287,6 +287,30 @@ struct DoorTests {
         await #expect(throws: DoorError.self) { try await app.door.open() }
     }
 
+    /// The kernel reports closed sockets as those of user 0, and these connections close as soon as they are made.
+    @Test(.enabled(if: geteuid() == 0, "Only root can be another user."))
+    func connectionsOfAnotherUserThatCloseAtOnceAreNotLetIn() async throws {
+        let count = Soak.isOn ? 10_000 : 1000
+        let server = try world.mirror(isSecure: false)
+        let app = try await DoorApp(in: world)
+        guard case .tcp(_, let port) = app.places[0] else { return }
+        let script = """
+            import socket, struct, sys
+            for number in range(int(sys.argv[3])):
+                one = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+                one.sendall(b"CONNECT localhost:" + sys.argv[2].encode() + b" HTTP/1.1\\r\\n\\r\\n")
+                if number % 2: one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                one.close()
+            """
+        let other = ["setpriv", "--reuid", "65534", "--clear-groups", "python3", "-c", script]
+        let outcome = try await ChildProcess("/usr/bin/env", other + ["\(port)", "\(server.port)", "\(count)"])
+            .outcome(within: .seconds(50))
+        #expect(outcome.status == 0, "\(outcome.error)")
+        #expect(try await eventually { app.records.count == count })
+        #expect(app.records.allSatisfy { $0.target == nil && $0.user != 0 } && server.acceptedConnections == 0)
+        await app.door.shutdown()
+    }
+
     // MARK: Places
 
     @Test func aTakenPortIsNamed() async throws {
