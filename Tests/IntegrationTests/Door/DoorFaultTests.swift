@@ -1,0 +1,172 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What ends, fails or is in the way, and commands that the process of a door carries out.
+@Suite(.timeLimit(.minutes(2))) struct DoorFaultTests {
+    private func curl(_ world: DoorWorld, _ proxy: String, _ path: String) throws -> ChildProcess {
+        try ChildProcess(
+            "/usr/bin/env",
+            [
+                "curl", "-sS", "-N", "--max-time", "15", "--cacert", world.inside.authorityFile, "--proxy", proxy,
+                "\(world.inside.url)\(path)",
+            ])
+    }
+
+    // MARK: The administrator and the relay
+
+    @Test func aServerThatIsTakenAwayIsLeftWithinASecond() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let loading = try curl(world, door.http, "/slow.txt")
+        #expect(try await eventually { loading.output.count >= 256 }, "\(loading.error)")
+        try await world.site.admin("server", "remove", "\(Intranet.name):\(world.inside.port)")
+        #expect(try await eventually(within: .seconds(1)) { !loading.isRunning })
+        let outcome = try await loading.outcome(within: .seconds(10))
+        #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        #expect(try await eventually { door.records.map(\.end) == ["refusedByPolicy"] }, "\(door.records)")
+        let again = try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15))
+        #expect(again.status == 56 && again.error.contains("403"), "\(again.error)")
+    }
+
+    @Test func aRelayThatDiesEndsWhatIsOpenAndTheDoorGoesOnWithTheNext() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let loading = try curl(world, door.http, "/slow.txt")
+        #expect(try await eventually { loading.output.count >= 256 }, "\(loading.error)")
+        try await world.site.stopGateway(by: SIGKILL)
+        let outcome = try await loading.outcome(within: .seconds(5))
+        #expect([18, 56].contains(outcome.status), "\(outcome.status) \(outcome.error)")
+        let without = try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15))
+        #expect(without.status == 56 && without.error.contains("50"), "\(without.error)")
+        try await world.site.startGateway()
+        #expect(
+            try await eventually(within: .seconds(15)) {
+                try await curl(world, door.http, "/report.txt").outcome(within: .seconds(15)).status == 0
+            })
+        #expect(try await door.close() == 0)
+    }
+
+    /// Python's side ends what it sends first, or the server does; the other direction goes on.
+    @Test func eitherSideMayEndWhatItSendsFirst() async throws {
+        let server = try TestServer { connection in
+            let isFirst = connection.read(upTo: 1) == Array("s".utf8)
+            if isFirst { connection.endSending() } else { connection.write("+") }
+            var count = 1
+            while case let chunk = connection.read(), !chunk.isEmpty { count += chunk.count }
+            if !isFirst { connection.write("\(count)") }
+        }
+        let world = try await DoorWorld.start()
+        try await world.site.admin("server", "add", "127.0.0.1:\(server.port)", "--app", Site.app)
+        let door = try await world.openDoor("-L", "0:127.0.0.1:\(server.port)")
+        let script = """
+            import socket, sys
+            def connect():
+                return socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10)
+            def rest(connection):
+                text = b""
+                while chunk := connection.recv(65536): text += chunk
+                return text
+            one = connect()
+            one.sendall(b"c" * 1000000)
+            # Its end comes once the door has let it in.
+            print(one.recv(1).decode(), end="")
+            one.shutdown(socket.SHUT_WR)
+            print(rest(one).decode())
+            two = connect()
+            two.sendall(b"s")
+            print(len(rest(two)))
+            two.sendall(b"s" * 999999)
+            two.close()
+            """
+        let outcome = try await program("python3", "-c", script, "\(door.forwardedPorts[0])")
+        #expect(outcome.status == 0 && outcome.output == "+1000000\n0\n", "\(outcome.output)\(outcome.error)")
+        #expect(try await eventually { door.records.count == 2 })
+        #expect(door.records.map(\.sent) == [1_000_000, 1_000_000], "\(door.records)")
+    }
+
+    // MARK: Places
+
+    @Test func aDoorThatWasKilledLeavesNothingInTheWay() async throws {
+        let world = try await DoorWorld.start()
+        let socket = world.site.folder.file("door.sock")
+        let killed = try await world.openDoor("--socket", socket)
+        killed.process.signal(SIGKILL)
+        _ = try await killed.process.outcome(within: .seconds(10))
+        #expect(FileManager.default.fileExists(atPath: socket))
+        let (url, trust) = ("\(world.inside.url)/report.txt", world.inside.authorityFile)
+        let fetched = try await world.site.fetch(url, world.store, "--ca", trust)
+        #expect(fetched.status == 0 && fetched.output == "The figures of today.\n", "\(fetched.error)")
+        let none = try await sallyport("proxy", "env", "--store", world.store)
+        #expect(none.status == 69, "\(none.status) \(none.error)")
+        let door = try await world.openDoor("--socket", socket)
+        let asked = try await curl(world, "socks5h://localhost\(socket)", "/report.txt").outcome(within: .seconds(15))
+        #expect(asked.status == 0, "\(asked.error)")
+        #expect(try await door.close() == 0)
+    }
+
+    @Test func aPlaceThatIsTakenIsLeftToItsOwner() async throws {
+        let world = try await DoorWorld.start()
+        let (socket, other) = (world.site.folder.file("door.sock"), try await world.site.activatedStore("other"))
+        let door = try await world.openDoor("--socket", socket)
+        for place in [["--listen", "127.0.0.1:\(door.port)"], ["--socket", socket]] {
+            let second = try await ChildProcess(
+                Programs.built("sallyport"), ["proxy", "--store", other, "--json"] + place
+            ).outcome(within: .seconds(15))
+            #expect(second.status == 75, "\(second.status) \(second.error)")
+            #expect(try second.failure().name == "inUse", "\(second.error)")
+        }
+        let same = try await sallyport("proxy", "--store", world.store)
+        #expect(same.status == 75, "\(same.status) \(same.error)")
+        for proxy in [door.http, "socks5h://localhost\(socket)"] {
+            let asked = try await curl(world, proxy, "/report.txt").outcome(within: .seconds(15))
+            #expect(asked.status == 0, "\(asked.error)")
+        }
+        #expect(try await door.close() == 0)
+    }
+
+    // MARK: Commands beside the door
+
+    /// With the caller's folder, standard streams and exit status.
+    @Test func commandsOnTheSameStoreAreCarriedOut() async throws {
+        let world = try await DoorWorld.start()
+        let door = try await world.openDoor()
+        let script = """
+            cd "$1"
+            mkdir here && cd here
+            "$2" fetch "$3/report.txt" --ca "$4" --store ../app -o report.txt && cat report.txt
+            echo body | "$2" fetch "$3/echo" --ca "$4" --store ../app -d @- && echo
+            "$2" fetch "$3/none" --ca "$4" --store ../app --fail > none.txt; echo $?
+            "$2" fetch "$5/none" --ca "$4" --store ../app --json 2> refused.json; echo $?
+            tail -n 1 refused.json | grep -o '"name":"refusedByPolicy"'
+            "$2" token get --store ../app | wc -l
+            "$2" status --store ../app | grep state
+            """
+        let (inside, path) = (world.inside, Programs.built("sallyport"))
+        let outcome = try await program(
+            "bash", "-c", script, "bash", world.site.folder.path, path, inside.url, inside.authorityFile,
+            inside.unlistedURL)
+        let wanted = [
+            "The figures of today.", "POST ", "22", "77", "\"name\":\"refusedByPolicy\"", "1", "state: authorized",
+        ]
+        #expect(outcome.output == wanted.map { $0 + "\n" }.joined(), "\(outcome.output)\(outcome.error)")
+        #expect(inside.unlistedLog.isEmpty)
+        #expect(try await door.close() == 0)
+    }
+
+    @Test func aCommandThatIsKilledTakesItsConnectionWithIt() async throws {
+        let server = try TestServer { $0.awaitEnd() }
+        let world = try await DoorWorld.start()
+        try await world.site.admin("server", "add", "127.0.0.1:\(server.port)", "--app", Site.app)
+        let door = try await world.openDoor()
+        let command = "\(Programs.built("sallyport")) connect 127.0.0.1:\(server.port) --store \(world.store)"
+        let fifo = world.site.folder.file("fifo")
+        #expect(mkfifo(fifo, 0o600) == 0)
+        let child = try ChildProcess("/bin/bash", ["-c", "exec \(command) <> \(fifo)"])
+        #expect(try await eventually { server.openConnections == 1 })
+        child.signal(SIGKILL)
+        #expect(try await eventually { server.openConnections == 0 })
+        #expect(door.process.isRunning)
+        #expect(try await door.close() == 0)
+    }
+}
