@@ -22,6 +22,8 @@ struct RunCommand: AsyncParsableCommand {
             "Certificates of authorities that the program is to trust instead of the system's, PEM.", valueName: "file")
     )
     var ca: String?
+    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning or error.")
+    var logLevel = LogLevelArgument.notice
     @Option(help: ArgumentHelp("Append a record of each connection, a line of JSON.", valueName: "file")) var log:
         String?
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
@@ -34,6 +36,7 @@ struct RunCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        logLevel.bootstrap()
         if let ca { _ = try InputFile.bytes(ca, limit: 16 << 20) }
         if isolate { try await Isolated.check() }
         let status =

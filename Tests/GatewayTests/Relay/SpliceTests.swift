@@ -8,7 +8,7 @@ import Testing
 @testable import SallyportGateway
 
 /// Both sides of a tunnel without sockets, on a loop whose time the test moves.
-@Suite struct SpliceTests {
+@Suite final class SpliceTests {
     private let loop = EmbeddedEventLoop()
     private let client: EmbeddedChannel
     private let origin: EmbeddedChannel
@@ -38,7 +38,13 @@ import Testing
         tunnel.open(to: origin, grant: grant, splices: splices)
     }
 
-    /// Both sides hold each other and their channels until the tunnel is over.
+    /// Both sides hold each other and their channels until the tunnel is over, and the loop what is scheduled on it.
+    deinit {
+        end()
+        for channel in [client, origin] { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        try? loop.syncShutdownGracefully()
+    }
+
     private func end() {
         tunnel.abort(.withdrawn)
         loop.run()
@@ -61,7 +67,6 @@ import Testing
     }
 
     @Test func bytesOfOneTurnAreForwardedAtOnce() throws {
-        defer { end() }
         send(["a", "b", "c"], from: client)
         send(["d"], from: origin)
         #expect(try received(by: origin) == "abc")
@@ -71,13 +76,11 @@ import Testing
     }
 
     @Test func aTurnThatBroughtNothingFlushesNothing() throws {
-        defer { end() }
         send([], from: client)
         #expect(try meter(of: origin).flushes == 0)
     }
 
     @Test func aSideIsReadOnceTheOtherTakesMore() throws {
-        defer { end() }
         let reads = try meter(of: client)
         let before = reads.reads
         origin.isWritable = false

@@ -62,7 +62,7 @@ package final class PostgreSQL: Sendable {
             "ssl_cert_file=\(data)/cert.pem", "ssl_key_file=\(data)/key.pem", "hba_file=\(data)/hba.conf", "fsync=off",
             "shared_buffers=16MB", "dynamic_shared_memory_type=mmap", "logging_collector=off",
         ].map { "-c '\($0)'" }.joined(separator: " ")
-        // SIGINT would wait for nobody, and SIGTERM, by which children of tests end, for all who are connected.
+        // SIGTERM, by which tests end their children, would make the server wait until all clients have left.
         let script = """
             cd '\(data)'
             \(Self.asUser) \(programs)/postgres -D cluster \(settings) & server=$!
