@@ -33,10 +33,13 @@ help: ## Lists the targets.
 dependencies: ## Installs the C libraries and the servers that tests use, if any is missing.
 	@Tests/Scripts/dependencies
 
-build: dependencies ## Builds everything in release.
-	$(SWIFT) build -c release
+build: ## Builds the libraries and the program in release; needs the C libraries only.
+	@Tests/Scripts/dependencies --build
+	$(SWIFT) build -c release --product sallyport
+	$(SWIFT) build -c release --product Sallyport
 
-install: dependencies ## Installs the program below $(prefix).
+install: ## Installs the program below $(prefix); needs the C libraries only.
+	@Tests/Scripts/dependencies --build
 	$(SWIFT) build -c release --product sallyport
 	install -D -m 0755 "$$($(SWIFT) build -c release --show-bin-path)/sallyport" "$(DESTDIR)$(prefix)/bin/sallyport"
 
@@ -49,7 +52,8 @@ test: dependencies ## Builds and runs all tests.
 outside: dependencies ## Builds and runs the programs of a package outside, which composes the public products.
 	SWIFT="$(SWIFT)" Tests/Outside/run
 
-demo: dependencies ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
+demo: ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
+	@Tests/Scripts/dependencies --demo
 	$(SWIFT) build --product sallyport
 	$(SWIFT) build --product Demo
 	$(SWIFT) build --product NativeURLSession
