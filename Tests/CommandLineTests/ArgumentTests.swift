@@ -116,6 +116,29 @@ import Testing
         #expect(try parsed("-C", "-o", "f", "https://a.example/").goesOn)
     }
 
+    @Test func whiteSpaceAroundAFieldsValueIsNotSent() throws {
+        let request = try parsed("-H", "X-A: \t a b \t", "https://a.example/").requests()[0]
+        #expect(request.headerFields.first { $0.name.rawName == "X-A" }?.value == "a b")
+    }
+
+    @Test func theEnvironmentMayNameTheStore() throws {
+        let arguments = ["fetch", "https://a.example/"]
+        let command = try Workplace.$current.withValue(Workplace(defaultStore: "named")) {
+            try SallyportProgram.parseAsRoot(arguments)
+        }
+        #expect((command as? FetchCommand)?.location.store == "named")
+        let error = Workplace.$current.withValue(Workplace(defaultStore: "")) {
+            #expect(throws: (any Error).self) { try SallyportProgram.parseAsRoot(arguments) }
+        }
+        #expect(SallyportProgram.message(for: try #require(error)).contains("SALLYPORT_STORE"))
+    }
+
+    @Test func optionsOfCurlAreAnsweredByOnesOfFetch() {
+        #expect(CurlHabits.hint(for: ["fetch", "-k", "https://a.example/"])?.contains("--ca") == true)
+        #expect(CurlHabits.hint(for: ["fetch", "https://a.example/", "-I"])?.contains("HEAD") == true)
+        #expect(CurlHabits.hint(for: ["fetch", "--", "-k"]) == nil && CurlHabits.hint(for: ["status", "-k"]) == nil)
+    }
+
     @Test func oneFileTakesOneURL() {
         #expect(throws: (any Error).self) { try parsed("-o", "f", "https://a.example/", "https://b.example/") }
     }

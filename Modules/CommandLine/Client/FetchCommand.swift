@@ -112,7 +112,9 @@ struct FetchCommand: SharedAppCommand {
         guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {
             throw ValidationError("-H takes 'Name: value'.")
         }
-        let value = String(parts[1].drop { $0 == " " || $0 == "\t" })
+        // White space around a value is no part of it (RFC 9110 §5.5).
+        let isSpace = { (character: Character) in character == " " || character == "\t" }
+        let value = String(parts[1].drop(while: isSpace).reversed().drop(while: isSpace).reversed())
         guard HTTPField.isValidValue(value) else {
             throw ValidationError("The value of the field \(name.rawName) has characters that no field may have.")
         }

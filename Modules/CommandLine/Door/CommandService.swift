@@ -14,6 +14,8 @@ final class CommandService: Sendable {
     struct Order: Codable, Sendable {
         var arguments: [String]
         var folder: String
+        /// See ``Workplace/defaultStore``.
+        var store: String
     }
 
     /// The longest message, in bytes.
@@ -69,7 +71,8 @@ final class CommandService: Sendable {
             return
         }
         let workplace = Workplace(
-            input: streams[0], output: streams[1], error: streams[2], folder: order.folder, app: app)
+            input: streams[0], output: streams[1], error: streams[2], folder: order.folder, defaultStore: order.store,
+            app: app)
         let done = DispatchSemaphore(value: 0)
         let task = Task.detached {
             let status = await Workplace.$current.withValue(workplace) {

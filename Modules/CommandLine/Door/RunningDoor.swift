@@ -54,7 +54,8 @@ struct RunningDoor {
         .unavailable, name: "doorLost", "The process of the door has ended, and the command with it.")
 
     private func send(_ arguments: [String], _ streams: [Int32]) throws(CommandFailure) {
-        let order = CommandService.Order(arguments: arguments, folder: FileManager.default.currentDirectoryPath)
+        let order = CommandService.Order(
+            arguments: arguments, folder: FileManager.default.currentDirectoryPath, store: Workplace().defaultStore)
         do {
             let body = try JSONEncoder().encode(order)
             let length = (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (24 - 8 * $0)) }

@@ -1,9 +1,16 @@
 import ArgumentParser
+import Glibc
 
 /// A store: mostly that of an activated app.
 struct StoreLocationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The app's store.", valueName: "dir"))
-    var store: String
+    @Option(help: ArgumentHelp("The app's store. Default: SALLYPORT_STORE of the environment.", valueName: "dir"))
+    var store: String = Workplace.current.defaultStore
+
+    func validate() throws {
+        guard !store.isEmpty else {
+            throw ValidationError("Missing expected argument '--store <dir>', and SALLYPORT_STORE is not set")
+        }
+    }
 
     @OptionGroup(title: "Key of the store")
     var protector: ProtectorOptions
@@ -11,8 +18,17 @@ struct StoreLocationOptions: ParsableArguments {
 
 /// The data of a gateway.
 struct DataLocationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The gateway's data, a directory that only its owner may enter.", valueName: "dir"))
-    var data: String
+    @Option(
+        help: ArgumentHelp(
+            "The gateway's data, a directory that only its owner may enter. Default: SALLYPORT_DATA of the environment.",
+            valueName: "dir"))
+    var data: String = getenv("SALLYPORT_DATA").map { String(cString: $0) } ?? ""
+
+    func validate() throws {
+        guard !data.isEmpty else {
+            throw ValidationError("Missing expected argument '--data <dir>', and SALLYPORT_DATA is not set")
+        }
+    }
 
     @OptionGroup(title: "Key of the data")
     var protector: ProtectorOptions

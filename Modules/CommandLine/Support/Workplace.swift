@@ -11,6 +11,8 @@ struct Workplace: Sendable {
     var error = STDERR_FILENO
     /// What relative paths are relative to; nil for the process's own folder.
     var folder: String?
+    /// The store of commands that name none; empty if there is no such.
+    var defaultStore = getenv("SALLYPORT_STORE").map { String(cString: $0) } ?? ""
     /// The app that is open already; nil if the command opens it.
     var app: Sallyport?
 
