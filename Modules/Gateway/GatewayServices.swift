@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Logging
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire

@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Sallyport
+import SallyportBase
 import SallyportDoor
 import UnixSignals
 
@@ -37,17 +38,5 @@ struct DoorHost {
             async let _ = app.reachability.run()
             return try await body(app, app.door?.places ?? [])
         }
-    }
-}
-
-/// Each connection through a door takes two descriptors.
-enum DescriptorLimit {
-    /// To what the system lets a process have.
-    static func raise() {
-        var limit = rlimit()
-        let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        guard getrlimit(kind, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(kind, &limit)
     }
 }

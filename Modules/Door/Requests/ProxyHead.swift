@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
@@ -35,7 +36,7 @@ struct ProxyHead: Sendable {
         }
         guard !lines.contains(where: { $0.utf8.contains(13) }) else { throw Self.malformed("a CR without LF") }
         let words = lines[0].utf8.split(separator: 32, omittingEmptySubsequences: false).map { String(Substring($0)) }
-        guard words.count == 3, Self.isToken(words[0].utf8), !words[1].isEmpty else {
+        guard words.count == 3, HTTPToken.isToken(words[0].utf8), !words[1].isEmpty else {
             throw Self.malformed("no request line")
         }
         guard words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0" else {
@@ -50,7 +51,7 @@ struct ProxyHead: Sendable {
     }
 
     private static func field(_ line: Substring) throws(DoorRefusal.Thrown) -> Field {
-        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), isToken(line.utf8[..<colon]) else {
+        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), HTTPToken.isToken(line.utf8[..<colon]) else {
             throw malformed("a line that is no field")
         }
         var value = line.utf8[line.utf8.index(after: colon)...]
@@ -61,7 +62,7 @@ struct ProxyHead: Sendable {
 
     /// Whether a head may begin so: with the letters of a method.
     static func mayBegin(with bytes: [UInt8]) -> Bool {
-        bytes.prefix { $0 != 32 }.prefix(64).allSatisfy(isTokenByte)
+        bytes.prefix { $0 != 32 }.prefix(64).allSatisfy(HTTPToken.mayContain)
             && (bytes.count < 64 || bytes.prefix(64).contains(32))
     }
 
@@ -71,18 +72,6 @@ struct ProxyHead: Sendable {
 
     private static func isTextByte(_ byte: UInt8) -> Bool {
         byte >= 32 && byte != 127 || byte == 9 || byte == 10 || byte == 13
-    }
-
-    private static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
-        !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 }
 

@@ -1,3 +1,5 @@
+internal import SallyportBase
+
 /// A parameter of a challenge: `name = value` (RFC 9110 §11.2).
 struct Parameter: Equatable {
     /// In lower case.
@@ -61,7 +63,7 @@ struct ParameterReader {
     }
 
     /// RFC 9110 §5.6.2.
-    mutating func token() -> String? { take(while: Self.isTokenOctet) }
+    mutating func token() -> String? { take(while: HTTPToken.mayContain) }
 
     /// Letters, digits and `-._~+/`, then any number of `=`, and nothing else (RFC 9110 §11.2).
     mutating func token68() -> String? {
@@ -107,10 +109,6 @@ struct ParameterReader {
         guard !part.isEmpty else { return nil }
         rest = rest[part.endIndex...]
         return String(Substring(part))
-    }
-
-    private static func isTokenOctet(_ byte: UInt8) -> Bool {
-        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 
     private static func isToken68Octet(_ byte: UInt8) -> Bool {

@@ -30,8 +30,8 @@ extension FuzzTarget {
             guard case .incomplete = last else { break }
         }
         if case .complete(let consumed) = progress {
-            try demand(consumed == count && parts.octets == whole.octets, "A head depends on its pieces.")
-            guard let request = try? ConnectRequest(head: whole.octets) else { return }
+            try demand(consumed == count && parts.bytes == whole.bytes, "A head depends on its pieces.")
+            guard let request = try? ConnectRequest(head: whole.bytes) else { return }
             try demandRoundTrip(request.target, \.description) { try Endpoint($0) }
         } else if !octets.isEmpty {
             try demand(progress == last, "What is refused depends on its pieces.")

@@ -69,7 +69,7 @@ import Testing
             }
             start += size
         }
-        #expect(head.octets == Array(Self.text.utf8))
+        #expect(head.bytes == Array(Self.text.utf8))
     }
 
     @Test func theLimitIsExactToTheByte() {

@@ -58,7 +58,7 @@ extension ConnectHandler {
                 // A connection carries one request; afterwards it is a tunnel, which has time limits of its own.
                 context.pipeline.syncOperations.removeHandler(watch, promise: nil)
                 phase = .deciding(data)
-                decide(head.octets, context: context)
+                decide(head.bytes, context: context)
             }
         case .deciding(var early):
             early.writeBuffer(&data)

@@ -12,23 +12,23 @@ struct ConnectHead {
         case refused(RelayRefusal)
     }
 
-    private(set) var octets: [UInt8] = []
+    private(set) var bytes: [UInt8] = []
     private let limit: Int
 
     init(limit: Int) { self.limit = limit }
 
     mutating func append(_ piece: some Collection<UInt8>) -> Progress {
         for (index, byte) in piece.enumerated() {
-            guard octets.count < limit else {
+            guard bytes.count < limit else {
                 return .refused(.malformed("The request's head is longer than \(limit) bytes.", status: 431))
             }
-            let previous = octets.last
-            octets.append(byte)
+            let previous = bytes.last
+            bytes.append(byte)
             // RFC 9112 §2.2: lines end in CRLF; a CR or an LF alone enables request smuggling.
             if (byte == Self.lineFeed) != (previous == Self.carriageReturn) {
                 return .refused(.malformed("A line of the request's head does not end in CRLF."))
             }
-            if byte == Self.lineFeed, octets.suffix(4) == [13, 10, 13, 10] { return .complete(consumed: index + 1) }
+            if byte == Self.lineFeed, bytes.suffix(4) == [13, 10, 13, 10] { return .complete(consumed: index + 1) }
         }
         return .incomplete
     }

@@ -1,3 +1,4 @@
+internal import SallyportBase
 internal import SallyportCore
 internal import SallyportWire
 
@@ -9,7 +10,7 @@ struct ConnectRequest: Hashable {
     init(head: [UInt8]) throws(RelayRefusal) {
         var lines = try Self.lines(of: head)[...]
         let parts = (lines.popFirst() ?? []).split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-        guard parts.count == 3, Self.isToken(parts[0]) else { throw .malformed("Not a request line of HTTP/1.1.") }
+        guard parts.count == 3, HTTPToken.isToken(parts[0]) else { throw .malformed("Not a request line of HTTP/1.1.") }
         let isOlder = parts[2].elementsEqual("HTTP/1.0".utf8)
         guard isOlder || parts[2].elementsEqual("HTTP/1.1".utf8) else {
             let isOther = parts[2].starts(with: "HTTP/".utf8)
@@ -53,7 +54,7 @@ struct ConnectRequest: Hashable {
     ) throws(RelayRefusal) -> [ArraySlice<UInt8>] {
         var names: [ArraySlice<UInt8>] = []
         for line in lines.prefix(while: { !$0.isEmpty }) {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), isToken(line[..<colon]),
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), HTTPToken.isToken(line[..<colon]),
                 line[colon...].allSatisfy({ ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 })
             else { throw .malformed("A header field is malformed.") }
             names.append(line[..<colon])
@@ -68,17 +69,5 @@ struct ConnectRequest: Hashable {
         return zip(field, wanted).allSatisfy { byte, letter in
             (UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte) == letter
         }
-    }
-
-    /// RFC 9110 §5.6.2.
-    private static func isToken(_ text: ArraySlice<UInt8>) -> Bool {
-        !text.isEmpty
-            && text.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
     }
 }
