@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import SallyportLoading
 
 /// How one connection through a door went: one JSON object, whose fields are named as the properties are. Holds no path,
 /// query, field or credential. A field without a value is left out.
@@ -28,13 +28,9 @@ public struct DoorRecord: Sendable, Hashable, Codable {
 
     init(place: String, user: UInt32?) {
         (self.place, self.user) = (place, user)
-        started = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        started = LoadRecord.text(LoadRecord.now)
     }
 
     /// One line of JSON, its fields in alphabetical order.
-    public var json: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
-    }
+    public var json: String { LoadRecord.line(of: self) }
 }

@@ -1,34 +1,17 @@
-import Glibc
 import SallyportCore
 import SallyportLoading
 
 /// Reports how loads went: for people on standard error, and as a line of JSON for each load in a file.
 struct RecordTeller: Sendable {
     let isVerbose: Bool
-    /// Records are told on any thread.
+    /// The streams of the command, since records are reported on any thread.
     private let workplace = Workplace.current
-    /// Open for appending.
-    private let file: Descriptor?
-
-    private final class Descriptor: Sendable {
-        let number: Int32
-        init(_ number: Int32) { self.number = number }
-        deinit { close(number) }
-    }
+    private let file: RecordFile?
 
     /// - Throws: ``CommandFailure`` if the file cannot be written.
     init(isVerbose: Bool, file path: String?) throws(CommandFailure) {
         self.isVerbose = isVerbose
-        guard let path else {
-            file = nil
-            return
-        }
-        // Only the user may read which servers were contacted.
-        let descriptor = open(Workplace.current.path(path), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw CommandFailure(.inputOutput, name: "fileSystem", "The file of --record cannot be written.")
-        }
-        file = Descriptor(descriptor)
+        file = try path.map { path throws(CommandFailure) in try RecordFile(path) }
     }
 
     func tell(_ record: LoadRecord) {
@@ -37,7 +20,7 @@ struct RecordTeller: Sendable {
                 for line in RecordText.lines(of: record) { StandardStreams.error(line) }
             }
         }
-        if let file { StandardStreams.write(Array((record.json + "\n").utf8), to: file.number) }
+        file?.append(record.json)
     }
 }
 

@@ -8,9 +8,9 @@ import SallyportDoor
 /// `fetch`, `connect`, `token` and `proxy env` hand their arguments, standard streams and folder to it.
 ///
 /// A message is four bytes of length (big-endian) and JSON, with the three descriptors of the standard streams; the answer
-/// is the exit status, four bytes. A process that leaves cancels its command.
+/// is the exit status, four bytes. If the process ends or disconnects, its command is cancelled.
 final class CommandService: Sendable {
-    /// What a process wants to be done.
+    /// A command of another process.
     struct Order: Codable, Sendable {
         var arguments: [String]
         var folder: String
@@ -20,7 +20,7 @@ final class CommandService: Sendable {
 
     /// The longest message, in bytes.
     static let limit = 4 << 20
-    /// Commands at once.
+    /// The number of commands that run at the same time.
     private static let commandLimit = 256
 
     private let app: Sallyport

@@ -19,22 +19,6 @@ enum CredentialFile {
     }
 }
 
-/// A file of records, a line each.
-final class RecordFile: Sendable {
-    private let number: Int32
-
-    init(_ path: String) throws(CommandFailure) {
-        number = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard number >= 0 else {
-            throw CommandFailure(.inputOutput, name: "file", "\(path) cannot be written: \(SystemText.of(errno)).")
-        }
-    }
-
-    deinit { close(number) }
-
-    func append(_ line: String) { StandardStreams.write(Array((line + "\n").utf8), to: number) }
-}
-
 /// The sockets that systemd passes (sd_listen_fds(3)).
 enum PassedSockets {
     /// Takes them; another call has none. None if they were passed to another process.
