@@ -25,8 +25,10 @@ public actor Door: InstancePart {
     private struct Entry {
         let socket: DoorSocket
         let visitor: Visitor
+        /// When the connection is ended unless it gets further; nil for no limit.
         var due: ContinuousClock.Instant?
         var isOverdue = false
+        var task: Task<Void, Never>?
     }
 
     // The listening sockets, and all that is known of connections, belong to the thread of the loop.
@@ -41,9 +43,8 @@ public actor Door: InstancePart {
     private var adopted: [DoorListener] = []
     private var entries: [UInt64: Entry] = [:]
     private var counts: [Visitor: Int] = [:]
-    /// Those that have not said where they lead, the oldest first.
+    /// The connections whose request has not been read yet, the oldest first.
     private var greetings: [UInt64] = []
-    private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var lastNumber: UInt64 = 0
     private var openings: OpeningTurns
     private var watchdog: Task<Void, Never>?
@@ -97,8 +98,8 @@ public actor Door: InstancePart {
         return places
     }
 
-    /// Takes connections of a listening socket besides, which becomes the door's: one that only the app's own programs can
-    /// reach, since it is in a network namespace of theirs. Nothing is asked there.
+    /// Listens on a further socket, which becomes the door's. Its connections are admitted without a check: only the app's
+    /// own programs reach it, since it is in their network namespace.
     ///
     /// - Throws: `invalidPlace`; `shutDown`.
     package func adopt(_ descriptor: Int32) throws(DoorError) {
@@ -127,7 +128,7 @@ public actor Door: InstancePart {
 
     // MARK: Connections
 
-    /// Takes what connected, and goes back to other work after some.
+    /// Accepts waiting connections, at most 64 of them: the loop has other work too, and reports the rest again.
     func acceptReady(_ descriptor: Int32) {
         guard let listener = (listeners + adopted).first(where: { $0.socket.descriptor == descriptor }) else { return }
         for _ in 0..<64 {
@@ -141,7 +142,7 @@ public actor Door: InstancePart {
         }
     }
 
-    /// Without descriptors no connection can be taken: tried again once the watchdog comes by.
+    /// Stops watching a socket while the process has no free descriptor. ``endOverdue()`` watches it again.
     private func pause(_ listener: DoorListener, _ number: Int32) {
         services.logger.warning(
             "door: no connection can be taken: \(unsafe String(cString: strerror(number)))",
@@ -174,7 +175,7 @@ public actor Door: InstancePart {
         counts[visitor, default: 0] += 1
         greetings.append(lastNumber)
         if greetings.count > limits.greetings { giveUp(greetings[0]) }
-        tasks[lastNumber] = Task(executorPreference: loop) { [number = lastNumber] in
+        entries[lastNumber]?.task = Task(executorPreference: loop) { [number = lastNumber] in
             let record = await withTaskCancellationHandler {
                 await visit.run()
             } onCancel: {
@@ -185,7 +186,6 @@ public actor Door: InstancePart {
     }
 
     private func isOver(_ number: UInt64, _ record: DoorRecord) {
-        tasks[number] = nil
         greetings.removeAll { $0 == number }
         if let entry = entries.removeValue(forKey: number) {
             let count = counts[entry.visitor, default: 1] - 1
@@ -197,7 +197,7 @@ public actor Door: InstancePart {
 
     // MARK: Times
 
-    /// Sets how long a connection may go on from now; nil for no limit, once it has said where it leads.
+    /// Sets how long a connection may last from now; nil for no limit. Its request has been read, or was refused.
     func limit(_ number: UInt64, to time: Duration?) {
         entries[number]?.due = time.map { .now + $0 }
         greetings.removeAll { $0 == number }
@@ -227,7 +227,7 @@ public actor Door: InstancePart {
 
     // MARK: Turns
 
-    /// Waits until a way may be opened.
+    /// Waits until a connection to a server may be opened.
     func beginOpening() async {
         guard !openings.begin() else { return }
         await withCheckedContinuation { openings.wait($0) }
@@ -246,13 +246,13 @@ public actor Door: InstancePart {
             listener.socket.close()
         }
         (listeners, adopted) = ([], [])
-        let ending = Array(tasks.values)
+        let ending = entries.values.compactMap(\.task)
         for task in ending { task.cancel() }
         for task in ending { await task.value }
     }
 }
 
-/// Whose turn it is to open a way.
+/// Limits how many connections to servers are opened at the same time; further ones wait in a queue.
 struct OpeningTurns {
     private let limit: Int
     private var count = 0
@@ -269,7 +269,7 @@ struct OpeningTurns {
 
     mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiting.append(continuation) }
 
-    /// - Returns: whose turn comes.
+    /// - Returns: the first of the queue, whose turn has come.
     mutating func end() -> CheckedContinuation<Void, Never>? {
         guard waiting.isEmpty else { return waiting.removeFirst() }
         count -= 1
@@ -277,13 +277,13 @@ struct OpeningTurns {
     }
 }
 
-/// A socket of a door that takes connections. On the door's loop only.
+/// A listening socket of a door. Used on the door's loop only.
 final class DoorListener: DescriptorHandler {
     let socket: ListeningSocket
     let target: Endpoint?
     /// Only the app's own programs reach it.
     let isPrivate: Bool
-    /// It is not watched, since no descriptor was free.
+    /// Whether it is not watched at present, since the process had no free descriptor.
     var isPaused = false
     private let door: Door
 

@@ -7,13 +7,13 @@ public import SallyportCore
 /// configuration.forwards = [.init(from: .loopback(port: 5432), to: try Endpoint("db.corp.example:5432"))]
 /// ```
 public struct DoorConfiguration: Sendable {
-    /// Where HTTP and SOCKS are taken.
+    /// The addresses and Unix sockets at which the door speaks HTTP and SOCKS.
     public var places: [DoorPlace]
-    /// Places that lead to one server each, without a word of a proxy's protocol.
+    /// Further places, each of which leads to one server; no proxy protocol is spoken there.
     public var forwards: [Forward] = []
-    /// The users, by number, who may come in besides the one that the process runs as.
+    /// The numbers of the users whose programs may use the door besides those of the process's own user.
     public var allowedUsers: Set<UInt32> = []
-    /// What programs of other users show to come in; nil if none of them may. See ``DoorCredential``.
+    /// The credential by which programs of all other users may use the door; nil to refuse them.
     public var credential: DoorCredential?
     /// Whether `GET /proxy.pac` is answered with the file by which browsers find the door.
     public var servesProxyFile = false
@@ -23,7 +23,7 @@ public struct DoorConfiguration: Sendable {
 
     public init(listeningOn places: [DoorPlace] = [.loopback()]) { self.places = places }
 
-    /// A place whose connections all lead to one server, as `ssh -L` has it.
+    /// A place whose connections all lead to one server, like `ssh -L`.
     public struct Forward: Sendable, Hashable {
         public var place: DoorPlace
         public var target: Endpoint
@@ -35,20 +35,20 @@ public struct DoorConfiguration: Sendable {
     }
 }
 
-/// How much of a door programs may use.
+/// The limits of a door.
 public struct DoorLimits: Sendable, Hashable {
-    /// Connections at once in all; further ones are closed at once.
+    /// The number of connections in all; further ones are closed when they are accepted.
     public var connections = 8192
-    /// Connections at once of one user, and of all programs together whose user is not known.
+    /// The number of connections of one user; all programs whose user is unknown count as one user.
     public var connectionsPerUser = 8192
-    /// Connections that have not said yet where they lead; the oldest gives way to a new one.
+    /// The number of connections whose request has not been read yet; a further one ends the oldest.
     public var greetings = 1024
-    /// How long a program may take to say where its connection leads.
+    /// The longest time until a program's request has been read.
     public var greetingTimeout = Duration.seconds(10)
-    /// How long opening the way to the server may take.
+    /// The longest time until the connection to the server is open.
     public var connectTimeout = Duration.seconds(10)
-    /// Ways that are opened at once; further ones wait for their turn. A relay takes the connections of one address for a
-    /// flood if too many of them are unauthenticated at once.
+    /// The number of connections to servers that are opened at the same time; further ones wait. A relay resets the oldest
+    /// connections of an address that has too many unauthenticated ones.
     public var openings = 48
     /// The longest time without a byte in either direction; no limit if nil.
     public var idleTimeout: Duration?

@@ -122,6 +122,23 @@ struct DoorTests {
         await app.door.shutdown()
     }
 
+    @Test func anEarlyAnswerEndsTheExchangeThoughTheBodyNeverComes() async throws {
+        let server = try TestServer { connection in
+            _ = connection.readHead()
+            connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+            connection.endSending()
+            connection.awaitEnd()
+        }
+        let app = try await DoorApp(in: world)
+        let client = try app.visit()
+        client.send("POST http://\(try server.named)/ HTTP/1.1\r\nContent-Length: 100\r\n\r\n0123456789")
+        #expect(client.text().hasSuffix("no"))
+        // The program keeps its connection open.
+        #expect(try await app.record().end == "complete")
+        #expect(try await eventually { await app.door.connectionCount == 0 })
+        await app.door.shutdown()
+    }
+
     @Test func muchFlowsInBothDirectionsAtOnce() async throws {
         let server = try world.mirror(isSecure: false)
         let relay = try world.relayed()

@@ -1,22 +1,22 @@
 public import SallyportBase
 internal import SallyportWire
 
-/// A secret of 256 bits that lets programs of other users in: the password of Basic (RFC 7617) or of SOCKS (RFC 1929).
-/// The name beside it is of no account.
+/// A secret of 256 bits by which programs of other users may use a door: the password of Basic (RFC 7617) or of SOCKS
+/// (RFC 1929). The user name sent with it is ignored.
 public struct DoorCredential: Sendable, Hashable {
-    /// The name that goes with the password where a program needs one.
+    /// The user name for programs that need one beside the password.
     public static let user = "sallyport"
 
     public let password: Redacted<String>
 
-    /// Makes one of the system's random numbers.
+    /// Makes a new credential from the system's random numbers.
     public init() {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
         password = Redacted(Base64URL.encode(bytes))
     }
 
-    /// Takes one that was made before.
+    /// Reads a credential that was made before.
     ///
     /// - Throws: `invalidCredential` unless it is 43 to 255 letters, digits, `-` and `_`, so that it needs no escaping in a
     ///   URL.

@@ -1,14 +1,14 @@
-/// Who connected, as far as the kernel says.
+/// The user of the program that connected, as the kernel reports it.
 enum Visitor: Sendable, Hashable {
     /// A process of this user.
     case user(UInt32)
-    /// The kernel named no user: the other end is closed, or in another network namespace.
+    /// The kernel reports no user: the other end is closed, or is in another network namespace.
     case unknown
 
     var number: UInt32? { if case .user(let number) = self { number } else { nil } }
 }
 
-/// Decides who may come in.
+/// Decides which programs may use a door.
 struct Admission: Sendable {
     /// The user that the process runs as.
     var owner: UInt32
@@ -17,7 +17,7 @@ struct Admission: Sendable {
 
     enum Answer: Sendable, Hashable {
         case welcome
-        /// Only with the credential.
+        /// Admitted only if it shows the credential.
         case onlyWithCredential
         case refused
     }

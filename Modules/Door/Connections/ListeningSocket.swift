@@ -61,13 +61,11 @@ struct ListeningSocket: Sendable {
         }
         try removeStale(path, address, place)
         let descriptor = try open(AF_UNIX, place)
-        // The mode is the file's from the start: others cannot connect before it is narrowed.
-        let mask = umask(0o177)
-        let result = unsafe address.with { unsafe bind(descriptor, $0, $1) }
-        let number = errno
-        umask(mask)
-        guard result == 0 else { throw failure(descriptor, place, number) }
-        if isForAll { _ = unsafe chmod(path, 0o666) }
+        guard unsafe address.with({ unsafe bind(descriptor, $0, $1) }) == 0 else {
+            throw failure(descriptor, place, errno)
+        }
+        // Nothing can connect before the socket listens, so that the mode is in force for the first connection.
+        guard unsafe chmod(path, isForAll ? 0o666 : 0o600) == 0 else { throw failure(descriptor, place, errno) }
         guard listen(descriptor, backlog) == 0 else { throw failure(descriptor, place, errno) }
         return ListeningSocket(descriptor, place, isTCP: false, path: path)
     }

@@ -22,6 +22,8 @@ struct OnwardBody: Sendable {
 
     /// - Returns: false if the chunks are broken.
     mutating func take(_ chunk: [UInt8]) -> Bool {
+        surplus = 0
+        if held.isEmpty, reader.takesAsBody(chunk.count) { return true }
         held += chunk
         var position = 0
         let isSound = unsafe held.withUnsafeBytes { bytes in

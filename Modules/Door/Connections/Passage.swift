@@ -8,6 +8,8 @@ struct Passage: Sendable {
     let stream: ByteStream
     /// Of a request in absolute form, how its body ends: nothing behind it goes to the server.
     let onward: OnwardBody?
+    /// Called when the server has answered such a request: from then on the program has a moment to end its connection.
+    let whenAnswered: @Sendable () async -> Void
 
     private enum Side: Sendable {
         case toServer(DoorRefusal?)
@@ -24,9 +26,9 @@ struct Passage: Sendable {
             for await side in group {
                 switch side {
                 case .toProgram(nil) where onward != nil:
-                    // One request of HTTP is over with its answer, even if its body has not come to its end.
-                    group.cancelAll()
+                    // The exchange ends with its answer, even if the program has not sent its whole body.
                     stream.close()
+                    await whenAnswered()
                     return nil
                 case .toServer(nil), .toProgram(nil): break
                 case .toServer(let end?), .toProgram(let end?):

@@ -65,8 +65,8 @@ struct SocketAddress {
                 return (.v4(UInt32(bigEndian: ipv4.sin_addr.s_addr)), UInt16(bigEndian: ipv4.sin_port))
             case AF_INET6:
                 let ipv6 = unsafe bytes.load(as: sockaddr_in6.self)
-                let octets = unsafe withUnsafeBytes(of: ipv6.sin6_addr) { unsafe Array($0) }
-                return IPAddress(octets: octets).map { ($0, UInt16(bigEndian: ipv6.sin6_port)) }
+                let address = unsafe withUnsafeBytes(of: ipv6.sin6_addr) { unsafe Array($0) }
+                return IPAddress(octets: address).map { ($0, UInt16(bigEndian: ipv6.sin6_port)) }
             default: return nil
             }
         }

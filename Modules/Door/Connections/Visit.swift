@@ -45,7 +45,7 @@ struct Visit: Sendable {
         }
     }
 
-    /// A refusal that the program has been told of.
+    /// A refusal that was already sent to the program.
     private struct Refused: Error {
         var refusal: DoorRefusal
         var form: DoorRequest.Form?
@@ -56,7 +56,10 @@ struct Visit: Sendable {
     private func request() async throws(Refused) -> DoorRequest {
         let answer = services.admission.answer(to: visitor)
         if let forward {
-            guard answer == .welcome else { throw Refused(refusal: .notAdmitted, form: .forward) }
+            guard answer == .welcome else {
+                await socket.reset()
+                throw Refused(refusal: .notAdmitted, form: .forward)
+            }
             return DoorRequest(form: .forward, target: forward)
         }
         let rules = GreetingRules(
@@ -84,15 +87,15 @@ struct Visit: Sendable {
 
     private func next(_ greeting: Greeting) async throws(Refused) -> [UInt8] {
         if let bytes = try? await socket.read() { return bytes }
-        // The door ends connections that take too long; a program may also leave without a word.
+        // Either the door has ended the connection, which took too long, or the program has closed it.
         let isOverdue = await door.isOverdue(number)
         throw Refused(refusal: isOverdue ? .tooSlow : .programLost, form: greeting.form)
     }
 
     private func write(_ bytes: [UInt8]) async { try? await socket.write(bytes) }
 
-    /// Says a refusal, and waits a moment until the program has read it: a connection that is closed with unread bytes
-    /// is reset, and the answer lost with it.
+    /// Sends a refusal and waits up to two seconds for the program to close: closing a connection with unread bytes resets
+    /// it, and the program would lose the answer.
     private func refused(
         _ refusal: DoorRefusal, _ form: DoorRequest.Form?, saying answer: [UInt8]
     ) async -> Refused {
@@ -143,8 +146,8 @@ struct Visit: Sendable {
         return decision.rule == .default
     }
 
-    /// Names are never looked up here; an address that no rule names is refused, since nothing could tell which server
-    /// the program has looked up.
+    /// Refuses an address that no rule of the policy names: the program has probably looked up a name itself, so that the
+    /// rules for names would not apply.
     private func stream(to target: Endpoint) async throws(LoadError) -> ByteStream {
         let settings = services.settings
         if case .address = target.host {
@@ -180,18 +183,18 @@ struct Visit: Sendable {
         case .forward: break
         }
         let onward = request.form == .http ? OnwardBody(request.body) : nil
-        let failure = await Passage(socket: socket, stream: stream, onward: onward).run(after: request.rest)
-        if failure == nil, onward != nil {
+        let passage = Passage(socket: socket, stream: stream, onward: onward) { [door, number] in
             await door.limit(number, to: .seconds(2))
-            await drain()
         }
+        let failure = await passage.run(after: request.rest)
+        if failure == nil, onward != nil { await drain() }
         if failure == nil { await stream.shutdown() }
         return failure
     }
 }
 
 extension DoorRefusal {
-    /// Not a refusal: how the record names a connection that asked for the file.
+    /// The end of a connection that asked for the proxy file, which is no refusal.
     static let proxyFile = DoorRefusal("proxyFile", "The proxy file was asked for.")
 }
 

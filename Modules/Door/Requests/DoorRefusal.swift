@@ -2,7 +2,7 @@ internal import SallyportCore
 internal import SallyportLoading
 internal import SallyportWire
 
-/// Why a door does not let a connection through, and what it says then in each protocol.
+/// The reason why a door refuses a connection, and the answer in each protocol.
 struct DoorRefusal: Sendable, Equatable {
     /// As it stands in records and metrics: bounded.
     var name: String
@@ -38,7 +38,7 @@ struct DoorRefusal: Sendable, Equatable {
         self.errorType = errorType
     }
 
-    /// Whether the app's owner can do something about it.
+    /// Whether the app's owner may have to change something; such refusals are logged at `notice`.
     var isForOwner: Bool { ["notAdmitted", "unknownAddress", "credentialRefused"].contains(name) }
 
     /// The whole answer of HTTP; the connection ends behind it.

@@ -1,6 +1,6 @@
 internal import SallyportCore
 
-/// What a program asks a door for, once it has said all of it.
+/// A program's request to a door, completely read.
 struct DoorRequest: Sendable, Equatable {
     enum Form: String, Sendable {
         /// A tunnel, by HTTP (RFC 9110 §9.3.6).
@@ -15,11 +15,11 @@ struct DoorRequest: Sendable, Equatable {
 
     var form: Form
     var target: Endpoint
-    /// What goes to the server before anything else: the head of a request in absolute form.
+    /// The head that is sent to the server first; empty unless the form is ``Form/http``.
     var head: [UInt8] = []
-    /// Of a request in absolute form: how its body ends.
+    /// How the request's body ends; `none` unless the form is ``Form/http``.
     var body = RequestFraming.none
-    /// What the program sent behind its request: the first bytes for the server.
+    /// The bytes that the program sent after its request: the first ones for the server.
     var rest: [UInt8] = []
 }
 
@@ -30,15 +30,15 @@ enum RequestFraming: Sendable, Equatable {
     case chunked
 }
 
-/// What became of the bytes that a program has sent so far.
+/// The result of reading the bytes that a program has sent so far.
 enum GreetingStep: Sendable, Equatable {
     /// More is needed.
     case more
-    /// This goes to the program, which then says more.
+    /// These bytes are sent to the program, which then sends more.
     case reply([UInt8])
     case request(DoorRequest)
-    /// The file by which browsers find the door was asked for.
+    /// The program asks for the proxy file, by which browsers find the door.
     case proxyFile
-    /// This goes to the program, and the connection ends.
+    /// These bytes are sent to the program, and the connection ends.
     case refuse([UInt8], DoorRefusal)
 }

@@ -1,4 +1,4 @@
-/// Reads what a program says first, and tells SOCKS from HTTP by the first byte. A value without I/O.
+/// Reads a program's request: SOCKS or HTTP, decided by the first byte. A value without I/O.
 struct Greeting: Sendable {
     private enum State {
         case start
@@ -14,16 +14,10 @@ struct Greeting: Sendable {
 
     init(_ rules: GreetingRules) { self.rules = rules }
 
-    /// In which protocol a refusal is said; nil before the first byte.
-    var form: DoorRequest.Form? {
-        switch state {
-        case .start: nil
-        case .socks: .socks5
-        case .http: .connect
-        }
-    }
+    /// The form of a request that was refused before it was read to its end; nil if the protocol has several.
+    var form: DoorRequest.Form? { if case .socks = state { .socks5 } else { nil } }
 
-    /// Takes further bytes; after a reply that was sent, none if none have come.
+    /// Reads further bytes. After a reply was sent, call it with an empty array first: more may have been read already.
     mutating func take(_ more: [UInt8]) -> GreetingStep {
         bytes += more
         if case .start = state {
@@ -43,7 +37,7 @@ struct Greeting: Sendable {
     }
 
     private mutating func takeHTTP() -> GreetingStep {
-        // Refused at once: what is no head may never end.
+        // Refused early: bytes that are no head may have no end.
         guard ProxyHead.mayBegin(with: bytes) else { return Self.refuse(.notHTTP) }
         guard let end = headEnd() else {
             guard bytes.count <= ProxyHead.limit else { return Self.refuse(.headTooLarge) }
@@ -79,11 +73,11 @@ struct Greeting: Sendable {
     }
 }
 
-/// What a door requires of what a program says.
+/// What a request must have to be admitted.
 struct GreetingRules: Sendable {
-    /// Whether the program's user may not come in, whatever it shows.
+    /// Whether the program's user is refused, whatever the request shows.
     var isRefused = false
-    /// Nil if the program's user needs none.
+    /// The credential that the request must show; nil if the program's user needs none.
     var credential: DoorCredential?
     var servesProxyFile = false
 
@@ -96,7 +90,7 @@ struct GreetingRules: Sendable {
 }
 
 extension DoorRefusal {
-    /// A refusal on its way out of a reader.
+    /// A refusal thrown by a reader.
     struct Thrown: Error {
         var refusal: DoorRefusal
         init(_ refusal: DoorRefusal) { self.refusal = refusal }

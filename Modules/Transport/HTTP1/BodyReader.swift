@@ -57,7 +57,7 @@ package struct BodyReader: Sendable {
     }
 
     /// Counts this many bytes as a part of the body, if they can be nothing else.
-    mutating func takesAsBody(_ count: Int) -> Bool {
+    package mutating func takesAsBody(_ count: Int) -> Bool {
         switch state {
         case .untilClose: return true
         case .length(let rest) where rest >= count:
