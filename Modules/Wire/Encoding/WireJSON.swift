@@ -7,14 +7,14 @@ package enum WireJSON {
 
     /// - Parameter limit: in bytes.
     package static func decode<Value: Decodable>(
-        _ type: Value.Type, from octets: [UInt8], limit: Int
+        _ type: Value.Type, from bytes: [UInt8], limit: Int
     ) throws(WireError) -> Value {
-        guard octets.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) bytes.") }
-        guard depth(of: octets) <= maximumDepth else {
+        guard bytes.count <= limit else { throw WireError(.tooLarge, "The JSON is longer than \(limit) bytes.") }
+        guard depth(of: bytes) <= maximumDepth else {
             throw WireError(.tooLarge, "The JSON nests deeper than \(maximumDepth).")
         }
         do {
-            return try JSONDecoder().decode(type, from: Data(octets))
+            return try JSONDecoder().decode(type, from: Data(bytes))
         } catch let error as WireError {
             throw error
         } catch let error as DecodingError {
@@ -36,12 +36,12 @@ package enum WireJSON {
     }
 
     /// The deepest nesting, counted in the bytes, so that the limit is checked before a decoder recurses.
-    private static func depth(of octets: [UInt8]) -> Int {
+    private static func depth(of bytes: [UInt8]) -> Int {
         var depth = 0
         var deepest = 0
         var isInString = false
         var isEscaped = false
-        for byte in octets {
+        for byte in bytes {
             if isInString {
                 if isEscaped {
                     isEscaped = false

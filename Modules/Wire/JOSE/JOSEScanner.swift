@@ -1,15 +1,15 @@
 /// Reads JSON text from the front (RFC 8259), for ``JOSEObject``.
 struct JOSEScanner {
-    private let octets: [UInt8]
+    private let bytes: [UInt8]
     private var position = 0
 
-    init(_ octets: [UInt8]) { self.octets = octets }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Whether only white space is left.
     var isAtEnd: Bool {
         mutating get {
             skipSpace()
-            return position == octets.count
+            return position == bytes.count
         }
     }
 
@@ -75,8 +75,8 @@ struct JOSEScanner {
         let start = position
         let isNegative = take("-")
         let digits = skipDigits()
-        guard digits > 0, digits == 1 || octets[position - digits] != UInt8(ascii: "0") else { throw malformed }
-        var isInteger = digits <= 18 && !(isNegative && octets[position - 1] == UInt8(ascii: "0") && digits == 1)
+        guard digits > 0, digits == 1 || bytes[position - digits] != UInt8(ascii: "0") else { throw malformed }
+        var isInteger = digits <= 18 && !(isNegative && bytes[position - 1] == UInt8(ascii: "0") && digits == 1)
         if take(".") {
             guard skipDigits() > 0 else { throw malformed }
             isInteger = false
@@ -88,11 +88,11 @@ struct JOSEScanner {
         }
         guard isInteger else {
             // Other readers refuse numbers that do not fit into a `Double`.
-            let text = String(decoding: octets[start..<position], as: UTF8.self)
+            let text = String(decoding: bytes[start..<position], as: UTF8.self)
             guard let value = Double(text), value.isFinite else { throw malformed }
             return .number
         }
-        let value = octets[start..<position].reduce(into: Int64(0)) { value, byte in
+        let value = bytes[start..<position].reduce(into: Int64(0)) { value, byte in
             if byte != UInt8(ascii: "-") { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
         }
         return .integer(isNegative ? -value : value)
@@ -117,10 +117,10 @@ struct JOSEScanner {
     // MARK: Bytes
 
     /// The current byte; 0, which JSON never contains outside strings, at the end.
-    private var current: UInt8 { position < octets.count ? octets[position] : 0 }
+    private var current: UInt8 { position < bytes.count ? bytes[position] : 0 }
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard current == UInt8(ascii: character), position < octets.count else { return false }
+        guard current == UInt8(ascii: character), position < bytes.count else { return false }
         position += 1
         return true
     }
@@ -143,20 +143,20 @@ extension JOSEScanner {
     private mutating func string() throws(WireError) -> String {
         guard take("\"") else { throw malformed }
         let start = position
-        while position < octets.count, current >= 0x20, current != UInt8(ascii: "\""), current != UInt8(ascii: "\\") {
+        while position < bytes.count, current >= 0x20, current != UInt8(ascii: "\""), current != UInt8(ascii: "\\") {
             position += 1
         }
         // Most strings have no escapes.
         if current == UInt8(ascii: "\"") {
             defer { position += 1 }
-            return try text(octets[start..<position])
+            return try text(bytes[start..<position])
         }
-        return try escaped(octets[start..<position])
+        return try escaped(bytes[start..<position])
     }
 
     private mutating func escaped(_ beginning: ArraySlice<UInt8>) throws(WireError) -> String {
         var unescaped = Array(beginning)
-        while position < octets.count {
+        while position < bytes.count {
             let byte = current
             position += 1
             switch byte {
@@ -197,9 +197,9 @@ extension JOSEScanner {
     }
 
     private mutating func unit() throws(WireError) -> UInt16 {
-        guard octets.count - position >= 4 else { throw malformed }
+        guard bytes.count - position >= 4 else { throw malformed }
         var value: UInt16 = 0
-        for byte in octets[position..<position + 4] {
+        for byte in bytes[position..<position + 4] {
             guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { throw malformed }
             value = value << 4 | UInt16(digit)
         }
@@ -207,8 +207,8 @@ extension JOSEScanner {
         return value
     }
 
-    private func text(_ octets: ArraySlice<UInt8>) throws(WireError) -> String {
-        guard let text = String(validating: octets, as: UTF8.self) else {
+    private func text(_ bytes: ArraySlice<UInt8>) throws(WireError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw WireError(.malformed, "A text is not UTF-8.")
         }
         return text
