@@ -123,6 +123,12 @@ public actor Door: InstancePart {
     /// Those of the places that take HTTP and SOCKS.
     public var proxyPlaces: [DoorPlace] { listeners.filter { $0.target == nil }.map(\.socket.place) }
 
+    /// The place whose connections all lead to a server (``DoorConfiguration/forwards``); nil if none does, and before
+    /// ``open()``.
+    public func place(leadingTo target: Endpoint) -> DoorPlace? {
+        listeners.first { $0.target == target }?.socket.place
+    }
+
     /// The number of connections that are open now.
     public var connectionCount: Int { entries.count }
 

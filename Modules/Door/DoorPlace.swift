@@ -13,6 +13,9 @@ public enum DoorPlace: Sendable, Hashable, CustomStringConvertible {
     /// 127.0.0.1, on a port of one's own or on any free one.
     public static func loopback(port: UInt16 = 0) -> DoorPlace { .tcp(.v4(0x7f00_0001), port: port) }
 
+    /// The port of a loopback address; nil for the other kinds.
+    public var port: Int? { if case .tcp(_, let port) = self { Int(port) } else { nil } }
+
     /// `127.0.0.1:1080`, `[::1]:1080`, `unix:/run/app/door.sock` or `descriptor 3`.
     public var description: String {
         switch self {

@@ -39,6 +39,8 @@ let neighbours: [Target.Dependency] = [
     .product(name: "NIOHTTP1", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
     .product(name: "AsyncHTTPClient", package: "async-http-client"),
+    .product(name: "GRPCCore", package: "grpc-swift-2"),
+    .product(name: "GRPCNIOTransportHTTP2", package: "grpc-swift-nio-transport"),
 ]
 
 let package = Package(
@@ -52,6 +54,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+        .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
     ],
     targets: [
         extending("Checks"),
@@ -118,6 +122,8 @@ let package = Package(
             name: "OutsideDoor",
             dependencies: dependencies(["Sallyport"], ["OutsideChecks", "OutsideRecipes"]) + neighbours,
             path: "Door", swiftSettings: settings),
+        // No composition: a gRPC server inside, which `OutsideDoor` calls.
+        .executableTarget(name: "Greeter", dependencies: neighbours, path: "Greeter", swiftSettings: settings),
         // No composition: the gateway that the others are let in by.
         .executableTarget(
             name: "Enterprise",

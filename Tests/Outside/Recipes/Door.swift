@@ -1,4 +1,6 @@
 import AsyncHTTPClient
+public import GRPCCore
+public import GRPCNIOTransportHTTP2
 public import NIOCore
 import NIOHTTP1
 public import NIOPosix
@@ -6,10 +8,10 @@ public import Sallyport
 
 // recipe: door-open
 /// Opens a door with the app: AsyncHTTPClient, drivers and other programs go the app's way through it.
-public func openWithDoor(store: String, database: Endpoint) async throws -> Sallyport {
+public func openWithDoor(store: String, drivers servers: [Endpoint]) async throws -> Sallyport {
     var door = DoorConfiguration(listeningOn: [.loopback()])
-    // A driver that knows no proxy connects here.
-    door.forwards = [.init(from: .loopback(), to: database)]
+    // Drivers that know no proxy connect to these.
+    door.forwards = servers.map { .init(from: .loopback(), to: $0) }
     door.onRecord = { record in print(record.json) }
     let sallyport = try await Sallyport.open(store: store, protectedBy: .keyFile("\(store).key"), supportsDoor: door)
     try await sallyport.authorize()
@@ -20,9 +22,9 @@ public func openWithDoor(store: String, database: Endpoint) async throws -> Sall
 // recipe: door-async-http-client
 /// AsyncHTTPClient through the door, by CONNECT. What the policy refuses fails with its `invalidProxyResponse`.
 public func fetch(_ url: String, through door: Door) async throws -> (status: UInt, body: String) {
-    guard case .tcp(_, let port)? = await door.proxyPlaces.first else { return (0, "") }
+    guard let port = await door.proxyPlaces.first?.port else { throw DoorIsClosed() }
     var configuration = HTTPClient.Configuration()
-    configuration.proxy = .server(host: "127.0.0.1", port: Int(port))
+    configuration.proxy = .server(host: "127.0.0.1", port: port)
     let client = HTTPClient(configuration: configuration)
     do {
         let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(10))
@@ -37,12 +39,30 @@ public func fetch(_ url: String, through door: Door) async throws -> (status: UI
 // end
 
 // recipe: door-nio
-/// A NIO bootstrap, as PostgreSQL and gRPC drivers have one, through a forwarded place: it connects to loopback, and TLS
+/// A NIO bootstrap, as the drivers of databases have one, through a forwarded place: it connects to loopback, and TLS
 /// checks the server's own name.
-public func connect(_ bootstrap: ClientBootstrap, through door: Door) async throws -> any Channel {
-    let places = await door.places
-    let proxies = await door.proxyPlaces
-    guard case .tcp(_, let port)? = places.dropFirst(proxies.count).first else { throw ChannelError.connectPending }
-    return try await bootstrap.connect(host: "127.0.0.1", port: Int(port)).get()
+public func connect(
+    _ bootstrap: ClientBootstrap, to server: Endpoint, through door: Door
+) async throws -> any Channel {
+    guard let port = await door.place(leadingTo: server)?.port else { throw DoorIsClosed() }
+    return try await bootstrap.connect(host: "127.0.0.1", port: port).get()
 }
 // end
+
+// recipe: door-grpc
+/// A client of grpc-swift 2 through a forwarded place: it connects to loopback, and TLS checks the server's own name.
+public func withGRPC<Result: Sendable>(
+    to server: Endpoint, trusting anchors: String, through door: Door,
+    _ body: @Sendable (GRPCClient<HTTP2ClientTransport.Posix>) async throws -> Result
+) async throws -> Result {
+    guard let port = await door.place(leadingTo: server)?.port else { throw DoorIsClosed() }
+    let transport = try HTTP2ClientTransport.Posix(
+        target: .ipv4(address: "127.0.0.1", port: port),
+        transportSecurity: .tls { $0.trustRoots = .certificates([.file(path: anchors, format: .pem)]) },
+        config: .defaults { $0.http2.authority = "\(server.host)" })
+    return try await withGRPCClient(transport: transport) { try await body($0) }
+}
+// end
+
+/// The door is not open, or has no place that leads to the server.
+public struct DoorIsClosed: Error {}
