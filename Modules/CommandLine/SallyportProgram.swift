@@ -34,7 +34,7 @@ struct SallyportProgram: AsyncParsableCommand {
         // If the reader is gone (`| head`), the write fails, but the program is not killed.
         signal(SIGPIPE, SIG_IGN)
         do {
-            var command = try parseAsRoot(arguments)
+            var command = try ArgumentChecks.parse(arguments, as: Self.self)
             if let status = try throughDoor(command, arguments) { return status }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

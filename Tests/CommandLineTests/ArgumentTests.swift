@@ -39,6 +39,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ["fetch", "--limit-rate", "4", "--store", "s", "https://a.example/"], ["fetch", "-L", "https://a.example/"],
+        ["doctor", "--nothing"],
+    ])
+    func anUnknownOptionIsReportedBeforeWhatFailsBecauseOfIt(arguments: [String]) throws {
+        let error = #expect(throws: (any Error).self) {
+            try ArgumentChecks.parse(arguments, as: SallyportProgram.self)
+        }
+        let message = SallyportProgram.message(for: try #require(error))
+        #expect(message.hasPrefix("Unknown option '\(arguments[1])'"), "\(message)")
+    }
+
     @Test func scopesOfFieldsAreRead() throws {
         #expect(FieldScopeArgument(argument: "origin")?.scope == .origin)
         #expect(FieldScopeArgument(argument: "site")?.scope == .site)

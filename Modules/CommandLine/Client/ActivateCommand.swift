@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// Activates an app with a link.
-struct ActivateCommand: AsyncParsableCommand {
+struct ActivateCommand: AsyncParsableCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "activate", abstract: "Activate an app with an activation link.",
         discussion: """
@@ -14,7 +14,7 @@ struct ActivateCommand: AsyncParsableCommand {
     @Flag(help: "Keep trying while the gateway cannot be reached.") var wait = false
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
+    func check() throws {
         guard (link == nil) != (linkFile == nil) else {
             throw ValidationError("Give the activation link, '-' for standard input, or --link-file.")
         }

@@ -4,7 +4,7 @@ import SallyportCore
 import SallyportSocket
 
 /// Connects standard input and output to a server by a byte stream.
-struct ConnectCommand: SharedAppCommand {
+struct ConnectCommand: SharedAppCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "connect", abstract: "Connect standard input and output to a server, as the policy says.",
         discussion: """
@@ -24,7 +24,7 @@ struct ConnectCommand: SharedAppCommand {
     var idleTimeout: Int?
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
+    func check() throws {
         for (name, seconds) in [("connect", connectTimeout), ("idle", idleTimeout)] {
             if let seconds, seconds < 1 { throw ValidationError("--\(name)-timeout is at least 1.") }
         }

@@ -7,7 +7,7 @@ import SallyportSecureStore
 import SallyportURLLoading
 
 /// Finds out why an app cannot reach its servers.
-struct DoctorCommand: AsyncParsableCommand {
+struct DoctorCommand: AsyncParsableCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Check everything from the store to a server, and say what is wrong and what to do.",
@@ -24,7 +24,7 @@ struct DoctorCommand: AsyncParsableCommand {
     var maxTime = 10
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
+    func check() throws {
         guard (1...60).contains(maxTime) else { throw ValidationError("--max-time is 1 to 60.") }
         for server in servers { _ = try Self.server(server) }
     }

@@ -5,7 +5,7 @@ import SallyportLoading
 import SallyportURLLoading
 
 /// Loads URLs like an app.
-struct FetchCommand: SharedAppCommand {
+struct FetchCommand: SharedAppCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "fetch", abstract: "Load URLs through the secure session, in order.",
         discussion: """
@@ -59,7 +59,7 @@ struct FetchCommand: SharedAppCommand {
     var maxTime: Int?
     @OptionGroup var output: OutputOptions
 
-    func validate() throws {
+    func check() throws {
         guard urls.count == 1 || file == nil else { throw ValidationError("-o takes one URL.") }
         if goesOn {
             guard let file, OutputFile.canBeReplaced(file) else { throw ValidationError("-C goes with -o FILE.") }

@@ -6,14 +6,14 @@ struct ClusterCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster", abstract: "Manage clusters of relays.", subcommands: [Set.self, Remove.self])
 
-    struct Set: ConsoleCommand {
+    struct Set: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(abstract: "Set the relays of a cluster.")
         @Argument(help: "The cluster's name.") var name: String
         @Argument(help: "HOST:PORT[,PRIORITY] of each relay; 1 is tried first.") var relays: [RelayArgument]
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard Route.isClusterName(name) else {
                 throw ValidationError("A cluster's name has 1 to 64 letters, digits, hyphens, underscores and dots.")
             }

@@ -29,7 +29,7 @@ struct KeyCommand: ParsableCommand {
         func request() -> AdministrationCommand { .listKeys(user: user) }
     }
 
-    struct Revoke: ConsoleCommand {
+    struct Revoke: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             abstract: "Destroy access keys that were not used.",
             discussion: "A used key has activated an instance, which 'admin wipe' wipes.")
@@ -38,7 +38,7 @@ struct KeyCommand: ParsableCommand {
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard (id == nil) != (user == nil) else { throw ValidationError("Give a key or --user.") }
         }
 

@@ -6,7 +6,7 @@ struct ServerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "server", abstract: "Add and remove servers.", subcommands: [Add.self, Remove.self])
 
-    struct Add: ConsoleCommand {
+    struct Add: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             abstract: "Add a server that apps may reach.",
             discussion: """
@@ -21,7 +21,7 @@ struct ServerCommand: ParsableCommand {
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             if let priority, !(1...1000).contains(priority) { throw ValidationError("--priority is 1 to 1000.") }
             if priority != nil, app == nil { throw ValidationError("--priority is for a server of an app: add --app.") }
             guard let address else { return }

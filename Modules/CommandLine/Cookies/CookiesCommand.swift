@@ -85,7 +85,7 @@ extension CookiesCommand {
         }
     }
 
-    struct RemoveCommand: AsyncParsableCommand {
+    struct RemoveCommand: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             commandName: "remove", abstract: "Remove cookies; the app must not run.")
         @Option(help: "Only cookies with this name.") var name: String?
@@ -94,7 +94,7 @@ extension CookiesCommand {
         @OptionGroup var cookies: CookieJarOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard all != (name != nil || domain != nil) else {
                 throw ValidationError("Give --name, --domain or both, or --all.")
             }

@@ -4,7 +4,7 @@ import Sallyport
 import SallyportDoor
 
 /// Runs a program whose connections go the app's way.
-struct RunCommand: AsyncParsableCommand {
+struct RunCommand: AsyncParsableCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Run a program whose connections go the app's way.",
         discussion: """
@@ -29,7 +29,7 @@ struct RunCommand: AsyncParsableCommand {
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
     var command: [String]
 
-    func validate() throws {
+    func check() throws {
         guard !command.isEmpty else {
             throw ValidationError("Give the program after '--', as in: run --store DIR -- git pull")
         }

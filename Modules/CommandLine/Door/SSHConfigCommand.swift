@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 
 /// The stanza of ssh's configuration that leads to hosts inside.
-struct SSHConfigCommand: ParsableCommand {
+struct SSHConfigCommand: ParsableCommand, CheckedArguments {
     static let configuration = CommandConfiguration(
         commandName: "ssh-config", abstract: "Print the stanza for ~/.ssh/config that leads to these hosts.",
         discussion: "As in: sallyport ssh-config '*.corp.example' --store DIR >> ~/.ssh/config")
@@ -10,7 +10,7 @@ struct SSHConfigCommand: ParsableCommand {
         [String]
     @OptionGroup var location: StoreLocationOptions
 
-    func validate() throws {
+    func check() throws {
         for host in hosts {
             let isPattern =
                 !host.isEmpty

@@ -17,7 +17,7 @@ struct AuthorityCommand: ParsableCommand {
         func request() -> AdministrationCommand { .authority(.status) }
     }
 
-    struct Rotate: ConsoleCommand {
+    struct Rotate: ConsoleCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             abstract: "Announce a new authority; with --finish, put it in force.",
             discussion: """
@@ -30,7 +30,7 @@ struct AuthorityCommand: ParsableCommand {
         @OptionGroup var location: DataLocationOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard finish || !yes else { throw ValidationError("--yes goes with --finish.") }
         }
 

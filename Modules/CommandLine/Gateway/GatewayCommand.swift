@@ -23,7 +23,7 @@ struct GatewayCommand: ParsableCommand {
         }
     }
 
-    struct RunCommand: AsyncParsableCommand {
+    struct RunCommand: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             commandName: "run", abstract: "Run a gateway until SIGTERM or SIGINT, which drain and stop it.",
             discussion: """
@@ -53,7 +53,7 @@ struct GatewayCommand: ParsableCommand {
         var logLevel = LogLevelArgument.notice
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard (1...65_536).contains(maxTunnels) else { throw ValidationError("--max-tunnels is 1 to 65536.") }
             guard (1...65_536).contains(maxPerSource) else { throw ValidationError("--max-per-source is 1 to 65536.") }
             guard (1...1_048_576).contains(maxUnauthenticated) else {

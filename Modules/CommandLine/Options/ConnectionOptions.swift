@@ -4,7 +4,7 @@ import SallyportCore
 import SallyportURLLoading
 
 /// The authorities that a session trusts, and its client certificate.
-struct ConnectionOptions: ParsableArguments {
+struct ConnectionOptions: CheckedArguments {
     @Option(help: ArgumentHelp("Certificates of authorities to trust besides the system's, PEM.", valueName: "file"))
     var ca: String?
     @Option(
@@ -19,7 +19,7 @@ struct ConnectionOptions: ParsableArguments {
             valueName: "file"))
     var config: String?
 
-    func validate() throws {
+    func check() throws {
         if key != nil, cert == nil { throw ValidationError("--key goes with --cert.") }
     }
 

@@ -5,7 +5,7 @@ import SallyportLoading
 import SallyportURLLoading
 
 /// The credential for servers that require authentication.
-struct CredentialOptions: ParsableArguments {
+struct CredentialOptions: CheckedArguments {
     @Option(help: "The user: NAME, or NAME@REALM for Kerberos. The terminal prompts for the password.")
     var user: String?
 
@@ -20,7 +20,7 @@ struct CredentialOptions: ParsableArguments {
         help: ArgumentHelp("A file whose first line is the password; '-' is standard input.", valueName: "file"))
     var passwordFile: String?
 
-    func validate() throws {
+    func check() throws {
         if passwordFile != nil, user == nil { throw ValidationError("--password-file goes with --user.") }
         if let user, user.isEmpty { throw ValidationError("--user takes a name.") }
     }

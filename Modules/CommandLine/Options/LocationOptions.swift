@@ -2,11 +2,11 @@ import ArgumentParser
 import Glibc
 
 /// A store: mostly that of an activated app.
-struct StoreLocationOptions: ParsableArguments {
+struct StoreLocationOptions: CheckedArguments {
     @Option(help: ArgumentHelp("The app's store. Default: SALLYPORT_STORE of the environment.", valueName: "dir"))
     var store: String = Workplace.current.defaultStore
 
-    func validate() throws {
+    func check() throws {
         guard !store.isEmpty else {
             throw ValidationError("Missing expected argument '--store <dir>', and SALLYPORT_STORE is not set")
         }
@@ -17,14 +17,14 @@ struct StoreLocationOptions: ParsableArguments {
 }
 
 /// The data of a gateway.
-struct DataLocationOptions: ParsableArguments {
+struct DataLocationOptions: CheckedArguments {
     @Option(
         help: ArgumentHelp(
             "The gateway's data, a directory that only its owner may enter. Default: SALLYPORT_DATA of the environment.",
             valueName: "dir"))
     var data: String = getenv("SALLYPORT_DATA").map { String(cString: $0) } ?? ""
 
-    func validate() throws {
+    func check() throws {
         guard !data.isEmpty else {
             throw ValidationError("Missing expected argument '--data <dir>', and SALLYPORT_DATA is not set")
         }

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// How the keys of a store are protected.
-struct ProtectorOptions: ParsableArguments {
+struct ProtectorOptions: CheckedArguments {
     @Option(name: .customLong("key-file"), help: "A file with the store's key. Default: DIR/key.")
     var keyFile: String?
 
@@ -11,7 +11,7 @@ struct ProtectorOptions: ParsableArguments {
     @Option(name: .customLong("systemd-credential"), help: "The name of a systemd credential that is the key.")
     var systemdCredential: String?
 
-    func validate() throws {
+    func check() throws {
         guard [keyFile, passphraseFile, systemdCredential].compactMap({ $0 }).count <= 1 else {
             throw ValidationError("Give one of --key-file, --passphrase-file and --systemd-credential.")
         }

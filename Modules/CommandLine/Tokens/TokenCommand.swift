@@ -14,7 +14,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 extension TokenCommand {
-    struct GetCommand: SharedAppCommand {
+    struct GetCommand: SharedAppCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             commandName: "get", abstract: "Get a token, as an app would.",
             discussion: """
@@ -33,7 +33,7 @@ extension TokenCommand {
         @OptionGroup var location: StoreLocationOptions
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard proof.map({ (try? RequestURL($0))?.endpoint != nil }) ?? true else {
                 throw ValidationError("--proof takes an http or https URL.")
             }
@@ -52,7 +52,7 @@ extension TokenCommand {
         }
     }
 
-    struct VerifyCommand: AsyncParsableCommand {
+    struct VerifyCommand: AsyncParsableCommand, CheckedArguments {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Verify a token, as an app server would.",
             discussion: """
@@ -78,7 +78,7 @@ extension TokenCommand {
         var ca: String?
         @OptionGroup var output: OutputOptions
 
-        func validate() throws {
+        func check() throws {
             guard (keys == nil) != (online == nil) else { throw ValidationError("Give --keys or --online.") }
             guard issuer != nil || online != nil || keys.map(TokenVerification.isURL) == true else {
                 throw ValidationError("--keys FILE goes with --issuer.")
