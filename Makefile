@@ -25,7 +25,7 @@ OPERATIONS ?=
 
 lint_folders := $(wildcard Package.swift Modules Plugins Tests Benchmarks/Package.swift Benchmarks/Sources Examples)
 
-.PHONY: help dependencies build install test outside demo bench counts profile soak sanitize mutants lint clean
+.PHONY: help dependencies build install test outside docs demo bench counts profile soak sanitize mutants lint clean
 
 help: ## Lists the targets.
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -52,6 +52,10 @@ test: dependencies ## Builds and runs all tests.
 outside: dependencies ## Builds and runs the programs of a package outside, which composes the public products.
 	SWIFT="$(SWIFT)" Tests/Outside/run
 
+docs: ## Builds the reference of all libraries as one site, .build-docs/reference; a warning is an error.
+	@Tests/Scripts/dependencies --build
+	SWIFT="$(SWIFT)" Tests/Scripts/reference
+
 demo: ## Shows the main job on loopback; BREAK=relay|cache|policy|wipe breaks one step on purpose.
 	@Tests/Scripts/dependencies --demo
 	$(SWIFT) build --product sallyport
@@ -67,6 +71,7 @@ bench: ## Prints the table of speed, side by side with the alternatives.
 	Benchmarks/authentication.sh
 	Benchmarks/cache.sh
 	Benchmarks/sockets.sh
+	Benchmarks/door.sh
 	Benchmarks/tokens.sh
 	Benchmarks/counts.sh
 

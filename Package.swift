@@ -625,3 +625,8 @@ for target in package.targets where target.type != .system {
     if isFuzzed { settings.append(.unsafeFlags(["-sanitize=fuzzer"])) }
     target.swiftSettings = settings
 }
+
+// What builds the reference (`make docs`). Users of the package never fetch it.
+if Context.environment["SALLYPORT_DOCS"] == "1" {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

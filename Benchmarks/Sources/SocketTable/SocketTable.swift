@@ -8,6 +8,7 @@ import Workloads
 ///     SocketTable PORT AUTHORITY [ROUNDS]
 ///     SocketTable worker PEER ROW PORT  AUTHORITY             (what the table starts for itself)
 ///     SocketTable many COUNT STORE HOST:PORT                  (so many at once through a gateway; see sockets.sh)
+///     SocketTable bulk STORE HOST:PORT PATH TIMES             (a file of a web server, so many times; see door.sh)
 @main
 enum SocketTable {
     static func main() async throws {
@@ -17,6 +18,9 @@ enum SocketTable {
             try await Worker.run(arguments[1], arguments[2], port: Int(arguments[3]) ?? 0, authority: arguments[4])
         case "many" where arguments.count == 4:
             try await ManySockets.run(Int(arguments[1]) ?? 0, arguments[2], arguments[3])
+        case "bulk" where arguments.count == 5:
+            let cost = try await AppBulk.run(arguments[1], arguments[2], arguments[3], times: Int(arguments[4]) ?? 1)
+            print(String(decoding: try JSONEncoder().encode(cost), as: UTF8.self))
         default:
             guard arguments.count >= 2 else { exit(64) }
             let rounds = arguments.count > 2 ? Int(arguments[2]) ?? 5 : 5

@@ -27,7 +27,7 @@ enum Worker {
         print(String(decoding: try JSONEncoder().encode(cost), as: UTF8.self))
     }
 
-    private static func time(_ clock: clockid_t) -> Double {
+    static func time(_ clock: clockid_t) -> Double {
         var time = timespec()
         clock_gettime(clock, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
