@@ -60,6 +60,7 @@ struct EndedConnectionTests {
         #expect(!response.facts.connection.isReused)
         #expect(questions.withLock { $0 } == 1)
         await transport.shutdown()
+        await loops.shutdown()
     }
 
     /// The answer is whole before the request is, and the server has gone: the exchange ends when the body's source goes on.
@@ -85,6 +86,7 @@ struct EndedConnectionTests {
         hold.finish()
         #expect(try await response.body.collect(upTo: .bytes(2)) == Array("ok".utf8))
         await transport.shutdown()
+        await loops.shutdown()
     }
 
     /// TCP may be ended by others than the server, also before the first byte of a body that only its end ends.
@@ -108,6 +110,7 @@ struct EndedConnectionTests {
         }
         #expect(failure?.code == (isTold ? nil : .connectionLost), "\(String(describing: failure))")
         await transport.shutdown()
+        await loops.shutdown()
     }
 
     @Test(arguments: ["HTTP/2 200", "HTTP/2 200 OK", "HTTP/2.0 200 OK"])
@@ -120,5 +123,6 @@ struct EndedConnectionTests {
         }
         #expect(try await eventually { server.openConnections == 0 })
         await transport.shutdown()
+        await loops.shutdown()
     }
 }

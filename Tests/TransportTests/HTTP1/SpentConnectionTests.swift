@@ -29,6 +29,7 @@ struct SpentConnectionTests {
         for _ in 0..<2 { #expect(try await !isReused(.init(.get, server.url()), over: transport)) }
         #expect(server.acceptedConnections == 2)
         await transport.shutdown()
+        await loops.shutdown()
     }
 
     /// Keeps this thread until the server has ended its connections, and our side has been told.
@@ -58,5 +59,6 @@ struct SpentConnectionTests {
         }.value
         #expect(!isSecondReused && server.acceptedConnections == 2)
         await transport.shutdown()
+        await loops.shutdown()
     }
 }
