@@ -88,6 +88,7 @@ public actor AuthTokens: InstancePart {
     /// - Parameters:
     ///   - method: the request's method; case matters.
     ///   - url: the request's `http` or `https` URL; query and fragment are ignored.
+    ///   - token: the token that is sent with the request.
     public nonisolated func proof(
         method: String, url: String, token: AuthToken
     ) async throws(AuthTokenError) -> Redacted<String> {

@@ -30,7 +30,10 @@ public struct AuthTokenSessions: Sendable {
     private let lifetime: Int64
 
     /// - Parameters:
+    ///   - verifier: checks each token, before its challenge is used up.
     ///   - key: makes the challenges. Servers that accept each other's challenges share the key and the store.
+    ///   - challenges: remembers which token has used a challenge.
+    ///   - use: how often a token is accepted.
     ///   - challengeLifetime: how long a challenge can be used, in seconds; 1 second to a day.
     public init(
         verifier: AuthTokenVerifier, key: ChallengeKey = ChallengeKey(),

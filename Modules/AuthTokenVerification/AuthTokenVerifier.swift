@@ -26,6 +26,7 @@ public struct AuthTokenVerifier: Sendable {
     /// A verifier that works off-line.
     ///
     /// - Parameters:
+    ///   - keys: the gateway's published keys, which verify its tokens.
     ///   - issuer: the gateway's `https://NAME:PORT`, as its tokens name it.
     ///   - leeway: seconds by which this machine's clock and the gateway's may differ.
     ///   - requireProof: whether a token must be bound to a key, and come with a proof of it (RFC 9449). A proof that
@@ -68,6 +69,7 @@ public struct AuthTokenVerifier: Sendable {
     /// Checks a token, at most 8 KiB.
     ///
     /// - Parameters:
+    ///   - token: the text of the token, as the request carried it.
     ///   - expected: what the token must contain: the user that the app sent, and this server's name.
     ///   - proof: the proof that the request carried; required if `requireProof` is set.
     /// - Throws: ``AuthTokenVerificationError``, whose code is the result. Cancelling the task ends the check with

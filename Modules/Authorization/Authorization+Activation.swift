@@ -16,13 +16,13 @@ public struct Activation: Sendable, Hashable {
 extension Authorization {
     /// Activates the app with a link and authorizes it.
     ///
-    /// An interrupted activation is continued with the same link and the key that the store kept. If the gateway is
-    /// unreachable, the activation is tried 3 times within 30 s, or without limit if `waits`. Cancelling the task stops
-    /// it.
+    /// An interrupted activation is continued with the same link and the key that the store kept. Cancelling the task
+    /// stops it.
     ///
     /// - Parameters:
-    ///   - link: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
+    ///   - text: `sallyport://HOST:PORT/?ca=…&user=…&key=…`, at most 2,048 bytes.
     ///   - version: The app's version; if nil, that of ``ApplicationIdentity``, or else the highest entitled one.
+    ///   - waits: whether an unreachable gateway is tried without limit, instead of 3 times within 30 s.
     /// - Throws: ``AuthorizationError`` with the result -601, -602 or -603.
     @discardableResult
     public func activate(

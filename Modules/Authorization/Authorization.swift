@@ -8,7 +8,7 @@ internal import SallyportWire
 /// Whether and how the app may connect: activation, identity, configuration and their changes.
 ///
 /// It is opened on a store, activated once with a link, and authorized at each start; `run()` then keeps it current.
-/// Requests ask it through ``AccessGate``, synchronously. Do not call any function after the store was closed.
+/// Requests ask it through `AccessGate`, synchronously. Do not call any function after the store was closed.
 public actor Authorization {
     nonisolated let gate: Gate
     nonisolated let followers = Followers<AuthorizationEvent>()
@@ -57,7 +57,10 @@ public actor Authorization {
     /// For programs that compose the modules themselves; `Sallyport.open` does this and more. The caller owns the store
     /// and closes it after ``close()``.
     ///
-    /// - Parameter application: the app's entitlement and version; if nil, those for which the store was activated.
+    /// - Parameters:
+    ///   - store: holds the identity, the configuration and the decisions, where the app's own calls cannot reach them.
+    ///   - application: the app's entitlement and version; if nil, those for which the store was activated.
+    ///   - logger: for what happens in the background; no message has a secret.
     /// - Throws: ``AuthorizationError/Code/wrongApplication`` if the store is activated for another application.
     public static func open(
         store: SecureStore, application: ApplicationIdentity? = nil,
@@ -139,7 +142,7 @@ extension Authorization {
 
     /// Says how a URL would be reached under the last known configuration; makes no connection.
     ///
-    /// - Throws: ``AddressError`` if the text is not an `http` or `https` URL; ``AccessDenied`` before the first
+    /// - Throws: `AddressError` if the text is not an `http` or `https` URL; `AccessDenied` before the first
     ///   configuration.
     public nonisolated func explain(_ url: String) throws -> Explanation {
         guard let document = published.withLock({ $0.document }) else { throw AccessDenied(.notAuthorized) }

@@ -15,7 +15,9 @@ public final class InstanceParts: Sendable {
     private let parts: [any InstancePart]
     private let observation: AccessObservation
 
-    /// - Parameter parts: informed and shut down in this order; a part stands before the parts that it uses.
+    /// - Parameters:
+    ///   - authorization: its withdrawals reach the parts; closed after them.
+    ///   - parts: informed and shut down in this order; a part stands before the parts that it uses.
     public init(of authorization: Authorization, _ parts: [any InstancePart]) {
         self.authorization = authorization
         self.parts = parts

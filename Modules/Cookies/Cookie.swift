@@ -33,11 +33,17 @@ extension Cookie {
     /// Creates a cookie of the app's own, by the rules for servers' cookies.
     ///
     /// - Parameters:
+    ///   - name: may be empty if the value is not.
+    ///   - value: sent as it is.
     ///   - domain: a host in any spelling.
     ///   - includesSubdomains: whether hosts below the domain receive the cookie too; refused for a public suffix and
     ///     an address.
+    ///   - path: the cookie is sent for this path and all below it.
     ///   - expires: at most 400 days from now; a later date is reduced to that. Nil for a cookie that ends with the
     ///     process.
+    ///   - isSecure: whether it is sent to `https` URLs only.
+    ///   - isHTTPOnly: for information only: it hides cookies from scripts, of which there are none here.
+    ///   - sameSite: whether it is sent with requests that come from another site.
     /// - Throws: ``CookieError/Code-swift.struct/invalidCookie`` for a control character, a semicolon, an equals sign
     ///   in the name, more than 4,096 bytes of name and value, a path that does not begin with a slash or has more than
     ///   1,024 bytes, and a name whose prefix requires what does not hold.

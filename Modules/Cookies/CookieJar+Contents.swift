@@ -56,6 +56,7 @@ extension CookieJar {
     /// - Parameters:
     ///   - name: if given, only cookies with this name.
     ///   - domain: if given, only cookies of this domain and of those below it; a host in any spelling.
+    ///   - principal: the identity in whose name the cookies are sent.
     @discardableResult
     public func removeAll(
         named name: String? = nil, ofDomain domain: String? = nil, of principal: Principal = .instance

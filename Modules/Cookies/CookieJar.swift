@@ -44,6 +44,7 @@ public actor CookieJar {
     ///   - name: 1 to ``maximumNameLength`` bytes.
     ///   - store: stores the persistent cookies where the app's own calls cannot reach them.
     ///   - gate: asked before the store is used.
+    ///   - logger: for cookies that are refused, damaged or cannot be stored; no message has a value.
     /// - Throws: ``CookieError/Code-swift.struct/invalidName``.
     public init(
         _ name: String, in store: SecureStore, gate: (any AccessGate)? = nil,

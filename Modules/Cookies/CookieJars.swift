@@ -17,6 +17,7 @@ public actor CookieJars: InstancePart {
     /// - Parameters:
     ///   - store: stores the persistent cookies where the app's own calls cannot reach them.
     ///   - gate: asked before the store is used.
+    ///   - logger: for cookies that are refused, damaged or cannot be stored; no message has a value.
     public init(
         in store: SecureStore, gate: any AccessGate, logger: Logger = Logger(label: "sallyport.cookies")
     ) {

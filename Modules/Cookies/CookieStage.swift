@@ -13,7 +13,10 @@ public struct CookieStage: LoadStage {
     private let policy: CookieAcceptPolicy
     private let isOn: Bool
 
-    /// - Parameter handlesCookies: whether the stage is active for requests that do not say.
+    /// - Parameters:
+    ///   - jar: holds the cookies; sessions may share it.
+    ///   - acceptPolicy: which cookies of servers are kept.
+    ///   - handlesCookies: whether the stage is active for requests that do not say.
     public init(
         jar: CookieJar, acceptPolicy: CookieAcceptPolicy = .onlyFromMainDocument, handlesCookies: Bool = true
     ) {

@@ -52,7 +52,10 @@ public actor Door: InstancePart {
 
     /// Listens nowhere yet.
     ///
-    /// - Parameter connector: its maker shuts it down, after the door.
+    /// - Parameters:
+    ///   - connector: its maker shuts it down, after the door.
+    ///   - configuration: where the door listens, which programs may come in, and its limits.
+    ///   - logger: for connections that are refused; no message has a credential.
     public init(
         through connector: Connector, _ configuration: DoorConfiguration = DoorConfiguration(),
         logger: Logger = Logger(label: "sallyport.door")

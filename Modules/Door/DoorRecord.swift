@@ -22,7 +22,7 @@ public struct DoorRecord: Sendable, Hashable, Codable {
     /// Bytes from the program to the server, and back.
     public var sent = 0
     public var received = 0
-    /// `complete`; the code of a ``/SallyportCore/LoadError``; or why the door itself refused: `notAdmitted`,
+    /// `complete`; the code of a `LoadError`; or why the door itself refused: `notAdmitted`,
     /// `credentialMissing`, `credentialRefused`, `originForm`, `unknownAddress`, `tooSlow` and others.
     public var end: String = "complete"
 

@@ -15,7 +15,7 @@ extension SecureSession {
     /// cookies and authentication are handled inside, so the native delegate is not asked about them. The
     /// configuration, its copies and the native sessions made with it retain this session. Header fields and time-outs
     /// that were changed in the configuration apply; everything else comes from this session's
-    /// ``SessionConfiguration``. Docs/FoundationBridge.md lists what is not supported. The system session is not
+    /// `SessionConfiguration`. Docs/FoundationBridge.md lists what is not supported. The system session is not
     /// bridged: its tasks fail.
     ///
     /// Create one configuration for each session and keep it; each session takes about 1 KB that the process never

@@ -13,8 +13,9 @@ extension Gateway {
 
     /// Removes a user, whose instances are wiped.
     ///
-    /// - Parameter endingInstances: confirms that the user's instances are wiped; without it, `needsConfirmation` names
-    ///   them.
+    /// - Parameters:
+    ///   - user: the user's id.
+    ///   - endingInstances: confirms that the user's instances are wiped; without it, `needsConfirmation` names them.
     public func removeUser(_ user: String, endingInstances: Bool = false) async throws(GatewayError) {
         try await done(.removeUser(user, confirmed: endingInstances))
     }
@@ -46,9 +47,11 @@ extension Gateway {
     /// Adds a server that apps may reach.
     ///
     /// - Parameters:
+    ///   - server: the host, as apps name it, and the port.
     ///   - entitlement: the application to which the server belongs, and which is told of it; nil for a server of all
     ///     applications.
     ///   - priority: the order among an application's servers, 1 to 1000; 1 is tried first.
+    ///   - route: how apps reach it: through the relay, directly, or not at all.
     ///   - address: the server's address inside; if nil, the name is resolved. Only with an address may a name lead to
     ///     this machine itself, or to link-local addresses.
     public func addServer(
@@ -67,6 +70,7 @@ extension Gateway {
     /// - Parameters:
     ///   - domain: a domain; `default` for names that no other rule matches; or a network such as `10.0.0.0/8`, which
     ///     can only be denied.
+    ///   - route: how apps reach what matches: through the relay, directly, or not at all.
     ///   - ports: the ports that a relay opens; if nil, 80 and 443.
     public func setRoute(of domain: String, to route: Route, ports: [UInt16]? = nil) async throws(GatewayError) {
         try await done(.setRoute(domain: domain, route: route.description, ports: ports))
@@ -108,7 +112,9 @@ extension Gateway {
 
     /// Withdraws an instance's access, or gives it back.
     ///
-    /// - Parameter instance: the identifier, as in ``Instance/id``.
+    /// - Parameters:
+    ///   - instance: the identifier, as in ``Instance/id``.
+    ///   - withdrawal: a block, a lock, a wipe, or the end of one of the first two.
     public func withdraw(_ instance: String, _ withdrawal: Withdrawal) async throws(GatewayError) {
         try await done(.withdraw(instance: instance, withdrawal))
     }

@@ -19,8 +19,8 @@ extension Gateway {
         public var resolver: Endpoint?
         /// The greatest number of tunnels of each instance.
         public var maximumTunnels = 1024
-        /// The limits for all listeners together. ``ConnectionLimits/perInstance`` and ``ConnectionLimits/descriptors``
-        /// are computed from ``maximumTunnels`` and the process's own limit when the gateway starts.
+        /// The limits for all listeners together. Those of an instance and of descriptors are computed from
+        /// ``maximumTunnels`` and the process's own limit when the gateway starts.
         public var connections = ConnectionLimits()
         /// Where tokens are verified without TLS, for development; if nil, nowhere.
         public var plainVerification: PlainVerification?

@@ -68,7 +68,9 @@ public actor Gateway: Service {
     /// Opens an existing gateway. It does not run yet, but can already be administered.
     ///
     /// - Parameters:
+    ///   - folder: the data folder, which ``create(at:name:protectedBy:)`` has made.
     ///   - protector: as for ``create(at:name:protectedBy:)``.
+    ///   - configuration: where the gateway listens, and its limits.
     ///   - logger: for connections, requests and commands; never for a key.
     /// - Throws: `notInitialized` if there is none, `inUse` if another process uses it, `unsafePermissions`,
     ///   `cancelled`, `store`.

@@ -20,14 +20,19 @@ public struct AuthenticationStage: LoadStage {
 
     /// Knows NTLM, of which only NTLMv2 is answered, Digest and Basic.
     ///
-    /// - Parameter gate: decides which schemes may be used; without one, all may.
+    /// - Parameters:
+    ///   - credentials: keeps what servers accepted; sessions may share it.
+    ///   - gate: decides which schemes may be used; without one, all may.
     public init(credentials: CredentialStorage, gate: (any AccessGate)? = nil) {
         self.init(credentials: credentials, gate: gate, schemes: [NTLMScheme(), DigestScheme(), BasicScheme()])
     }
 
     /// Knows these schemes and no others; if two have the same method, the first is used.
     ///
-    /// - Parameter gate: decides which of them may be used; if nil, all may.
+    /// - Parameters:
+    ///   - credentials: keeps what servers accepted; sessions may share it.
+    ///   - gate: decides which of them may be used; if nil, all may.
+    ///   - schemes: answer the challenges, in the order in which the server offers their methods.
     public init(
         credentials: CredentialStorage, gate: (any AccessGate)? = nil, schemes: [any AuthenticationScheme]
     ) {

@@ -55,6 +55,7 @@ public actor Kerberos: InstancePart {
     ///   - gate: asked before the store is used.
     ///   - tunnels: for connections to KDCs: those of a `Connector`.
     ///   - names: looks up the KDCs of realms that are not listed: an `Authorization`, which asks the gateway.
+    ///   - logger: for tickets that cannot be stored, removed or renewed; no message has a key.
     ///   - kdcs: returns the KDCs of a realm, in the order in which they are tried, at most 8; none if it is not
     ///     listed.
     public init(
@@ -108,6 +109,7 @@ public actor Kerberos: InstancePart {
     /// - Parameters:
     ///   - path: a file in the format of `ktutil` and `kadmin`.
     ///   - user: the user whose key is used; if nil, the first one in the file.
+    ///   - principal: the identity in whose name requests are made with these tickets.
     /// - Returns: the user.
     /// - Throws: ``KerberosError/Code-swift.struct/keytab`` if the file cannot be read.
     @discardableResult
@@ -123,7 +125,9 @@ public actor Kerberos: InstancePart {
     /// Uses a credential cache for a principal that another program keeps valid, such as `kinit -c`. The file is read
     /// now, and again whenever none of its tickets is valid any more.
     ///
-    /// - Parameter path: a file.
+    /// - Parameters:
+    ///   - path: a file.
+    ///   - principal: the identity in whose name requests are made with these tickets.
     /// - Returns: the user.
     /// - Throws: ``KerberosError/Code-swift.struct/credentialCache`` if the file cannot be read, or has no
     ///   ticket-granting ticket.

@@ -37,9 +37,11 @@ public actor Reachability: InstancePart {
 
     /// Observes the gateway of an authorization, whose `run()` keeps the event stream open.
     ///
-    /// - Parameter connector: when its connections are assumed to be dead, because the gateway became unreachable,
-    ///   returned, or is reached another way, they are no longer used for new requests; requests in flight continue.
-    ///   Not retained.
+    /// - Parameters:
+    ///   - authorization: names the gateway.
+    ///   - connector: when its connections are assumed to be dead, because the gateway became unreachable, returned, or
+    ///     is reached another way, they are no longer used for new requests; requests in flight continue. Not retained.
+    ///   - logger: for changes of the link, at `debug`.
     public init(
         _ authorization: Authorization, retiring connector: Connector? = nil,
         logger: Logger = Logger(label: "sallyport.reachability")

@@ -83,6 +83,7 @@ public final class Sallyport: Sendable {
     ///     the same method replaces the SDK's. The administrator allows and forbids the SDK's schemes by name, but not
     ///     these.
     ///   - door: the settings of a proxy for other programs of the machine, open from ``authorize()`` on; nil for none.
+    ///   - logger: for all parts of the instance; no message has a secret.
     /// - Throws: `StoreError`; `AuthorizationError` with the code `wrongApplication` if the store was activated for
     ///   another app; `LoadError` with the code `invalidConfiguration`.
     public static func open(
@@ -173,7 +174,9 @@ public final class Sallyport: Sendable {
 
     /// Creates a session of this instance with its own settings.
     ///
-    /// - Parameter delegate: answers the challenges of its loads; retained as long as the session.
+    /// - Parameters:
+    ///   - configuration: copied; later changes to it do not affect the session.
+    ///   - delegate: answers the challenges of its loads; retained as long as the session.
     public func makeSession(
         _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
     ) -> SecureSession {

@@ -181,6 +181,8 @@ extension SecureStore {
     ///
     /// - Parameters:
     ///   - name: 1 to ``maximumNameLength`` bytes; a longer name fails at its first use.
+    ///   - values: the type of the values.
+    ///   - keys: the type of the keys.
     ///   - order: whether the file may reveal the order of the keys, so that ranges of them can be read efficiently.
     public func collection<Key: StoreKey, Value: Codable & Sendable>(
         _ name: String, of values: Value.Type, keyedBy keys: Key.Type = String.self, order: CollectionOrder = .unordered

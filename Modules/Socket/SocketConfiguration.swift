@@ -43,7 +43,9 @@ public struct SocketConfiguration: Sendable {
 
     /// Accepts only certificate chains that contain one of these keys, in addition to the check by ``trust``.
     ///
-    /// - Parameter backups: keys to which the server can change; without them, a lost key would lock the app out.
+    /// - Parameters:
+    ///   - key: the key that the server has now, or that of an authority above it.
+    ///   - backups: keys to which the server can change; without them, a lost key would lock the app out.
     /// - Throws: `invalidRequest` if there is no backup key.
     public mutating func pin(to key: PublicKeyPin, backups: Set<PublicKeyPin>) throws(LoadError) {
         guard !backups.subtracting([key]).isEmpty else {

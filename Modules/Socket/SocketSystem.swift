@@ -23,7 +23,9 @@ public final class SocketSystem: InstancePart {
 
     /// Sockets that share a connector, and its gate, with other parts of an instance.
     ///
-    /// - Parameter connector: is shut down by its creator, after the sockets.
+    /// - Parameters:
+    ///   - connector: is shut down by its creator, after the sockets.
+    ///   - logger: for how connections are made, at `debug`.
     public convenience init(connector: Connector, logger: Logger = Logger(label: "sallyport.socket")) {
         self.init(connector: connector, ownsConnector: false, logger: logger)
     }
@@ -42,8 +44,8 @@ public final class SocketSystem: InstancePart {
     ///
     /// - Parameters:
     ///   - address: `HOST:PORT`, IPv6 in brackets.
-    ///   - isSecure: whether the stream uses TLS from the start; ``/SallyportLoading/ByteStream/startTLS(_:)`` begins
-    ///     it later.
+    ///   - isSecure: whether the stream uses TLS from the start; `ByteStream.startTLS(_:)` begins it later.
+    ///   - configuration: time limits, trust and pins.
     /// - Throws: `notAuthorized`, `withdrawn` or `refusedByPolicy` before any connection is made; `invalidRequest` for
     ///   an address that is not valid; the error if no connection was made; `cancelled`.
     public func connect(

@@ -28,7 +28,11 @@ public struct PKCS11Protector: KeyProtector {
 
     private let pin: Redacted<String>
 
-    /// - Parameter pin: the user's PIN. The token counts wrong ones, and may lock itself.
+    /// - Parameters:
+    ///   - module: the path of the token's PKCS#11 module, a shared library.
+    ///   - token: the token's label.
+    ///   - keyLabel: the label of the secret in the token.
+    ///   - pin: the user's PIN. The token counts wrong ones, and may lock itself.
     public init(module: String, token: String, keyLabel: String = "sallyport", pin: String) {
         self.module = module
         self.token = token

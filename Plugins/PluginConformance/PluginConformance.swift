@@ -47,8 +47,9 @@ public struct PluginConformance: Sendable {
 
     /// Tests a handler object that an app creates itself.
     ///
-    /// - Parameter make: returns the handler of each load: a new one if it answers a request only once, otherwise the
-    ///   same.
+    /// - Parameters:
+    ///   - samples: the requests to load; give one of each kind.
+    ///   - make: returns the handler of each load: a new one if it answers a request only once, otherwise the same.
     public init(samples: [SampleRequest], _ make: @escaping @Sendable () -> any RequestHandler) {
         subject = Subject(make)
         self.samples = samples

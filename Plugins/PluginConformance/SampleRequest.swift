@@ -37,7 +37,11 @@ public struct SampleRequest: Sendable {
 
     /// A request that is answered, in the same way each time, with at most ``PluginConformance/longestAnswer``.
     ///
-    /// - Parameter body: nil if the test does not know it.
+    /// - Parameters:
+    ///   - name: the sample's name in a report.
+    ///   - request: loaded many times.
+    ///   - status: the answer's.
+    ///   - body: nil if the test does not know it.
     public static func answers(
         _ name: String, _ request: LoadRequest, status: HTTPResponse.Status = .ok, body: [UInt8]? = nil
     ) -> SampleRequest {
@@ -52,6 +56,9 @@ public struct SampleRequest: Sendable {
     /// A request with a slow source: it sends the head and `count` bytes, and the rest after `release`.
     ///
     /// - Parameters:
+    ///   - name: the sample's name in a report.
+    ///   - request: loaded many times.
+    ///   - status: the answer's.
     ///   - count: how many bytes the handler must have passed on while the source pauses.
     ///   - release: lets the source continue. Called once for each load, even for cancelled ones; in the next load, the
     ///     source pauses again.

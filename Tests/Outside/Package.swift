@@ -117,6 +117,16 @@ let package = Package(
                 ["HTTPTypes", "Sallyport", "SallyportCore", "SallyportLoading", "SallyportURLLoading"], [])
                 + neighbours,
             path: "Recipes", swiftSettings: settings),
+        // No composition: code of the products' documentation that is in no other program. `check-docs` compares it with
+        // the pages.
+        .target(
+            name: "OutsideCatalogs",
+            dependencies: dependencies(
+                [
+                    "SallyportAuthTokenVerification", "SallyportBase", "SallyportDataURL", "SallyportEventLoop",
+                    "SallyportLoading", "SallyportPKCS11Identity", "SallyportPKCS11Protector", "SallyportSecureStore",
+                    "SallyportSocket", "SallyportURLLoading", "SallyportUnixSocket",
+                ], []), path: "Catalogs", swiftSettings: settings),
         // No composition: other libraries of the same process, by the recipes of Docs/Door.md.
         .executableTarget(
             name: "OutsideDoor",

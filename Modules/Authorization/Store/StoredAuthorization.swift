@@ -56,7 +56,7 @@ public struct StoredAuthorization: Sendable {
 
     /// Says how a URL would be reached.
     ///
-    /// - Throws: ``AddressError`` if the text is not an `http` or `https` URL; ``AccessDenied`` if there is no
+    /// - Throws: `AddressError` if the text is not an `http` or `https` URL; `AccessDenied` if there is no
     ///   configuration.
     public func explain(_ url: String) throws -> Explanation {
         guard let document else { throw AccessDenied(.notAuthorized) }

@@ -17,6 +17,7 @@ public struct CacheStage: LoadStage {
     private let isOn: Bool
 
     /// - Parameters:
+    ///   - cache: holds the entries; sessions may share it.
     ///   - gate: decides how servers are reached now.
     ///   - policy: for requests that do not say.
     public init(cache: SecureCache, gate: any AccessGate, policy: CachePolicy = .useProtocolCachePolicy) {

@@ -3,7 +3,7 @@
 /// The client asks it before any connection, and the relay asks it again at every CONNECT. Order: the exact server
 /// (host and port), else the longest matching domain, else the default. `deny` on a matching server, on any matching
 /// domain or on a network that contains the address wins over these. If the host is a name, the networks are checked
-/// once its addresses are known: ``RouteDecision/addresses``.
+/// once its addresses are known, before a connection is made to one of them.
 public struct RoutingTable: Sendable, Hashable {
     /// A single server.
     public struct Server: Sendable, Hashable {
@@ -41,7 +41,12 @@ public struct RoutingTable: Sendable, Hashable {
     /// The rules for the addresses to which names lead. Every decision carries them.
     package let addresses: AddressRules
 
-    /// - Parameter networks: Addresses that are denied, on all ports.
+    /// - Parameters:
+    ///   - servers: rules for single servers; `deny` wins if one is listed twice.
+    ///   - domains: rules for domains and all names below them; `deny` wins if one is listed twice.
+    ///   - networks: addresses that are denied, on all ports.
+    ///   - fallback: the route of what no rule matches.
+    ///   - defaultPorts: the ports that relays open for `fallback`.
     public init(
         servers: [Server] = [], domains: [Domain] = [], denying networks: [IPNetwork] = [],
         default fallback: Route = .deny, defaultPorts: Set<UInt16> = RoutingTable.defaultPorts

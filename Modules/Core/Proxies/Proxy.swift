@@ -71,7 +71,9 @@ public struct ProxySettings: Sendable, Hashable {
 
     /// One proxy for all URLs.
     ///
-    /// - Parameter hosts: exceptions, as ``ProxyException/init(_:)`` reads them.
+    /// - Parameters:
+    ///   - proxy: used for every direct connection to another host than the exceptions.
+    ///   - hosts: exceptions, as ``ProxyException/init(_:)`` reads them.
     public static func all(_ proxy: Proxy, except hosts: [String] = []) throws(AddressError) -> ProxySettings {
         var exceptions: [ProxyException] = []
         for host in hosts { exceptions.append(try ProxyException(host)) }

@@ -42,7 +42,7 @@ public protocol AuthenticationScheme: Sendable {
     func strength(of offered: OfferedScheme) -> Int
 
     /// What the scheme keeps of a protection space if each request has a proof of its own; nil if
-    /// ``authorization(answering:with:for:)`` makes the whole answer. By default nil.
+    /// ``AuthenticationScheme/authorization(answering:with:for:)`` makes the whole answer. By default nil.
     ///
     /// Called once for a principal and a space, and again after its credentials were cleared.
     func makeSession(
@@ -62,7 +62,7 @@ public protocol AuthenticationScheme: Sendable {
 
     /// The value of `Authorization` or `Proxy-Authorization`. Not called for a scheme with sessions.
     ///
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that this scheme cannot send; `credentialRefused`
+    /// - Throws: `LoadError.Code.invalidRequest` for a credential that this scheme cannot send; `credentialRefused`
     ///   for one that is known to be wrong: the app is then asked for another.
     func authorization(
         answering offered: OfferedScheme, with credential: Credential, for request: LoadRequest

@@ -8,16 +8,20 @@ public import SallyportLoading
 public protocol AuthenticationSession: AnyObject, Sendable {
     /// The server sent a challenge.
     ///
-    /// - Parameter binding: the channel to which proofs over the challenge's connection may be bound; nil if that
-    ///   connection has no TLS with the server.
+    /// - Parameters:
+    ///   - offered: the challenge, which the scheme takes.
+    ///   - binding: the channel to which proofs over the challenge's connection may be bound; nil if that connection
+    ///     has no TLS with the server.
     func challenged(by offered: OfferedScheme, over binding: ChannelBinding?) async
 
     /// Prepares the proof for `request`.
     ///
     /// - Parameters:
+    ///   - request: as it will be sent.
     ///   - kind: the sender of the challenge, the server or a proxy.
+    ///   - credential: the user's, by which the proof is made.
     ///   - deadline: the load's, for a scheme that must ask a third party, such as a KDC.
-    /// - Throws: ``LoadError/Code/invalidRequest`` for a credential that this scheme cannot send; `credentialRefused`
+    /// - Throws: `LoadError.Code.invalidRequest` for a credential that this scheme cannot send; `credentialRefused`
     ///   for one that is known to be wrong; the error of reading the body, if the proof covers it. Cancelled with the
     ///   load.
     func signature(
@@ -53,12 +57,13 @@ public protocol RequestSignature: AnyObject, Sendable {
     /// one load.
     func isOutdated(by offered: OfferedScheme) async -> Bool
 
-    /// Examines a response of the server or proxy that accepted the proof; its fields are
-    /// ``LoadResponse/fieldsSentNow``.
+    /// Examines a response of the server or proxy that accepted the proof.
     ///
-    /// - Parameter wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
+    /// - Parameters:
+    ///   - response: its `fieldsSentNow` are the fields of this very answer.
+    ///   - wasAsked: false for a proof that was sent unasked, perhaps for a resource that needs none.
     /// - Returns: the response. Its body may end in an error if it is not the one that the server's proof covers.
-    /// - Throws: ``LoadError/Code/serverNotAuthenticated``.
+    /// - Throws: `LoadError.Code.serverNotAuthenticated`.
     func accepted(by response: LoadResponse, wasAsked: Bool) async throws(LoadError) -> LoadResponse
 }
 

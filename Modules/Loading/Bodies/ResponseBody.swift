@@ -33,7 +33,7 @@ public struct ResponseBody: AsyncSequence, BodySource {
     /// Reads the whole body.
     ///
     /// - Parameter limit: in bytes; a longer body ends the transfer.
-    /// - Throws: ``LoadError/Code/responseTooLarge`` for one byte more than `limit`.
+    /// - Throws: `LoadError.Code.responseTooLarge` for one byte more than `limit`.
     public func collect(upTo limit: ByteCount) async throws(LoadError) -> [UInt8] {
         guard var bytes = try await next() else { return [] }
         try check(bytes.count, limit)

@@ -10,9 +10,9 @@ public struct AuthenticationChallenge: Sendable {
     public let previousFailureCount: Int
     /// The response with the challenge, for challenges of HTTP.
     public let failureResponse: HTTPResponse?
-    /// The server's chain, for ``AuthenticationMethod/serverTrust``.
+    /// The server's chain, for `AuthenticationMethod.serverTrust`.
     public let serverTrust: ServerTrustEvaluation?
-    /// The request, for ``AuthenticationMethod/clientCertificate``.
+    /// The request, for `AuthenticationMethod.clientCertificate`.
     public let certificateRequest: CertificateRequest?
 
     public init(
@@ -33,16 +33,16 @@ public struct AuthenticationChallenge: Sendable {
 public enum ChallengeDisposition: Sendable, Hashable {
     /// Answers a challenge of HTTP.
     case use(Credential)
-    /// Answers ``AuthenticationMethod/serverTrust``: the app trusts the server with exactly this chain, even if its
+    /// Answers `AuthenticationMethod.serverTrust`: the app trusts the server with exactly this chain, even if its
     /// verification fails. A chain without a pinned key never raises this question.
     case trust(TrustPersistence)
-    /// Answers ``AuthenticationMethod/clientCertificate``: for the session if its delegate answers, for the load if the
+    /// Answers `AuthenticationMethod.clientCertificate`: for the session if its delegate answers, for the load if the
     /// load's own delegate does.
     case present(ClientIdentity)
     /// As without a delegate. HTTP: the load's own credential, or else a default one; without either, the server's
     /// answer is the result. Server trust: the result of verification. Client certificate: none is presented.
     case performDefaultHandling
-    /// The load ends with ``LoadError/Code/authenticationCancelled``.
+    /// The load ends with `LoadError.Code.authenticationCancelled`.
     case cancel
     /// The next method that the server offers is tried; without one, the server's answer is the result. A server whose
     /// trust is rejected is not connected to; if a client certificate is rejected, none is presented.

@@ -2,8 +2,8 @@ public import SallyportCore
 
 /// What a server presented in a handshake, and the result of its verification.
 ///
-/// The underlying error of ``LoadError/Code/serverNotTrusted``, and the subject of a challenge for
-/// ``AuthenticationMethod/serverTrust``.
+/// The underlying error of `LoadError.Code.serverNotTrusted`, and the subject of a challenge for
+/// `AuthenticationMethod.serverTrust`.
 public struct ServerTrustEvaluation: Error, Sendable, Hashable {
     /// The server for which the connection was made.
     public let endpoint: Endpoint

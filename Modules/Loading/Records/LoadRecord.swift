@@ -33,9 +33,9 @@ public struct LoadRecord: Sendable, Hashable, Codable {
 
     /// Why a load or a hop failed.
     public struct Failure: Sendable, Hashable, Codable {
-        /// The name of a ``LoadError/Code-swift.struct``.
+        /// The name of a `LoadError.Code`.
         public var code: String
-        /// The text of a ``LoadError/Step``.
+        /// The text of a `LoadError.Step`.
         public var step: String?
     }
 

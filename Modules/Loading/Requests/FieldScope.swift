@@ -32,7 +32,7 @@ public struct FieldScope: Sendable, Hashable {
     ///
     /// - Parameter names: Each is `HOST`, which means every port, or `HOST:PORT`; IPv6 in brackets. A field that a
     ///   redirect carried to one of them returns to the first server only if that server is named too.
-    /// - Throws: ``AddressError`` for a text of neither form.
+    /// - Throws: `AddressError` for a text of neither form.
     public static func hosts(_ names: [String]) throws(AddressError) -> FieldScope {
         var servers: Set<Server> = []
         for name in names { servers.insert(try server(name)) }

@@ -36,7 +36,7 @@ public struct LoadRequest: Sendable {
 
     /// Converts a request of swift-http-types.
     ///
-    /// - Throws: `invalidRequest`, with the ``AddressError`` as the underlying error, if scheme, authority and path
+    /// - Throws: `invalidRequest`, with the `AddressError` as the underlying error, if scheme, authority and path
     ///   form no URL, or if one of them would extend into the next: the path `.evil.example` cannot change the host.
     public init(_ request: HTTPRequest, body: RequestBody? = nil) throws(LoadError) {
         url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(parts: request) }
@@ -47,7 +47,7 @@ public struct LoadRequest: Sendable {
 
     /// A `GET` of the URL.
     ///
-    /// - Throws: `invalidRequest`, with the ``AddressError`` as the underlying error, if the text is not a URL.
+    /// - Throws: `invalidRequest`, with the `AddressError` as the underlying error, if the text is not a URL.
     public static func get(_ url: String, headerFields: HTTPFields = [:]) throws(LoadError) -> LoadRequest {
         let url = try LoadError.invalidURL { () throws(AddressError) in try RequestURL(url) }
         return LoadRequest(.get, url, headerFields: headerFields)
@@ -119,7 +119,7 @@ public struct LoadOptions: Sendable {
     /// another origin drops it.
     public var credential: Credential?
     /// The credential for the first challenge of the proxy on the way, if the delegate gives none; it is sent to a
-    /// SOCKS proxy at once. Replaces the credential of ``Proxy``.
+    /// SOCKS proxy at once. Replaces the credential of `Proxy`.
     public var proxyCredential: Credential?
     /// Whether the jar's cookies are sent and the answer's cookies stored; the session's setting if nil.
     public var handlesCookies: Bool?
@@ -128,7 +128,7 @@ public struct LoadOptions: Sendable {
     public var mainDocument: RequestURL?
     /// How the load uses the cache; the session's setting if nil.
     public var cachePolicy: CachePolicy?
-    /// Whether ``LoadResponse/record`` describes how the load went. A session with a delegate, and one whose metrics or
+    /// Whether ``LoadAnswer/record`` describes how the load went. A session with a delegate, and one whose metrics or
     /// traces are collected, always records each load.
     public var isRecorded = false
 

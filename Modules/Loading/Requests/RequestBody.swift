@@ -3,7 +3,7 @@ public import SallyportCore
 /// The body of a request: the source of its bytes, and whether it can be read again.
 ///
 /// A redirect that keeps the method, a retry and an authentication challenge send the body again; if the body can be
-/// read only once, they end the load with ``LoadError/Code/bodyNotReplayable``.
+/// read only once, they end the load with `LoadError.Code.bodyNotReplayable`.
 public struct RequestBody: Sendable {
     package enum Source: Sendable {
         case bytes([UInt8])
@@ -60,6 +60,6 @@ public struct RequestBodyWriter: Sendable {
 
     /// Writes bytes; returns when there is room for more.
     ///
-    /// - Throws: the reason why the load ended; ``LoadError/Code/cancelled`` if the task was cancelled.
+    /// - Throws: the reason why the load ended; `LoadError.Code.cancelled` if the task was cancelled.
     public func write(_ bytes: [UInt8]) async throws(LoadError) { try await pipe.write(bytes) }
 }

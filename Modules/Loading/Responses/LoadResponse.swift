@@ -121,7 +121,7 @@ public struct ConnectionFacts: Sendable, Hashable {
     public var localAddress = ""
     /// The relay that the connection went through.
     public var relay: Endpoint?
-    /// The proxy that the connection went through, as in ``Proxy/description``. ``remoteAddress`` is then the proxy's.
+    /// The proxy that the connection went through, as in `Proxy.description`. ``remoteAddress`` is then the proxy's.
     public var proxy: String?
     /// `Proxy-Status` of the relay's answer to CONNECT.
     public var proxyStatus: String?

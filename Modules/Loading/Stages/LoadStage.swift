@@ -51,8 +51,11 @@ public protocol LoadStage: Sendable {
     /// The default implementation returns the response.
     ///
     /// - Parameters:
+    ///   - response: the answer that came up from the stages below.
     ///   - request: as it reached the stage.
     ///   - passage: the stage's decision about it.
+    ///   - context: the load's.
+    ///   - next: the stages below, for a request that must be sent again.
     func answered(
         _ response: LoadResponse, to request: LoadRequest, after passage: LoadPassage, in context: LoadContext,
         next: LoadChain
@@ -61,7 +64,10 @@ public protocol LoadStage: Sendable {
     /// Explains the decisions that ``load(_:in:next:)`` would make before the request is sent, without a connection and
     /// without changing anything. The default implementation adds nothing.
     ///
-    /// - Parameter request: as it reaches the stage; the stages below see changes to it.
+    /// - Parameters:
+    ///   - request: as it reaches the stage; the stages below see changes to it.
+    ///   - context: of a load that is not made.
+    ///   - explanation: what the stage adds to.
     func explain(
         _ request: inout LoadRequest, in context: LoadContext, into explanation: inout LoadExplanation
     ) async
@@ -82,7 +88,11 @@ extension LoadStage {
     /// Passes a request on as decided, and continues with the answer if the stage wants to see it: the complete
     /// implementation of ``load(_:in:next:)`` for a stage that does not wait on the way down.
     ///
-    /// - Parameter passage: the result of ``passage(of:in:)``; not ``LoadPassage/runs``, which has no interests.
+    /// - Parameters:
+    ///   - request: as it reached the stage.
+    ///   - passage: the result of ``passage(of:in:)``; not ``LoadPassage/runs``, which has no interests.
+    ///   - context: the load's.
+    ///   - next: the stages below.
     public func pass(
         _ request: LoadRequest, by passage: LoadPassage, in context: LoadContext, next: LoadChain
     ) async throws(LoadError) -> LoadResponse {

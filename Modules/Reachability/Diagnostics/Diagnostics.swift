@@ -9,6 +9,7 @@ public struct Diagnostics: Sendable {
     private let reachability: Reachability?
 
     /// - Parameters:
+    ///   - authorization: has the policy and the gateway that are tried.
     ///   - connector: the connector of the app's sessions and sockets. If nil, ``forceResetAllConnections()`` does not
     ///     know their connections, and closes only those to the gateway's control port, including the event stream.
     ///   - reachability: says whether there is a network, and whether it changed during a check.
@@ -26,6 +27,7 @@ public struct Diagnostics: Sendable {
     ///
     /// - Parameters:
     ///   - host: the server's name or address, in any spelling that a URL may have.
+    ///   - port: the server's.
     ///   - isSecure: whether TLS is used.
     ///   - validatesCertificate: whether the server's certificate must be valid according to `trust`.
     ///   - trust: the authorities that may issue it.

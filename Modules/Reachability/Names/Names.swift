@@ -48,6 +48,7 @@ public struct Names: InstancePart {
     /// - Parameters:
     ///   - name: a host name, in any spelling that a URL may have; for ``NameAnswer/RecordType/srv`` with its leading
     ///     labels. At most 253 bytes.
+    ///   - type: the type of the records to look up.
     ///   - limit: the time limit, up to ``maximumTime``.
     /// - Throws: ``NameError``.
     public func lookUp(

@@ -7,8 +7,10 @@ extension ReadTransaction {
     /// reads the records that `body` sees: twice the cost of ``forEach(in:_:)``, and n·log n comparisons.
     ///
     /// - Parameters:
+    ///   - collection: the collection to read.
     ///   - lower: the first key, inclusive; from the beginning by default.
     ///   - upper: the last key, exclusive; to the end by default.
+    ///   - body: returns whether to go on.
     public func forEachInOrder<Key, Value>(
         in collection: StoreCollection<Key, Value>, from lower: Key? = nil, upTo upper: Key? = nil,
         _ body: (Key, Value) throws(StoreError) -> Bool

@@ -5,8 +5,12 @@ public import FoundationEssentials
 extension WriteTransaction {
     /// Sets a value, and replaces an earlier one together with its expiry.
     ///
-    /// - Parameter expiry: when the record becomes unreadable; ``SecureStore/sweep(asOf:)`` removes it later. Precise
-    ///   to the millisecond of the system's clock. The file reveals when records expire, but not which.
+    /// - Parameters:
+    ///   - value: encoded and encrypted at once.
+    ///   - key: the record's key.
+    ///   - collection: the collection to change.
+    ///   - expiry: when the record becomes unreadable; ``SecureStore/sweep(asOf:)`` removes it later. Precise to the
+    ///     millisecond of the system's clock. The file reveals when records expire, but not which.
     /// - Throws: ``StoreError/Code/tooLarge`` for a key over ``SecureStore/maximumKeyLength`` or a value over
     ///   ``SecureStore/maximumValueLength`` bytes.
     public func set<Key, Value>(

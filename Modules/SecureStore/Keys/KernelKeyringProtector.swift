@@ -25,7 +25,9 @@ public struct KernelKeyringProtector: KeyProtector {
     private static let minimumLength = 16
     private static let maximumLength = 4096
 
-    /// - Parameter description: the name of the key, of type `user`, in the keyring.
+    /// - Parameters:
+    ///   - description: the name of the key, of type `user`, in the keyring.
+    ///   - keyring: determines how long the secret lives.
     public init(description: String, keyring: Keyring = .user) {
         self.description = description
         self.keyring = keyring

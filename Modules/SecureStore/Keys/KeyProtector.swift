@@ -62,6 +62,7 @@ public enum StoreWrapping {
     /// Derives a wrapping key from a secret of at least 16 bytes and full entropy (HKDF-SHA256, RFC 5869).
     ///
     /// - Parameters:
+    ///   - secret: read during the call only.
     ///   - salt: random, stored in the protector's parameters.
     ///   - kind: the protector's kind.
     public static func key(from secret: UnsafeRawBufferPointer, salt: [UInt8], kind: String) -> SymmetricKey {

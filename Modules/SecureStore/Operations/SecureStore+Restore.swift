@@ -5,7 +5,10 @@ extension SecureStore {
     /// replacement is interrupted, the next ``open(at:protectedBy:options:)`` finishes it. Other files in the
     /// directory, such as a key file, stay. Readers in other processes must open the store again.
     ///
-    /// - Parameter protector: the store's protector when the backup was made.
+    /// - Parameters:
+    ///   - backup: the directory of the backup.
+    ///   - path: the directory of the store.
+    ///   - protector: the store's protector when the backup was made.
     /// - Returns: the report on the backup, which is sound.
     /// - Throws: ``StoreError/Code/inUse`` if the store is open; ``StoreError/Code/damaged`` if the backup is damaged;
     ///   ``StoreError/Code/wrongKey``; ``StoreError/Code/full``. The store is unchanged then.

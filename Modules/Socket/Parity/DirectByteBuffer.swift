@@ -37,7 +37,7 @@ public struct DirectByteBuffer: Sendable {
 
     /// Appends bytes from memory, which must stay valid until the call returns.
     ///
-    /// - Throws: as ``append(_:)`` does.
+    /// - Throws: as `append` does.
     public func write(_ bytes: UnsafeRawBufferPointer) async throws(SocketError) {
         let copy = unsafe Array(bytes)
         try await append(copy)

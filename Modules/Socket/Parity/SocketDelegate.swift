@@ -17,6 +17,8 @@ public protocol SocketDelegate: AnyObject, Sendable {
     /// An error occurred. If the connection could not be established, the socket stays ``SocketState/connecting`` and
     /// is finished; if it broke, ``onClose(_:)`` follows.
     ///
-    /// - Parameter error: with ``SocketError/number`` and the precise ``SocketError/cause``.
+    /// - Parameters:
+    ///   - error: with ``SocketError/number`` and the precise ``SocketError/cause``.
+    ///   - socket: the socket whose delegate is called.
     func onErr(_ error: SocketError, _ socket: SecureSocket) async
 }

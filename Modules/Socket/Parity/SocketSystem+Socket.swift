@@ -9,6 +9,7 @@ extension SocketSystem {
     ///   - host: a name or an address.
     ///   - port: 1 to 65535.
     ///   - isSecure: whether the connection to the server uses TLS.
+    ///   - configuration: time limits, trust and pins.
     ///   - delegate: is called when something happens; held weakly.
     /// - Throws: `invalidRequest` for an invalid host or port.
     public func socket(

@@ -8,8 +8,8 @@ public import SallyportLoading
 /// Methods are called on no particular thread, several at once where several loads ask. Each may take as long as it
 /// likes; at the load's deadline, and where the load is cancelled, its task is cancelled.
 public protocol SessionDelegate: Sendable {
-    /// A question of the connection: ``AuthenticationMethod/serverTrust`` and
-    /// ``AuthenticationMethod/clientCertificate``. The session's delegate is asked, and where it answers `notImplemented`
+    /// A question of the connection: `AuthenticationMethod.serverTrust` and
+    /// `AuthenticationMethod.clientCertificate`. The session's delegate is asked, and where it answers `notImplemented`
     /// the method for loads.
     func session(
         _ session: SecureSession, didReceive challenge: AuthenticationChallenge
@@ -26,8 +26,10 @@ public protocol SessionDelegate: Sendable {
     /// Called for loads that follow redirects, and within their limit. The load's own delegate is asked first.
     ///
     /// - Parameters:
+    ///   - session: the session that loads.
     ///   - request: the one that `response` answers.
     ///   - proposed: with the method, the body and the fields that the standards leave it.
+    ///   - response: the redirect's head.
     func session(
         _ session: SecureSession, loading request: LoadRequest, willRedirectTo proposed: LoadRequest,
         response: HTTPResponse
@@ -54,7 +56,7 @@ public enum RedirectDecision: Sendable {
     /// Goes on with this request: the proposed one, or one that the app has changed.
     ///
     /// If its URL has another origin than the proposed one's, credentials are dropped, and so are the fields whose
-    /// ``FieldScopes`` do not reach that origin. Fields to which the app gave other values than the proposed request's
+    /// `FieldScopes` do not reach that origin. Fields to which the app gave other values than the proposed request's
     /// are kept: the app has set them on purpose. The next redirect is judged like any other. A step from `https` to
     /// `http` ends the load with `insecureRedirect`, unless this request or the session allows it.
     case follow(LoadRequest)

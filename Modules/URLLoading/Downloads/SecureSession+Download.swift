@@ -9,12 +9,13 @@ extension SecureSession {
     /// is unchanged. Compression is not requested, so that the total is known.
     ///
     /// - Parameters:
+    ///   - request: what is loaded.
     ///   - path: the target. An existing file is replaced and its mode kept. The directory must exist.
     ///   - progress: called on the caller's task with the head, after each chunk, and never after the return.
     ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
     ///     (2xx) one. The body of any other response is not read, and the target is not touched.
     /// - Returns: the head of the response, kept or not.
-    /// - Throws: `fileSystem` if the file cannot be written, and all that ``bytes(for:)`` throws.
+    /// - Throws: `fileSystem` if the file cannot be written, and all that ``bytes(for:delegate:)`` throws.
     @discardableResult
     public func download(
         for request: LoadRequest, to path: String,

@@ -13,7 +13,10 @@ extension SecureSession {
     ///
     /// - Parameters:
     ///   - request: a GET without a body and without `Range` or `If-Range` of its own.
+    ///   - path: the target; the same as in the earlier call.
     ///   - progress: begins with the bytes that are already on the disk.
+    ///   - isKept: whether the body of a response with this head becomes the file; by default that of a successful
+    ///     (2xx) one.
     /// - Returns: the head of the last response: 206 if only the rest was loaded.
     /// - Throws: `invalidRequest` for any other kind of request; `fileSystem` if another download writes the same
     ///   target, or if a hidden file is not a regular file of mode 0600, belongs to another user or has other names,

@@ -70,6 +70,7 @@ extension ResponseWriter {
     /// - Parameters:
     ///   - request: as the session gave it. Its method, fields and body are sent; the answer has its URL.
     ///   - url: the `http` URL to request from the peer; its host is sent in the field `Host` and not connected to.
+    ///   - peer: a Unix socket or a stream.
     /// - Throws: `unsupportedScheme` if `url` is not `http`; `cannotConnect`; the errors of an HTTP exchange and of a
     ///   stream. Do not catch them.
     public func exchange(

@@ -8,7 +8,7 @@ extension RequestBody {
     /// in a file, and as its producer writes them where it is streamed. The next chunk is read when `consume` has
     /// returned, which slows a producer down.
     ///
-    /// A body that can be read once only (``isReplayable``) is read once, by the handler.
+    /// A body that can be read once only (`isReplayable`) is read once, by the handler.
     ///
     /// - Throws: `requestBodyFailed` if the producer threw; `fileSystem`; `cancelled` with the task; what `consume`
     ///   throws, which ends the producer.

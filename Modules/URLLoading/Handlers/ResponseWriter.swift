@@ -21,7 +21,9 @@ public struct ResponseWriter: Sendable {
 
     /// Hands over the head. The caller's `bytes(for:)` returns with it.
     ///
-    /// - Parameter url: the URL that answered, if it is not the request's.
+    /// - Parameters:
+    ///   - head: the answer's status and fields.
+    ///   - url: the URL that answered, if it is not the request's.
     /// - Throws: `handlerFailed` if the handler has begun before.
     public func begin(_ head: HTTPResponse, from url: RequestURL? = nil) throws(LoadError) {
         try target.begin(head, url: url ?? self.url, facts: LoadFacts())

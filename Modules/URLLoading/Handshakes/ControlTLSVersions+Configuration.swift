@@ -5,7 +5,7 @@ public import SallyportCore
 extension ControlTLSVersions {
     /// Reads the setting: a string of items separated by commas, or an array of strings.
     ///
-    /// - Throws: as ``init(_:)`` does.
+    /// - Throws: as `init(_:)` does.
     public init(reading reader: ConfigReader) throws(LoadError) {
         for name in Self.names {
             let key = ConfigKey([name])

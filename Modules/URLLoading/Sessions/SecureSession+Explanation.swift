@@ -9,7 +9,7 @@ extension SecureSession {
     /// print(await session.explain(.get("https://reports.corp.example/today")))
     /// ```
     ///
-    /// If the request would be refused, ``LoadExplanation/refusal`` has the error.
+    /// If the request would be refused, `LoadExplanation.refusal` has the error.
     public func explain(_ request: LoadRequest) async -> LoadExplanation {
         let request = prepared(request)
         var explanation = LoadExplanation(request)

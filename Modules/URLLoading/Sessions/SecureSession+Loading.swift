@@ -12,9 +12,11 @@ extension SecureSession {
     /// transfer. Any HTTP status is an answer, not an error.
     ///
     /// A body that streams has a connection to itself, also with HTTP/2: libcurl 7.88 reads nothing for the other
-    /// streams of a connection while one of them is not read. ``data(for:upTo:)`` shares connections.
+    /// streams of a connection while one of them is not read. ``data(for:upTo:delegate:)`` shares connections.
     ///
-    /// - Parameter delegate: answers this load's challenges before the session's does.
+    /// - Parameters:
+    ///   - request: what is loaded.
+    ///   - delegate: answers this load's challenges before the session's does.
     /// - Throws: `LoadError`; its code says what failed and its step how far the load had come.
     public func bytes(
         for request: LoadRequest, delegate: (any SessionDelegate)? = nil
@@ -61,6 +63,7 @@ extension SecureSession {
     /// Loads a request and collects the body.
     ///
     /// - Parameters:
+    ///   - request: what is loaded.
     ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
     ///   - delegate: answers this load's challenges before the session's does.
     public func data(

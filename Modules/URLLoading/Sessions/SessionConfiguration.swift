@@ -32,7 +32,7 @@ public struct SessionConfiguration: Sendable {
     /// To which servers redirects carry the fields that the app has set, in requests and in ``additionalHeaders``
     /// alike: by default only to their own origin, except for standard fields.
     public var fieldScopes = FieldScopes()
-    /// The lowest version of TLS that is offered to servers; nil for 1.2 and what ``ControlTLSVersions`` adds. Versions
+    /// The lowest version of TLS that is offered to servers; nil for 1.2 and what `ControlTLSVersions` adds. Versions
     /// below 1.2 are unsafe, and offered only after those above failed.
     public var minimumTLSVersion: TLSVersion?
     /// The highest version of TLS that is offered to servers; nil for the highest there is.
@@ -88,6 +88,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// - Parameters:
     ///   - host: exactly this host, on every port.
+    ///   - key: the key that the server has now, or that of an authority above it.
     ///   - backups: keys that the server can change to; without one, a lost key would lock the app out.
     /// - Throws: `invalidRequest` for an invalid host, and if there is no backup.
     public mutating func pin(
@@ -105,7 +106,9 @@ public struct SessionConfiguration: Sendable {
 
     /// Presents the certificate to a host that requests one, without a challenge. No other host sees it.
     ///
-    /// - Parameter host: exactly this host, on every port.
+    /// - Parameters:
+    ///   - identity: the certificate chain and its private key.
+    ///   - host: exactly this host, on every port.
     /// - Throws: `invalidRequest` for an invalid host.
     public mutating func present(_ identity: ClientIdentity, to host: String) throws(LoadError) {
         do throws(AddressError) {

@@ -30,8 +30,9 @@ public final class URLLoadingSystem: InstancePart {
     ///     ``SessionConfiguration/principal``; if nil, the names last as long as the instance.
     ///   - infrastructure: says when a load that waits for a relay is tried again; if nil, it is tried again after
     ///     pauses.
-    ///   - sites: says which hosts belong to one ``FieldScope/site``, as `PublicSuffixSites` of the module Cookies
-    ///     does; if nil, each host is a site of its own.
+    ///   - sites: says which hosts belong to one `FieldScope.site`, as `PublicSuffixSites` of the module Cookies does;
+    ///     if nil, each host is a site of its own.
+    ///   - logger: for loads, at `debug` and below; no message has a secret.
     public convenience init(
         gate: any AccessGate, stages: @escaping SessionStages = { _ in [] }, decisions: (any DecisionStore)? = nil,
         controlTLSVersions: ControlTLSVersions = ControlTLSVersions(), principalKey: Redacted<[UInt8]>? = nil,
@@ -57,10 +58,17 @@ public final class URLLoadingSystem: InstancePart {
             infrastructure: infrastructure, sites: sites, logger: logger)
     }
 
-    /// Sessions that share a connector with other parts of an instance, and ask its gate. The parameters are those of
-    /// ``init(gate:stages:decisions:controlTLSVersions:principalKey:infrastructure:sites:logger:)``.
+    /// Sessions that share a connector with other parts of an instance, and ask its gate.
     ///
-    /// - Parameter connector: is shut down by its creator, after the sessions.
+    /// - Parameters:
+    ///   - connector: is shut down by its creator, after the sessions.
+    ///   - stages: a session's stages between Decoding and Routing, from the top down.
+    ///   - principalKey: 32 secret bytes by which principals are named after requests' own `Authorization` fields, see
+    ///     ``SessionConfiguration/principal``; if nil, the names last as long as the instance.
+    ///   - infrastructure: says when a load that waits for a relay is tried again; if nil, it is tried again after
+    ///     pauses.
+    ///   - sites: says which hosts belong to one `FieldScope.site`; if nil, each host is a site of its own.
+    ///   - logger: for loads, at `debug` and below; no message has a secret.
     public convenience init(
         connector: Connector, stages: @escaping SessionStages = { _ in [] }, principalKey: Redacted<[UInt8]>? = nil,
         infrastructure: (any InfrastructureStatus)? = nil, sites: (any SiteRules)? = nil,
@@ -98,7 +106,9 @@ public final class URLLoadingSystem: InstancePart {
 
     /// A session of this instance. ``disable()`` invalidates it.
     ///
-    /// - Parameter delegate: answers the challenges of its loads; kept as long as the session.
+    /// - Parameters:
+    ///   - configuration: copied; later changes to it do not affect the session.
+    ///   - delegate: answers the challenges of its loads; kept as long as the session.
     public func makeSession(
         _ configuration: SessionConfiguration = SessionConfiguration(), delegate: (any SessionDelegate)? = nil
     ) -> SecureSession {

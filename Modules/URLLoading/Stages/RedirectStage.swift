@@ -7,7 +7,7 @@ public import SallyportLoading
 /// Follows redirects: the first stage, so that each hop passes through all others again.
 ///
 /// Only `http` and `https` targets are followed, and none from `https` to `http` unless that is allowed. Credentials
-/// never reach another origin, and the app's other fields reach only servers within their scope (``FieldScopes``); a
+/// never reach another origin, and the app's other fields reach only servers within their scope (`FieldScopes`); a
 /// field once dropped does not return. The app may change, refuse or stop each hop. A request that repeats an earlier
 /// one of the same load, with no cookie set since, is a loop: it ends the load with `tooManyRedirects` before the limit
 /// is reached.
@@ -21,7 +21,7 @@ public struct RedirectStage: LoadStage {
     ///   - isOn: whether redirects are followed if the request does not say.
     ///   - scopes: to which servers fields are carried if the request does not say.
     ///   - allowsInsecure: whether redirects from `https` to `http` are followed if the request does not say.
-    ///   - sites: says which hosts belong to one ``FieldScope/site``; if nil, each host is a site of its own.
+    ///   - sites: says which hosts belong to one `FieldScope.site`; if nil, each host is a site of its own.
     public init(
         limit: Int = 20, isOn: Bool = true, scopes: FieldScopes = FieldScopes(), allowsInsecure: Bool = false,
         sites: (any SiteRules)? = nil

@@ -8,7 +8,9 @@ extension SecureSession {
     /// A task that loads a request and collects the body.
     ///
     /// - Parameters:
+    ///   - request: what is loaded.
     ///   - limit: the longest body; one byte more ends the load with `responseTooLarge`.
+    ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     public func dataTask(
         for request: LoadRequest, upTo limit: ByteCount = .megabytes(16), options: LoadTaskOptions = LoadTaskOptions(),
@@ -25,6 +27,7 @@ extension SecureSession {
     ///   - request: a `GET` becomes a `POST`.
     ///   - body: bytes, a file, or a stream; see `RequestBody` for what can be sent again after a redirect.
     ///   - limit: the longest body of the answer; one byte more ends the load with `responseTooLarge`.
+    ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     public func uploadTask(
         for request: LoadRequest, from body: RequestBody, upTo limit: ByteCount = .megabytes(16),
@@ -37,9 +40,11 @@ extension SecureSession {
     /// ``download(for:to:progress:keeping:)``. Its value is the head of the answer.
     ///
     /// - Parameters:
+    ///   - request: what is loaded.
     ///   - path: the target; a file that stands there is replaced. Its directory must exist.
     ///   - isResumable: continues an earlier download that was interrupted, as
     ///     ``resumeDownload(for:to:progress:keeping:)``.
+    ///   - options: priority, and when the task begins.
     ///   - delegate: answers this load's questions before the session's does.
     ///   - isKept: whether an answer with this head becomes the file.
     public func downloadTask(
@@ -62,7 +67,10 @@ extension SecureSession {
     /// when the body was read to its end or is no longer wanted. The task retains the body: an unread body ends with
     /// both.
     ///
-    /// - Parameter delegate: answers this load's questions before the session's does.
+    /// - Parameters:
+    ///   - request: what is loaded.
+    ///   - options: priority, and when the task begins.
+    ///   - delegate: answers this load's questions before the session's does.
     public func bytesTask(
         for request: LoadRequest, options: LoadTaskOptions = LoadTaskOptions(), delegate: (any SessionDelegate)? = nil
     ) -> LoadTask<LoadResponse> {
@@ -74,9 +82,10 @@ extension SecureSession {
     /// Opens a byte stream to a server, by the policy and with the settings of this session.
     ///
     /// Returns once the stream is open. Cancelling the task cancels the attempt. To begin TLS later, use
-    /// ``/SallyportLoading/ByteStream/startTLS(_:)``; to end the stream, `close()` or `reset()`.
+    /// `ByteStream.startTLS(_:)`; to end the stream, `close()` or `reset()`.
     ///
     /// - Parameters:
+    ///   - endpoint: the server's host and port.
     ///   - isSecure: whether the stream uses TLS from the start.
     ///   - idleTimeout: the longest time that a read or a write waits without a byte in either direction; if nil, the
     ///     session's.
