@@ -101,7 +101,7 @@ mutants: dependencies ## Switches named security checks off, one by one; each mu
 
 lint: ## Checks the format, and the words of comments.
 	$(SWIFT) format lint --strict --recursive $(lint_folders)
-	Tests/Scripts/words README.md Docs/*.md
+	Tests/Scripts/words README.md Docs/*.md $(wildcard Modules/*/*.docc/*.md Plugins/*/*.docc/*.md)
 
 clean: ## Removes what was built.
 	rm -rf .build .build-*
