@@ -24,6 +24,8 @@ actor DoorSocket: DescriptorHandler {
     private var isReadable = true
     private var expectsMuch = false
     private var isClosed = false
+    /// Why the connection was reset first.
+    private(set) var failure: DoorRefusal?
 
     /// - Parameter descriptor: non-blocking; the socket closes it.
     init(_ descriptor: Int32, isTCP: Bool, on loop: EventLoop) {
@@ -142,6 +144,12 @@ actor DoorSocket: DescriptorHandler {
 
     /// Ends the connection at once, so that the program does not take what it got for whole. Idempotent.
     func reset() { end(byReset: true) }
+
+    /// Ends the connection at once, and keeps the reason of the first call.
+    func reset(because failure: DoorRefusal) {
+        self.failure = self.failure ?? failure
+        reset()
+    }
 
     private func end(byReset isReset: Bool) {
         guard !isClosed else { return }

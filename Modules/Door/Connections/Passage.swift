@@ -11,34 +11,29 @@ struct Passage: Sendable {
     /// Called when the server has answered such a request: from then on the program has a moment to end its connection.
     let whenAnswered: @Sendable () async -> Void
 
-    private enum Side: Sendable {
-        case toServer(DoorRefusal?)
-        case toProgram(DoorRefusal?)
+    /// - Parameter first: what the program has sent already.
+    /// - Returns: nil if both sides ended theirs; else what broke it first.
+    func run(after first: [UInt8]) async -> DoorRefusal? {
+        // One task for each direction, of which this is one: thousands of connections wait here.
+        async let toServer: Void = settle(carryToServer(first))
+        let failure = await carryToProgram()
+        await settle(failure)
+        if failure == nil, onward != nil {
+            // The exchange ends with its answer, even if the program has not sent its whole body.
+            stream.close()
+            await whenAnswered()
+            await toServer
+            return nil
+        }
+        await toServer
+        return await socket.failure
     }
 
-    /// - Parameter first: what the program has sent already.
-    /// - Returns: nil if both sides ended theirs; else what broke it.
-    func run(after first: [UInt8]) async -> DoorRefusal? {
-        await withTaskGroup(of: Side.self) { group in
-            group.addTask { await .toServer(carryToServer(first)) }
-            group.addTask { await .toProgram(carryToProgram()) }
-            var failure: DoorRefusal?
-            for await side in group {
-                switch side {
-                case .toProgram(nil) where onward != nil:
-                    // The exchange ends with its answer, even if the program has not sent its whole body.
-                    stream.close()
-                    await whenAnswered()
-                    return nil
-                case .toServer(nil), .toProgram(nil): break
-                case .toServer(let end?), .toProgram(let end?):
-                    failure = failure ?? end
-                    stream.reset()
-                    await socket.reset()
-                }
-            }
-            return failure
-        }
+    /// Ends both connections after a failure, so that the other direction ends too.
+    private func settle(_ failure: DoorRefusal?) async {
+        guard let failure else { return }
+        await socket.reset(because: failure)
+        stream.reset()
     }
 
     private func carryToServer(_ first: [UInt8]) async -> DoorRefusal? {
