@@ -65,6 +65,7 @@ extension CommandFailure {
         case (.serverNotTrusted, _): "a private authority is trusted with --ca FILE"
         case (.unsupportedScheme, _): "http and https are loaded"
         case (.insecureRedirect, _): "--insecure-redirects follows it"
+        case (.noCommonTLSVersion, _): "'sallyport explain URL' lists the versions that are offered"
         default: nil
         }
     }
