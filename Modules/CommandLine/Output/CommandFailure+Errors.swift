@@ -194,7 +194,6 @@ extension CommandFailure {
     private static func hint(for code: GatewayError.Code) -> String? {
         switch code {
         case .notInitialized: "'sallyport gateway init --data DIR' makes it"
-        case .unsafePermissions: "chmod 700 the directory"
         default: nil
         }
     }
