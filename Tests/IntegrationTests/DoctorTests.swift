@@ -224,7 +224,7 @@ import Testing
     func aWithdrawalIsNamedWithItsCode(_ order: String, _ code: String) async throws {
         let site = try await Site.start()
         let store = try await site.activatedStore()
-        try await site.admin(order, try #require(try await site.instances().first).instance)
+        try await site.withdraw(order, try #require(try await site.instances().first).instance)
         let (report, outcome) = try await doctor(store)
         #expect(report.failed == ["status"] && outcome.status == 77, "\(outcome.output)")
         #expect(report.findings.first { $0.check == "status" }?.message.contains(code) == true)
